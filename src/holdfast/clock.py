@@ -1,0 +1,26 @@
+"""Time as a thing that is handed in, so that a simulation can turn the hands."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What a room may ask of time."""
+
+    def now_ms(self) -> int:
+        """Wall-clock time since the epoch, for what people and logs read."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for measuring spans."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()

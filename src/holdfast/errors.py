@@ -1,0 +1,133 @@
+"""The errors of holdfast: one shallow tree, each with a stable code.
+
+Operating errors (bad input, a full disk, a lost lease) are values of this tree; a bug is any other exception.
+"""
+
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class Code(StrEnum):
+    """The stable name of what went wrong; the same on the log, over HTTP and in Python."""
+
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    NOT_FOUND = "NOT_FOUND"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    INVALID_STATE = "INVALID_STATE"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    FORBIDDEN = "FORBIDDEN"
+    RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    UNAVAILABLE = "UNAVAILABLE"
+    DATA_LOSS = "DATA_LOSS"
+    TASK_FAILED = "TASK_FAILED"
+    INTERNAL = "INTERNAL"
+
+
+class HoldfastError(Exception):
+    """Something holdfast was asked for could not be done."""
+
+    code: ClassVar[Code] = Code.INTERNAL
+
+    def __init__(self, message: str, **fields: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.fields)
+
+
+def _rebuild(kind: type[HoldfastError], message: str, fields: dict[str, Any]) -> HoldfastError:
+    return kind(message, **fields)
+
+
+class InvalidArgument(HoldfastError):
+    """The request itself is wrong; sending it again will not help."""
+
+    code = Code.INVALID_ARGUMENT
+
+
+class NotFound(HoldfastError):
+    """What was named does not exist, or no longer does."""
+
+    code = Code.NOT_FOUND
+
+
+class AlreadyExists(HoldfastError):
+    """What was to be created is there already; `fields["key"]` names it where it has a key."""
+
+    code = Code.ALREADY_EXISTS
+
+
+class InvalidState(HoldfastError):
+    """What was named exists, but is not in a state in which this can be done."""
+
+    code = Code.INVALID_STATE
+
+
+class Unauthorized(HoldfastError):
+    """Nobody, or nobody known, is asking."""
+
+    code = Code.UNAUTHORIZED
+
+
+class Forbidden(HoldfastError):
+    """The asker is known and may not do this."""
+
+    code = Code.FORBIDDEN
+
+
+class ResourceExhausted(HoldfastError):
+    """A named limit is reached; `retry_after_ms` says when to come back."""
+
+    code = Code.RESOURCE_EXHAUSTED
+
+    @property
+    def retry_after_ms(self) -> int:
+        return int(self.fields.get("retry_after_ms", 0))
+
+
+class DeadlineExceeded(HoldfastError):
+    """The answer did not come within the time that the caller gave."""
+
+    code = Code.DEADLINE_EXCEEDED
+
+
+class Unavailable(HoldfastError):
+    """The node cannot be reached or is closing; the same request may succeed later."""
+
+    code = Code.UNAVAILABLE
+
+
+class DataLoss(HoldfastError):
+    """Stored bytes are damaged; the fields name the file and the place in it."""
+
+    code = Code.DATA_LOSS
+
+
+class TaskFailed(HoldfastError):
+    """The task ended without a result: its retries are used up, or it was discarded or cancelled."""
+
+    code = Code.TASK_FAILED
+
+
+class Internal(HoldfastError):
+    """A bug in holdfast, reported instead of hidden."""
+
+    code = Code.INTERNAL
+
+
+ERRORS: dict[Code, type[HoldfastError]] = {
+    kind.code: kind
+    for kind in (
+        InvalidArgument, NotFound, AlreadyExists, InvalidState, Unauthorized, Forbidden,
+        ResourceExhausted, DeadlineExceeded, Unavailable, DataLoss, TaskFailed, Internal,
+    )
+}  # fmt: skip
+
+
+def error_of(code: str, message: str, **fields: Any) -> HoldfastError:
+    """The error that a code names, as when it comes back from a log or over the wire."""
+    kind = ERRORS.get(Code(code)) if code in Code.__members__ else None
+    return (kind or Internal)(message, **fields)
