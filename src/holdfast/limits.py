@@ -17,3 +17,35 @@ SEGMENT_BYTES_MIN = 64 * KIB
 INDEX_INTERVAL_BYTES = 4 * KIB  # a reader scans at most one page of frames to find an offset
 READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, small enough to hold
 TOPIC_NAME_BYTES_MAX = 200
+APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
+COMMIT_BYTES_MAX = 16 * MIB  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes
+SEGMENT_BYTES_FIRST = 4 * MIB  # 5 ms to fill: a fresh topic opens at once; each next one doubles
+SEGMENTS_OPEN_MAX = 16  # files and offset points kept at hand: 16 x 1.5 MiB at 256 partitions
+STREAM_POLL_MS_MIN = 2  # how soon another process's stream looks again after it saw something
+STREAM_POLL_MS_MAX = 100  # and how seldom when nothing comes: 10 looks/s of 20 us are 0.02% of a core
+DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
+
+# --- engine -----------------------------------------------------------------------------------
+STEP_COMMANDS_MAX = 4_096  # about 40 ms of work: live commands never wait longer behind a step
+LEASE_EXPIRIES_MAX = 20  # a job that outlives 20 workers kills them: a person has to look
+PURGE_ROWS_MAX = 1_000  # about 2 ms a step for forgetting
+SCHEDULE_INTERVAL_MS_MIN = 100  # schedules are for people's times, not for polling
+COMMANDS_IN_FLIGHT_MAX = 20_000  # by partition: about 0.5 s of work; beyond it, come back later
+STORE_ROWS_MAX = 8_192  # changed rows in memory before the store gets them: 10 ms, 4 MiB
+STORE_INTERVAL_MS = 1_000  # ... or after this time
+SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged
+REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
+
+# --- tasks ------------------------------------------------------------------------------------
+PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
+TASKS_PER_SUBMIT_MAX = 10_000  # one atomic append; about 100 ms of work
+JOBS_PER_ACTIVATION_MAX = 10_000
+JOBS_PER_REPORT_MAX = 10_000  # completions or failures in one request
+NAME_CHARS_MAX = 200  # task types, worker names, idempotency keys, schedule ids
+PRIORITY_MAX = 1_000_000  # and -PRIORITY_MAX at the least
+RETRIES_MAX = 1_000
+ERROR_CHARS_MAX = 8_192  # an error message with its traceback; the middle of a longer one is cut out
+LEASE_MS_MAX = 86_400_000
+WAIT_MS_MAX = 300_000  # a long poll; longer waits are made of several
+PAGE_ITEMS_MAX = 10_000
+SPAN_MS_MAX = 10 * 365 * 86_400_000  # delays, windows and times to keep: ten years

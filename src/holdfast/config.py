@@ -1,0 +1,61 @@
+"""The configuration: one frozen object, read from `holdfast.toml` and `HOLDFAST_*`, and passed down."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.errors import InvalidArgument
+from holdfast.limits import COMMANDS_IN_FLIGHT_MAX, MIB, PARTITIONS_MAX, SEGMENT_BYTES
+
+FILE_NAME = "holdfast.toml"
+_PREFIX = "HOLDFAST_"
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a node is set up. Every field can be set as `HOLDFAST_<FIELD>` in the environment."""
+
+    partitions: int = 4  # fixed when the data folder is first used
+    host: str = "127.0.0.1"  # loopback: there is no authorization yet that would allow more
+    port: int = 8080
+    segment_bytes: int = SEGMENT_BYTES
+    journal_bytes_max: int = 16_384 * MIB  # a reader that is stuck cannot keep more of the log than this
+    snapshot_interval_ms: int = 300_000
+    commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
+    idempotency_window_ms: int = 86_400_000
+    keep_result_ms: int = 3_600_000
+    log_level: str = "warning"
+    log_json: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.partitions <= PARTITIONS_MAX:
+            raise InvalidArgument(
+                f"Expected 1 to {PARTITIONS_MAX} partitions, but found {self.partitions}"
+            )
+
+
+def load_config(
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    **overrides: Any,
+) -> Config:
+    """Defaults, then `holdfast.toml` in the folder, then the environment, then the overrides."""
+    settings: dict[str, Any] = {}
+    file = (folder or Path.cwd()) / FILE_NAME
+    if file.is_file():
+        try:
+            settings |= tomllib.loads(file.read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidArgument(f"Expected TOML in {file}, but {error}") from error
+    environment = os.environ if environment is None else environment
+    for name in Config.__struct_fields__:
+        if (text := environment.get(_PREFIX + name.upper())) is not None:
+            settings[name] = text
+    settings |= {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return msgspec.convert(settings, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"Expected a valid configuration, but {error}") from error

@@ -1,0 +1,40 @@
+"""What a person can do about an incident."""
+
+from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident
+from holdfast.engine.jobs.values import Ending, JobEnded, JobIntent, JobsAvailable, JobState, Outcome, Retry
+from holdfast.engine.kernel import Turn
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code
+from holdfast.records import Record, ValueType
+
+JOB, INCIDENT = ValueType.JOB, ValueType.INCIDENT
+
+
+def resolve(turn: Turn[EngineState], command: Record) -> None:
+    """The cause is mended: the job gets retries again and goes back to the workers."""
+    incident = _open(turn, command)
+    if incident is None:
+        return
+    turn.event(INCIDENT, IncidentIntent.RESOLVED, command.key, JobIncident(incident.job_key))
+    turn.event(JOB, JobIntent.RETRIED, incident.job_key, Retry(command.value.retries))
+    turn.effect_once(JobsAvailable(turn.partition, incident.job_type))
+
+
+def discard(turn: Turn[EngineState], command: Record) -> None:
+    """Nothing more is to be done: the job ends without a result."""
+    incident = _open(turn, command)
+    if incident is None:
+        return
+    turn.event(INCIDENT, IncidentIntent.DISCARDED, command.key, JobIncident(incident.job_key))
+    ending = Ending(incident.error)
+    turn.event(JOB, JobIntent.DISCARDED, incident.job_key, ending)
+    outcome = Outcome(JobState.DISCARDED, b"null", ending.error, turn.now_ms)
+    turn.effect(JobEnded(incident.job_key, outcome))
+
+
+def _open(turn: Turn[EngineState], command: Record) -> Incident | None:
+    incident = turn.state.incidents.open.get(command.key)
+    if incident is None:
+        reason = f"Expected an open incident with key {command.key}, but there is none"
+        turn.reject(command, Code.NOT_FOUND, reason)
+    return incident

@@ -1,0 +1,12 @@
+"""What happens to the state when something happened to an incident."""
+
+from holdfast.engine.state import EngineState
+from holdfast.records import Record
+
+
+def created(state: EngineState, event: Record) -> None:
+    state.incidents.open.insert(event.key, event.value)
+
+
+def ended(state: EngineState, event: Record) -> None:
+    state.incidents.open.delete(event.key)

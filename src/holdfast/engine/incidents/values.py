@@ -1,0 +1,53 @@
+"""The words of incidents."""
+
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+
+class IncidentIntent(IntEnum):
+    """What is asked of an incident and what happened to it. The numbers are on disk."""
+
+    CREATED = 0
+    RESOLVE = 1
+    RESOLVED = 2
+    DISCARD = 3
+    DISCARDED = 4
+
+
+class IncidentReason(StrEnum):
+    """Why a person is called."""
+
+    NO_RETRIES_LEFT = "NO_RETRIES_LEFT"
+    LEASES_EXPIRED = "LEASES_EXPIRED"
+
+
+class Incident(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An open incident."""
+
+    job_key: int
+    job_type: str
+    reason: IncidentReason
+    error: str
+    created_ms: int
+
+
+class Resolution(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Try the job again: the value of RESOLVE."""
+
+    retries: int = 0  # how many more failures it may have beyond the next
+
+
+class JobIncident(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The job that the incident was about: the value of DISCARD and of both endings."""
+
+    job_key: int = 0
+
+
+VALUES: dict[IncidentIntent, type[msgspec.Struct]] = {
+    IncidentIntent.CREATED: Incident,
+    IncidentIntent.RESOLVE: Resolution,
+    IncidentIntent.RESOLVED: JobIncident,
+    IncidentIntent.DISCARD: JobIncident,
+    IncidentIntent.DISCARDED: JobIncident,
+}

@@ -1,0 +1,235 @@
+"""What is asked of jobs: one function a command. They read, decide and write; they change nothing themselves."""
+
+from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason, JobIncident
+from holdfast.engine.jobs.backoff import pause_ms
+from holdfast.engine.jobs.values import (
+    ActivatedJob,
+    Activation,
+    Completion,
+    Ending,
+    Extension,
+    Failure,
+    FailureRecorded,
+    Job,
+    JobBatchIntent,
+    JobEnded,
+    JobIntent,
+    JobList,
+    JobsAvailable,
+    JobState,
+    Lease,
+    NewJob,
+    Outcome,
+    Purge,
+)
+from holdfast.engine.kernel import Turn
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code
+from holdfast.limits import LEASE_EXPIRIES_MAX, PURGE_ROWS_MAX
+from holdfast.records import Record, ValueType
+
+JOB, JOB_BATCH, INCIDENT = ValueType.JOB, ValueType.JOB_BATCH, ValueType.INCIDENT
+
+
+# --- one job ----------------------------------------------------------------------------------
+
+
+def create(turn: Turn[EngineState], command: Record) -> None:
+    """A new job, unless its idempotency key names one that is known."""
+    new: NewJob = command.value
+    if new.idempotency_key:
+        known = turn.state.jobs.by_idempotency_key(new.idempotency_key, turn.now_ms)
+        if known is not None:
+            reason = f"Expected a new idempotency key, but {new.idempotency_key!r} names a task"
+            return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
+    add_job(turn, new)
+
+
+def add_job(turn: Turn[EngineState], new: NewJob) -> int:
+    """Writes the job; also for domains that make jobs of their own."""
+    key = turn.new_key()
+    turn.event(JOB, JobIntent.CREATED, key, new)
+    if new.due_ms <= turn.now_ms:
+        turn.effect_once(JobsAvailable(turn.partition, new.type))
+    return key
+
+
+def complete(turn: Turn[EngineState], command: Record) -> None:
+    """The job is done, if the worker that says so still holds it."""
+    done: Completion = command.value
+    if not _holds(turn, command, done.lease):
+        return
+    turn.event(JOB, JobIntent.COMPLETED, command.key, done)
+    turn.effect(
+        JobEnded(command.key, Outcome(JobState.COMPLETED, done.result, "", turn.now_ms))
+    )
+
+
+def fail(turn: Turn[EngineState], command: Record) -> None:
+    """The attempt failed: try again after a pause, or call a person."""
+    failure: Failure = command.value
+    if not _holds(turn, command, failure.lease):
+        return
+    key, job = command.key, turn.state.jobs.jobs.get(command.key)
+    assert job is not None, "an active job has no row"
+    if failure.final or job.retries <= 0:
+        incident = turn.new_key()
+        recorded = FailureRecorded(failure.error, 0, 0, incident)
+        turn.event(JOB, JobIntent.FAILED, key, recorded)
+        _raise_incident(turn, incident, key, job, IncidentReason.NO_RETRIES_LEFT, failure.error)
+        return
+    pause = failure.retry_after_ms
+    if pause is None:
+        pause = pause_ms(job.submitted.backoff, job.failures + 1, key)
+    recorded = FailureRecorded(failure.error, job.retries - 1, turn.now_ms + max(pause, 1))
+    turn.event(JOB, JobIntent.FAILED, key, recorded)
+
+
+def cancel(turn: Turn[EngineState], command: Record) -> None:
+    """The job is not wanted any more, whatever it is doing."""
+    job = turn.state.jobs.jobs.get(command.key)
+    if job is None:
+        return _reject_missing(turn, command)
+    if job.incident_key:
+        turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, JobIncident(command.key))
+    ending = Ending("canceled")
+    turn.event(JOB, JobIntent.CANCELED, command.key, ending)
+    turn.answer(None, command.key)
+    turn.effect(
+        JobEnded(command.key, Outcome(JobState.CANCELED, b"null", ending.error, turn.now_ms))
+    )
+
+
+def _holds(turn: Turn[EngineState], command: Record, lease: int) -> bool:
+    """Whether the worker's lease is the one the job is held under; else rejects the command."""
+    held = turn.state.jobs.active.get(command.key)
+    if held == lease and held is not None:
+        return True
+    if held is None and turn.state.jobs.jobs.get(command.key) is None:
+        _reject_missing(turn, command)
+    else:
+        reason = f"Expected lease {lease} to hold job {command.key}, but it has ended"
+        turn.reject(command, Code.INVALID_STATE, reason)
+    return False
+
+
+def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
+    turn.reject(
+        command, Code.NOT_FOUND, f"Expected a job with key {command.key}, but there is none"
+    )
+
+
+def _raise_incident(
+    turn: Turn[EngineState], key: int, job_key: int, job: Job, reason: IncidentReason, error: str
+) -> None:
+    incident = Incident(job_key, job.submitted.type, reason, error, turn.now_ms)
+    turn.event(INCIDENT, IncidentIntent.CREATED, key, incident)
+    turn.effect(JobEnded(job_key, Outcome(JobState.INCIDENT, b"null", error, turn.now_ms)))
+
+
+# --- many jobs --------------------------------------------------------------------------------
+
+
+def activate(turn: Turn[EngineState], command: Record) -> None:
+    """Leases waiting jobs to a worker, the most urgent of each type it asked for."""
+    asked: Activation = command.value
+    jobs = turn.state.jobs
+    found: list[int] = []
+    for type_ in asked.types:
+        found += jobs.waiting(type_, asked.jobs_max - len(found))
+        if len(found) >= asked.jobs_max:
+            turn.effect_once(JobsAvailable(turn.partition, type_))
+            break
+    if not found:
+        return turn.reject(command, Code.NOT_FOUND, "Expected a waiting job, but there is none")
+    groups: dict[tuple[str, int, int], list[tuple[int, Job]]] = {}
+    for key, job in zip(found, jobs.jobs.get_many(found), strict=True):
+        assert job is not None, "a waiting job has no row"
+        new = job.submitted
+        groups.setdefault((new.type, new.priority, new.timeout_ms), []).append((key, job))
+    activated: list[ActivatedJob] = []
+    for (type_, priority, timeout_ms), members in groups.items():
+        lease_key, fixed = turn.new_key(), timeout_ms > 0
+        deadline = turn.now_ms + (timeout_ms or asked.lease_ms)
+        keys = tuple([key for key, _ in members])
+        lease = Lease(asked.worker, deadline, type_, priority, keys, fixed)
+        turn.event(JOB_BATCH, JobBatchIntent.ACTIVATED, lease_key, lease)
+        activated += [
+            ActivatedJob(
+                key, type_, job.submitted.payload, lease_key, deadline,
+                job.failures + job.expiries + 1, job.retries, fixed,
+            )
+            for key, job in members
+        ]  # fmt: skip
+    turn.answer(activated)
+
+
+def extend(turn: Turn[EngineState], command: Record) -> None:
+    """The worker lives: its lease runs on."""
+    lease = turn.state.jobs.leases.get(command.key)
+    if lease is None:
+        reason = f"Expected a lease with key {command.key}, but there is none"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    if lease.fixed:
+        reason = "Expected a lease that can be extended, but its jobs have a timeout of their own"
+        return turn.reject(command, Code.INVALID_STATE, reason)
+    until = turn.now_ms + command.value.until_ms
+    turn.event(JOB_BATCH, JobBatchIntent.EXTENDED, command.key, Extension(until))
+
+
+def release(turn: Turn[EngineState], command: Record) -> None:
+    """A worker gives jobs back that it has not done; that costs them nothing."""
+    held = _still_held(turn, command.key, command.value.jobs)
+    if not held:
+        reason = f"Expected jobs held under lease {command.key}, but there are none"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    turn.event(JOB_BATCH, JobBatchIntent.RELEASED, command.key, JobList(held))
+    _announce(turn, held)
+
+
+def expire(turn: Turn[EngineState], command: Record) -> None:
+    """A worker did not come back: its jobs go to others, or to a person if that happens too often."""
+    lease = turn.state.jobs.leases.get(command.key)
+    if lease is None:
+        reason = f"Expected a lease with key {command.key}, but there is none"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    held = _still_held(turn, command.key, lease.jobs)
+    again: list[int] = []
+    stuck: list[tuple[int, int, Job]] = []
+    for key, job in zip(held, turn.state.jobs.jobs.get_many(list(held)), strict=True):
+        assert job is not None, "an active job has no row"
+        if job.expiries + 1 >= LEASE_EXPIRIES_MAX:
+            stuck.append((key, turn.new_key(), job))
+        else:
+            again.append(key)
+    incidents = tuple((key, incident) for key, incident, _ in stuck)
+    turn.event(JOB_BATCH, JobBatchIntent.EXPIRED, command.key, JobList(tuple(again), incidents))
+    for key, incident, job in stuck:
+        error = f"The leases of {LEASE_EXPIRIES_MAX} workers ran out while they held this job"
+        _raise_incident(turn, incident, key, job, IncidentReason.LEASES_EXPIRED, error)
+    _announce(turn, tuple(again))
+
+
+def wake(turn: Turn[EngineState], command: Record) -> None:
+    """Delays and pauses are over: these jobs wait for a worker now."""
+    turn.event(JOB_BATCH, JobBatchIntent.WOKEN, command.key, command.value)
+    _announce(turn, command.value.jobs)
+
+
+def purge(turn: Turn[EngineState], command: Record) -> None:
+    """Forgets outcomes and idempotency keys whose time is over, a bounded number at a time."""
+    bucket: Purge = command.value
+    turn.event(
+        JOB_BATCH, JobBatchIntent.PURGED, command.key, Purge(bucket.bucket_ms, PURGE_ROWS_MAX)
+    )
+
+
+def _still_held(turn: Turn[EngineState], lease: int, jobs: tuple[int, ...]) -> tuple[int, ...]:
+    held = turn.state.jobs.active.get_many(list(jobs))
+    return tuple(key for key, by in zip(jobs, held, strict=True) if by == lease)
+
+
+def _announce(turn: Turn[EngineState], jobs: tuple[int, ...]) -> None:
+    for job in turn.state.jobs.jobs.get_many(list(jobs)):
+        if job is not None:
+            turn.effect_once(JobsAvailable(turn.partition, job.submitted.type))

@@ -1,0 +1,53 @@
+"""The tables of the jobs room: which function does what."""
+
+from holdfast.engine.jobs import commands, events
+from holdfast.engine.jobs.values import (
+    JOB_BATCH_VALUES,
+    JOB_VALUES,
+    JobBatchIntent,
+    JobIntent,
+)
+from holdfast.engine.kernel import Domain
+from holdfast.records import ValueType
+
+JOB: Domain = Domain(
+    value_type=ValueType.JOB,
+    intents=JobIntent,
+    values=JOB_VALUES,
+    commands={
+        JobIntent.CREATE: commands.create,
+        JobIntent.COMPLETE: commands.complete,
+        JobIntent.FAIL: commands.fail,
+        JobIntent.CANCEL: commands.cancel,
+    },
+    appliers={
+        JobIntent.CREATED: events.created,
+        JobIntent.COMPLETED: events.completed,
+        JobIntent.FAILED: events.failed,
+        JobIntent.CANCELED: events.canceled,
+        JobIntent.RETRIED: events.retried,
+        JobIntent.DISCARDED: events.discarded,
+    },
+)
+
+JOB_BATCH: Domain = Domain(
+    value_type=ValueType.JOB_BATCH,
+    intents=JobBatchIntent,
+    values=JOB_BATCH_VALUES,
+    commands={
+        JobBatchIntent.ACTIVATE: commands.activate,
+        JobBatchIntent.EXTEND: commands.extend,
+        JobBatchIntent.RELEASE: commands.release,
+        JobBatchIntent.EXPIRE: commands.expire,
+        JobBatchIntent.WAKE: commands.wake,
+        JobBatchIntent.PURGE: commands.purge,
+    },
+    appliers={
+        JobBatchIntent.ACTIVATED: events.activated,
+        JobBatchIntent.EXTENDED: events.extended,
+        JobBatchIntent.RELEASED: events.released,
+        JobBatchIntent.EXPIRED: events.expired,
+        JobBatchIntent.WOKEN: events.woken,
+        JobBatchIntent.PURGED: events.purged,
+    },
+)

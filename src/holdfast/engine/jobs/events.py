@@ -1,0 +1,125 @@
+"""What happens to the state when something happened to jobs: one applier an event."""
+
+import msgspec
+
+from holdfast.engine.jobs.values import (
+    Completion,
+    Ending,
+    Extension,
+    FailureRecorded,
+    Job,
+    JobList,
+    JobState,
+    Lease,
+    NewJob,
+    Outcome,
+    Purge,
+    Retry,
+)
+from holdfast.engine.state import EngineState
+from holdfast.engine.timers.due import DueKind
+from holdfast.records import Record
+
+_replace = msgspec.structs.replace
+
+
+def created(state: EngineState, event: Record) -> None:
+    new: NewJob = event.value
+    state.jobs.create(event.key, new, event.timestamp_ms)
+
+
+def completed(state: EngineState, event: Record) -> None:
+    done: Completion = event.value
+    job = _job(state, event.key)
+    outcome = Outcome(JobState.COMPLETED, done.result, "", event.timestamp_ms, job.submitted.type)
+    state.jobs.end(event.key, job, outcome)
+
+
+def failed(state: EngineState, event: Record) -> None:
+    failure: FailureRecorded = event.value
+    job = _job(state, event.key)
+    state.jobs.let_go(event.key)
+    changed = _replace(
+        job,
+        retries=failure.retries,
+        due_ms=failure.due_ms,
+        incident_key=failure.incident_key,
+        failures=job.failures + 1,
+        expiries=0,
+        error=failure.error,
+    )
+    state.jobs.jobs.put(event.key, changed)
+    if failure.due_ms:
+        state.due.add(failure.due_ms, DueKind.JOB, event.key)
+
+
+def canceled(state: EngineState, event: Record) -> None:
+    _ended(state, event, JobState.CANCELED)
+
+
+def discarded(state: EngineState, event: Record) -> None:
+    _ended(state, event, JobState.DISCARDED)
+
+
+def _ended(state: EngineState, event: Record, how: JobState) -> None:
+    ending: Ending = event.value
+    job = _job(state, event.key)
+    outcome = Outcome(how, b"null", ending.error, event.timestamp_ms, job.submitted.type)
+    state.jobs.end(event.key, job, outcome)
+
+
+def retried(state: EngineState, event: Record) -> None:
+    retry: Retry = event.value
+    job = _job(state, event.key)
+    state.jobs.jobs.put(event.key, _replace(job, retries=retry.retries, incident_key=0, expiries=0))
+    state.jobs.wait(event.key, job.submitted)
+
+
+def activated(state: EngineState, event: Record) -> None:
+    lease: Lease = event.value
+    state.jobs.lease(event.key, lease)
+
+
+def extended(state: EngineState, event: Record) -> None:
+    extension: Extension = event.value
+    state.jobs.extend(event.key, extension.until_ms)
+
+
+def released(state: EngineState, event: Record) -> None:
+    given_back: JobList = event.value
+    for key in given_back.jobs:
+        state.jobs.let_go(key)
+        state.jobs.wait(key, _job(state, key).submitted)
+
+
+def expired(state: EngineState, event: Record) -> None:
+    lost: JobList = event.value
+    for key in lost.jobs:
+        job = _job(state, key)
+        state.jobs.let_go(key)
+        state.jobs.jobs.put(key, _replace(job, expiries=job.expiries + 1))
+        state.jobs.wait(key, job.submitted)
+    for key, incident in lost.incidents:
+        job = _job(state, key)
+        state.jobs.let_go(key)
+        state.jobs.jobs.put(key, _replace(job, expiries=job.expiries + 1, incident_key=incident))
+
+
+def woken(state: EngineState, event: Record) -> None:
+    awake: JobList = event.value
+    for key in awake.jobs:
+        job = _job(state, key)
+        state.due.remove(job.due_ms, DueKind.JOB, key)
+        state.jobs.jobs.put(key, _replace(job, due_ms=0))
+        state.jobs.wait(key, job.submitted)
+
+
+def purged(state: EngineState, event: Record) -> None:
+    purge: Purge = event.value
+    state.jobs.purge(purge.bucket_ms, purge.rows)
+
+
+def _job(state: EngineState, key: int) -> Job:
+    job = state.jobs.jobs.get(key)
+    assert job is not None, f"an event names job {key}, which is not in the state"
+    return job

@@ -1,0 +1,218 @@
+"""The jobs of a partition: their column families and what can be asked of them."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.engine.families import Tag
+from holdfast.engine.jobs.values import (
+    FINAL_STATES,
+    Job,
+    JobState,
+    Lease,
+    NewJob,
+    Outcome,
+)
+from holdfast.engine.timers.due import DueDates, DueKind
+from holdfast.state import EMPTY, PartitionState
+from holdfast.state.keys import TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
+
+_PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
+
+
+class Jobs:
+    """Everything a partition knows about its jobs."""
+
+    def __init__(self, state: PartitionState, due: DueDates) -> None:
+        self._due = due
+        self.jobs = state.family(Tag.JOBS, U64, Job)
+        self._waiting = state.family(Tag.JOBS_WAITING, TEXT_U32_U64, bytes)
+        self.active = state.family(Tag.JOBS_ACTIVE, U64, int)  # job -> lease
+        self.leases = state.family(Tag.LEASES, U64, Lease)
+        self._open = state.family(Tag.LEASES_OPEN, U64, int)  # lease -> jobs still held under it
+        self._outcomes = state.family(Tag.JOB_OUTCOMES, U64_U64, Outcome)
+        self._idempotency = state.family(Tag.JOB_IDEMPOTENCY, U64_TEXT, int)
+        self._buckets = state.family(Tag.JOB_BUCKETS, U64, bytes)
+        # Where the first waiting job of a type can be at the earliest: keeps a scan from walking over the
+        # graves of those that were taken before.
+        self._first_waiting: dict[str, tuple[str, int, int]] = {}
+        self._bucket_cache: list[int] | None = None
+        state.when_undone(self._forget)
+
+    def _forget(self) -> None:
+        self._first_waiting.clear()
+        self._bucket_cache = None
+
+    # --- what can be asked --------------------------------------------------------------------
+
+    def state_of(self, key: int, job: Job) -> JobState:
+        """Where a job that has not ended stands."""
+        if job.incident_key:
+            return JobState.INCIDENT
+        if self.active.get(key) is not None:
+            return JobState.ACTIVE
+        return JobState.SCHEDULED if job.due_ms else JobState.WAITING
+
+    def waiting(self, type_: str, limit: int) -> list[int]:
+        """The next jobs of a type that a worker may have, most urgent first."""
+        start = self._first_waiting.get(type_)
+        found: list[int] = []
+        first: tuple[str, int, int] | None = None
+        for row, _ in self._waiting.scan(text_bytes(type_), start):
+            first = first or row
+            found.append(row[2])
+            if len(found) >= limit:
+                break
+        if first is not None:
+            self._first_waiting[type_] = first
+        return found
+
+    def has_waiting(self, type_: str) -> bool:
+        return bool(self.waiting(type_, 1))
+
+    def waiting_types(self) -> Iterator[str]:
+        """The types that have waiting jobs, one look at the store for each."""
+        start: tuple[str, int, int] | None = None
+        while True:
+            row = next(iter(self._waiting.scan(b"", start)), None)
+            if row is None:
+                return
+            yield row[0][0]
+            start = (row[0][0] + "\x01", 0, 0)
+
+    def outcome(self, key: int) -> Outcome | None:
+        """How a job ended, while that is kept."""
+        for bucket in self._live_buckets():
+            if outcome := self._outcomes.get((bucket, key)):
+                return outcome
+        return None
+
+    def by_idempotency_key(self, key: str, now_ms: int) -> int | None:
+        """The job that was created with this idempotency key within its window."""
+        for bucket in self._live_buckets():
+            if bucket > now_ms and (job := self._idempotency.get((bucket, key))):
+                return job
+        return None
+
+    def _live_buckets(self) -> list[int]:
+        if self._bucket_cache is None:
+            self._bucket_cache = [bucket for bucket, _ in self._buckets.scan()]
+        return self._bucket_cache
+
+    # --- what appliers change -----------------------------------------------------------------
+
+    def create(self, key: int, submitted: NewJob, now_ms: int) -> None:
+        delayed = submitted.due_ms > now_ms
+        due_ms = submitted.due_ms if delayed else 0
+        self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, created_ms=now_ms))
+        if delayed:
+            self._due.add(due_ms, DueKind.JOB, key)
+        else:
+            self.wait(key, submitted)
+        if submitted.idempotency_key:
+            bucket = self._bucket(now_ms, submitted.window_ms)
+            self._idempotency.insert((bucket, submitted.idempotency_key), key)
+
+    def wait(self, key: int, submitted: NewJob) -> None:
+        """A worker may have the job."""
+        row = (submitted.type, _PRIORITY_TOP - submitted.priority, key)
+        self._waiting.insert(row, EMPTY)
+        first = self._first_waiting.get(submitted.type)
+        if first is not None and row < first:
+            self._first_waiting[submitted.type] = row
+
+    def stop_waiting(self, key: int, submitted: NewJob) -> None:
+        self._waiting.delete((submitted.type, _PRIORITY_TOP - submitted.priority, key))
+
+    def lease(self, lease_key: int, lease: Lease) -> None:
+        self.leases.insert(lease_key, lease)
+        self._open.insert(lease_key, len(lease.jobs))
+        self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
+        place = _PRIORITY_TOP - lease.priority
+        for key in lease.jobs:
+            self._waiting.delete((lease.type, place, key))
+            self.active.insert(key, lease_key)
+
+    def extend(self, lease_key: int, until_ms: int) -> None:
+        lease = self.leases.get(lease_key)
+        assert lease is not None
+        self._due.remove(lease.deadline_ms, DueKind.LEASE, lease_key)
+        self._due.add(until_ms, DueKind.LEASE, lease_key)
+        self.leases.put(lease_key, msgspec.structs.replace(lease, deadline_ms=until_ms))
+
+    def let_go(self, key: int) -> bool:
+        """The job is no longer held by a worker; a lease under which nothing is held ends."""
+        lease_key = self.active.get(key)
+        if lease_key is None:
+            return False
+        self.active.delete(key)
+        left = (self._open.get(lease_key) or 1) - 1
+        if left:
+            self._open.put(lease_key, left)
+        else:
+            lease = self.leases.get(lease_key)
+            assert lease is not None, "a job is held under a lease that is not there"
+            self._open.delete(lease_key)
+            self.leases.delete(lease_key)
+            self._due.remove(lease.deadline_ms, DueKind.LEASE, lease_key)
+        return True
+
+    def end(self, key: int, job: Job, outcome: Outcome) -> None:
+        """The job is over: its rows go, its outcome stays for as long as was asked."""
+        if not self.let_go(key):
+            if job.due_ms:
+                self._due.remove(job.due_ms, DueKind.JOB, key)
+            elif not job.incident_key:
+                self.stop_waiting(key, job.submitted)
+        self.jobs.delete(key)
+        assert outcome.state in FINAL_STATES
+        if job.submitted.keep_ms:
+            bucket = self._bucket(outcome.finished_ms, job.submitted.keep_ms)
+            self._outcomes.insert((bucket, key), outcome)
+
+    def purge(self, bucket: int, rows: int) -> None:
+        """Removes the first rows of a bucket, and the bucket with its last ones."""
+        outcomes, keys = self.expired_rows(bucket, rows)
+        for key in outcomes:
+            self._outcomes.delete(key)
+        for key in keys:
+            self._idempotency.delete(key)
+        self._due.remove(bucket, DueKind.BUCKET, bucket)
+        if len(outcomes) + len(keys) < rows:
+            self._buckets.delete(bucket)
+            self._bucket_cache = None
+        else:
+            self._due.add(bucket, DueKind.BUCKET, bucket)
+
+    def expired_rows(
+        self, bucket: int, limit: int
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
+        """Up to `limit` outcomes and idempotency keys of a bucket."""
+        prefix = u64_bytes(bucket)
+        outcomes = [row for row, _ in _first(self._outcomes.scan(prefix), limit)]
+        keys = [
+            row for row, _ in _first(self._idempotency.scan(prefix), limit - len(outcomes))
+        ]
+        return outcomes, keys
+
+    def _bucket(self, now_ms: int, span_ms: int) -> int:
+        """The bucket of what is to be forgotten after a span.
+
+        A bucket ends on a multiple of an eighth of the span: rows live up to 1/8 longer than asked, a span has at
+        most nine buckets to look into, and a whole bucket is forgotten together.
+        """
+        width = max(span_ms // 8, 1_000)
+        bucket = -(-(now_ms + span_ms) // width) * width
+        if bucket not in self._live_buckets():
+            self._buckets.insert(bucket, EMPTY)
+            self._due.add(bucket, DueKind.BUCKET, bucket)
+            self._bucket_cache = None
+        return bucket
+
+
+def _first(rows: Iterator, limit: int) -> Iterator:
+    for _ in range(limit):
+        row = next(rows, None)
+        if row is None:
+            return
+        yield row

@@ -1,0 +1,268 @@
+"""The words of jobs: what the records of a job and of many jobs at once say."""
+
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+
+class JobState(StrEnum):
+    """Where a job stands. The last three are final."""
+
+    WAITING = "WAITING"  # a worker may have it now
+    SCHEDULED = "SCHEDULED"  # its time has not come: a delay, or the pause before a retry
+    ACTIVE = "ACTIVE"  # leased to a worker
+    INCIDENT = "INCIDENT"  # a person has to look at it
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+    DISCARDED = "DISCARDED"
+
+
+FINAL_STATES = frozenset({JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED})
+
+
+class JobIntent(IntEnum):
+    """What is asked of one job and what happened to it. The numbers are on disk."""
+
+    CREATE = 0
+    CREATED = 1
+    COMPLETE = 2
+    COMPLETED = 3
+    FAIL = 4
+    FAILED = 5
+    CANCEL = 6
+    CANCELED = 7
+    RETRIED = 8  # its incident was resolved: it has retries again
+    DISCARDED = 9  # its incident was given up
+
+
+class JobBatchIntent(IntEnum):
+    """What happens to many jobs at once. The numbers are on disk."""
+
+    ACTIVATE = 0
+    ACTIVATED = 1
+    EXTEND = 2
+    EXTENDED = 3
+    RELEASE = 4
+    RELEASED = 5
+    EXPIRE = 6
+    EXPIRED = 7
+    WAKE = 8
+    WOKEN = 9
+    PURGE = 10
+    PURGED = 11
+
+
+TRANSITIONS: dict[tuple[JobState | None, str], JobState] = {
+    (None, "CREATED"): JobState.WAITING,
+    (None, "CREATED (with a delay)"): JobState.SCHEDULED,
+    (JobState.SCHEDULED, "WOKEN"): JobState.WAITING,
+    (JobState.WAITING, "ACTIVATED"): JobState.ACTIVE,
+    (JobState.ACTIVE, "COMPLETED"): JobState.COMPLETED,
+    (JobState.ACTIVE, "RELEASED"): JobState.WAITING,
+    (JobState.ACTIVE, "EXPIRED"): JobState.WAITING,
+    (JobState.ACTIVE, "EXPIRED (too often)"): JobState.INCIDENT,
+    (JobState.ACTIVE, "FAILED"): JobState.SCHEDULED,
+    (JobState.ACTIVE, "FAILED (no retries left)"): JobState.INCIDENT,
+    (JobState.INCIDENT, "RETRIED"): JobState.WAITING,
+    (JobState.INCIDENT, "DISCARDED"): JobState.DISCARDED,
+    (JobState.WAITING, "CANCELED"): JobState.CANCELED,
+    (JobState.SCHEDULED, "CANCELED"): JobState.CANCELED,
+    (JobState.ACTIVE, "CANCELED"): JobState.CANCELED,
+    (JobState.INCIDENT, "CANCELED"): JobState.CANCELED,
+}
+"""The life of a job as a table; the docs are drawn from it and the model test walks it."""
+
+
+class BackoffKind(StrEnum):
+    """How the pause before a retry grows."""
+
+    EXPONENTIAL = "exponential"
+    LINEAR = "linear"
+    FIXED = "fixed"
+
+
+class Backoff(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The pause before a retry."""
+
+    kind: BackoffKind = BackoffKind.EXPONENTIAL
+    base_ms: int = 1_000
+    cap_ms: int = 3_600_000
+    jitter_percent: int = 20  # spreads retries that failed together by up to this share of the pause
+
+
+class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job as it was submitted: the value of CREATE and CREATED."""
+
+    type: str  # which workers take it: the task's name
+    payload: bytes  # JSON
+    priority: int = 0  # higher goes first
+    retries: int = 3  # how many failures it may have beyond the first
+    backoff: Backoff = Backoff()
+    timeout_ms: int = 0  # how long one attempt may take; 0: as long as its worker lives
+    due_ms: int = 0  # not before; 0: at once
+    idempotency_key: str = ""
+    window_ms: int = 0  # for how long the idempotency key is remembered
+    keep_ms: int = 0  # for how long the outcome is kept
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job in the state: what was submitted and what has happened since."""
+
+    submitted: NewJob
+    retries: int
+    due_ms: int = 0  # when it wakes up, while it is scheduled
+    incident_key: int = 0
+    failures: int = 0
+    expiries: int = 0  # leases that ran out since it last failed or was created
+    created_ms: int = 0
+    error: str = ""
+
+
+class JobRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Only the job itself: the value of CANCEL."""
+
+
+class Completion(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The job was done. `lease` proves that the worker still holds it."""
+
+    lease: int
+    result: bytes = b"null"  # JSON
+
+
+class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The attempt failed: the value of FAIL."""
+
+    lease: int
+    error: str
+    final: bool = False  # the worker knows that trying again is of no use
+    retry_after_ms: int | None = None  # the worker's own pause, instead of the back-off
+
+
+class FailureRecorded(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the failure led to: the value of FAILED."""
+
+    error: str
+    retries: int
+    due_ms: int  # when it is tried again; 0 with an incident
+    incident_key: int = 0
+
+
+class Ending(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The end of a job without a result: the value of CANCELED and DISCARDED."""
+
+    error: str = ""
+
+
+class Retry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The job may be tried again."""
+
+    retries: int
+
+
+class Activation(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A worker asks for jobs: the value of ACTIVATE."""
+
+    types: tuple[str, ...]
+    worker: str
+    jobs_max: int
+    lease_ms: int
+
+
+class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Jobs that a worker holds until a deadline: the value of ACTIVATED. Its key names the lease."""
+
+    worker: str
+    deadline_ms: int
+    type: str  # all jobs of a lease are of one type and priority: their rows are found without reading them
+    priority: int
+    jobs: tuple[int, ...]
+    fixed: bool = False  # the deadline is the jobs' own timeout and cannot be moved
+
+
+class Extension(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The worker lives and asks for more time: EXTEND with a span, EXTENDED with a deadline."""
+
+    until_ms: int
+
+
+class JobList(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Jobs that something happened to together: RELEASE(D), EXPIRE(D), WAKE, WOKEN."""
+
+    jobs: tuple[int, ...] = ()
+    incidents: tuple[tuple[int, int], ...] = ()  # (job, incident) of those that expired too often
+
+
+class Purge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Outcomes and idempotency keys whose time is over, `rows` of them at a time."""
+
+    bucket_ms: int
+    rows: int = 0
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How a job ended, kept for as long as it asked for."""
+
+    state: JobState
+    result: bytes
+    error: str
+    finished_ms: int
+    type: str = ""
+
+
+class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
+    """A job as a worker gets it: the answer to ACTIVATE, never on the log."""
+
+    key: int
+    type: str
+    payload: bytes
+    lease: int
+    deadline_ms: int
+    attempt: int
+    retries: int
+    fixed: bool
+
+
+JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {
+    JobIntent.CREATE: NewJob,
+    JobIntent.CREATED: NewJob,
+    JobIntent.COMPLETE: Completion,
+    JobIntent.COMPLETED: Completion,
+    JobIntent.FAIL: Failure,
+    JobIntent.FAILED: FailureRecorded,
+    JobIntent.CANCEL: JobRef,
+    JobIntent.CANCELED: Ending,
+    JobIntent.RETRIED: Retry,
+    JobIntent.DISCARDED: Ending,
+}
+
+JOB_BATCH_VALUES: dict[JobBatchIntent, type[msgspec.Struct]] = {
+    JobBatchIntent.ACTIVATE: Activation,
+    JobBatchIntent.ACTIVATED: Lease,
+    JobBatchIntent.EXTEND: Extension,
+    JobBatchIntent.EXTENDED: Extension,
+    JobBatchIntent.RELEASE: JobList,
+    JobBatchIntent.RELEASED: JobList,
+    JobBatchIntent.EXPIRE: JobList,
+    JobBatchIntent.EXPIRED: JobList,
+    JobBatchIntent.WAKE: JobList,
+    JobBatchIntent.WOKEN: JobList,
+    JobBatchIntent.PURGE: Purge,
+    JobBatchIntent.PURGED: Purge,
+}
+
+
+# --- effects: what leaves the partition once a step is durable -----------------------------------
+
+
+class JobsAvailable(msgspec.Struct, frozen=True, gc=False):
+    """There is work of this type on this partition."""
+
+    partition: int
+    type: str
+
+
+class JobEnded(msgspec.Struct, frozen=True, gc=False):
+    """A job came to its end, or to an incident; whoever waits for its result is told."""
+
+    key: int
+    outcome: Outcome

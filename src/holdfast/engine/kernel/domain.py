@@ -1,0 +1,56 @@
+"""How a domain tells the kernel what it does: two tables, one for commands and one for events."""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from holdfast.records import Codec, Record, Schema, ValueType
+
+if TYPE_CHECKING:
+    from holdfast.engine.kernel.turn import Turn
+
+CommandHandler = Callable[["Turn[Any]", Record], None]
+"""Reads the state, writes events, follow-up commands, a rejection, an answer, effects."""
+
+Applier = Callable[[Any, Record], None]
+"""Changes the state for one event; the only code that does, so replay is nothing but applying."""
+
+
+class DueCommand(NamedTuple):
+    """A command that time itself gives."""
+
+    value_type: ValueType
+    intent: IntEnum
+    key: int
+    value: Any
+
+
+class Domain(msgspec.Struct, frozen=True):
+    """One subject of records: its intents, the struct of each, its commands and its appliers."""
+
+    value_type: ValueType
+    intents: type[IntEnum]
+    values: Mapping[Any, type[msgspec.Struct]]  # intent -> struct of the value
+    commands: Mapping[Any, CommandHandler]  # intent -> what it does
+    appliers: Mapping[Any, Applier]  # intent -> what it changes
+
+
+class Tables:
+    """The domains' tables put together and checked."""
+
+    def __init__(self, domains: Iterable[Domain]) -> None:
+        self.handlers: dict[tuple[int, int], CommandHandler] = {}
+        self.appliers: dict[tuple[int, int], Applier] = {}
+        values: dict[tuple[int, int], type[msgspec.Struct]] = {}
+        for domain in domains:
+            known = set(domain.commands) | set(domain.appliers)
+            assert known == set(domain.intents), f"{domain.value_type.name}: an intent is unhandled"
+            assert known == set(domain.values), f"{domain.value_type.name}: an intent has no struct"
+            assert not set(domain.commands) & set(domain.appliers)
+            tag = int(domain.value_type)
+            self.handlers.update({(tag, int(i)): f for i, f in domain.commands.items()})
+            self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
+            values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
+        self.codec = Codec(Schema(values))

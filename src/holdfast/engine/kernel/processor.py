@@ -1,0 +1,253 @@
+"""The processor of one partition: pure, synchronous, and the only writer of its log.
+
+A step takes many commands and gives one append. The order in which its owner must act on a step:
+
+    1. append `step.entries` to the journal and wait until they are durable
+    2. `commit(step)`: the changes of the step can no longer be taken back
+    3. hand out `step.replies` and `step.effects`
+
+If the append is refused (a full disk), `abandon(step)` takes everything back as if the step had not been.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from holdfast.engine.kernel.domain import DueCommand, Tables
+from holdfast.engine.kernel.turn import FROM_OUTSIDE, Command, Reply, Submission, Turn
+from holdfast.errors import Code, Internal
+from holdfast.journal import Entry
+from holdfast.limits import STEP_COMMANDS_MAX
+from holdfast.records import Record, RecordKind, counter_of, partition_of
+from holdfast.state import PartitionState, Progress
+
+S = TypeVar("S")
+
+
+class DueSource(Protocol):
+    """Where the commands come from that time itself gives."""
+
+    def due(self, now_ms: int, limit: int) -> list[DueCommand]: ...
+
+    def next_due_ms(self) -> int | None: ...
+
+
+class Step(msgspec.Struct):
+    """What one step wrote, and what is to happen once it is durable."""
+
+    first_position: int
+    entries: list[bytes]
+    replies: list[tuple[Any, list[Reply]]]
+    effects: list[Any]
+    commands: int
+    rejections: int
+    bugs: list[str]  # commands that threw; each is rejected on the log and counted
+    before: "_Before"
+
+
+class _Awaited(msgspec.Struct):
+    """A submission some of whose commands are on the log and not processed yet."""
+
+    ticket: Any
+    replies: list[Reply]
+    missing: int
+
+
+class _Before(NamedTuple):
+    """Where the processor stood before a step, for taking the step back."""
+
+    progress: Progress
+    leftover: tuple[Record, ...]
+    awaited: dict[int, tuple[_Awaited, int]]
+
+
+Demand = Callable[[list[Any]], Iterable[Submission]]
+"""Asked with the effects of a step, before it ends: commands that they call for at once."""
+
+
+_NOT_YET = Reply()
+
+
+def _no_demand(effects: list[Any]) -> Iterable[Submission]:
+    return ()
+
+
+class Processor(Generic[S]):
+    """Runs the commands of one partition."""
+
+    def __init__(
+        self, state: PartitionState, domains_state: S, tables: Tables, due: DueSource
+    ) -> None:
+        self.partition = state.partition
+        self.state = state
+        self.view = domains_state
+        self._tables = tables
+        self._due = due
+        self._turn: Turn[S] = Turn(state.partition, domains_state, tables)
+        self._leftover: deque[Record] = deque()  # on the log, not processed yet
+        self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
+        self._load(state.stored_progress)
+
+    def _load(self, progress: Progress) -> None:
+        self._applied = progress.applied_position
+        self._processed = progress.processed_position
+        self._turn.key_counter = progress.key_counter
+        self._turn.next_position = progress.applied_position + 1
+
+    @property
+    def progress(self) -> Progress:
+        """What the state stands for now."""
+        return Progress(self._applied, self._processed, self._turn.key_counter)
+
+    @property
+    def next_position(self) -> int:
+        """Where the next record will stand."""
+        return self._turn.next_position
+
+    @property
+    def has_leftover(self) -> bool:
+        """Whether commands on the log are still waiting to be processed."""
+        return bool(self._leftover)
+
+    def next_due_ms(self) -> int | None:
+        """When time will next give a command."""
+        return self._due.next_due_ms()
+
+    # --- processing ---------------------------------------------------------------------------
+
+    def step(
+        self, submissions: Iterable[Submission], now_ms: int, demand: Demand = _no_demand
+    ) -> Step:
+        """Processes what is left over, what is due and what was submitted; nothing leaves yet."""
+        turn = self._turn
+        turn.now_ms = now_ms
+        before = _Before(self.progress, tuple(self._leftover), dict(self._awaited))
+        step = Step(turn.next_position, [], [], [], 0, 0, [], before)
+        turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
+        turn.said.clear()
+        self._drain(step)
+        for due in self._due.due(now_ms, STEP_COMMANDS_MAX) if not self._leftover else ():
+            self._take(Command(due.value_type, due.intent, due.key, due.value), step)
+        self._submit(submissions, step)
+        asked = 0
+        while asked < len(step.effects):
+            fresh, asked = step.effects[asked:], len(step.effects)
+            self._submit(demand(fresh), step)
+        step.entries = self._tables.codec.encode_many(turn.records)
+        self._applied = turn.next_position - 1
+        return step
+
+    def _submit(self, submissions: Iterable[Submission], step: Step) -> None:
+        for submission in submissions:
+            replies: list[Reply] = []
+            awaited = _Awaited(submission.ticket, replies, 0)
+            for command in submission.commands:
+                replies.append(self._take(command, step, awaited))
+            if submission.ticket is not None and not awaited.missing:
+                step.replies.append((submission.ticket, replies))
+
+    def _take(self, command: Command, step: Step, awaited: _Awaited | None = None) -> Reply:
+        """Puts a command on the log and processes it, unless others on the log come first."""
+        record = self._turn.write_command(command)
+        if self._turn.follow_ups:
+            self._turn.follow_ups.append(record)
+            if awaited is not None:
+                self._awaited[record.position] = awaited, len(awaited.replies)
+                awaited.missing += 1
+            return _NOT_YET
+        reply = self._process(record, step)
+        self._drain(step)
+        return reply
+
+    def _drain(self, step: Step) -> None:
+        """Processes follow-ups in the order of the log, as many as a step may hold."""
+        follow_ups = self._turn.follow_ups
+        while follow_ups and step.commands < STEP_COMMANDS_MAX:
+            record = follow_ups.popleft()
+            reply = self._process(record, step)
+            if self._awaited and (waiting := self._awaited.pop(record.position, None)):
+                awaited, index = waiting
+                awaited.replies[index] = reply
+                awaited.missing -= 1
+                if not awaited.missing and awaited.ticket is not None:
+                    step.replies.append((awaited.ticket, awaited.replies))
+
+    def _process(self, command: Record, step: Step) -> Reply:
+        turn = self._turn
+        handler = self._tables.handlers.get((command.value_type, command.intent))
+        marks = self.state.mark(), len(turn.records), len(turn.effects), len(turn.follow_ups)
+        keys, position = turn.key_counter, turn.next_position
+        turn.begin(command.position)
+        step.commands += 1
+        try:
+            if handler is None:
+                turn.reject(command, Code.INVALID_ARGUMENT, "Expected a command, but found an event")
+            else:
+                handler(turn, command)
+            if len(turn.records) == marks[1]:
+                raise Internal("the command wrote nothing: neither an event nor a rejection")
+        except Exception as error:  # a bug of a handler must not stop the partition
+            self.state.undo_to(marks[0])
+            del turn.records[marks[1] :], turn.effects[marks[2] :]
+            while len(turn.follow_ups) > marks[3]:
+                turn.follow_ups.pop()
+            turn.key_counter, turn.next_position = keys, position
+            reason = f"{type(error).__name__}: {error}"
+            step.bugs.append(reason)
+            turn.begin(command.position)
+            turn.reject(command, Code.INTERNAL, reason)
+        self._processed = command.position
+        reply = turn.take_reply() or Reply()
+        if reply.rejection is not None:
+            step.rejections += 1
+        return reply
+
+    def commit(self, step: Step) -> None:
+        """The step's entries are durable."""
+        self.state.commit()
+
+    def abandon(self, step: Step) -> None:
+        """The step's entries could not be written: takes back all that it did."""
+        self.state.undo_to(0)
+        self._load(step.before.progress)
+        self._leftover = deque(step.before.leftover)
+        self._awaited = step.before.awaited
+        for awaited, _ in self._awaited.values():
+            awaited.missing = 0
+        for awaited, _ in self._awaited.values():
+            awaited.missing += 1
+
+    # --- recovery -----------------------------------------------------------------------------
+
+    @property
+    def replay_from(self) -> int:
+        """The first position of the log that recovery has to read."""
+        return min(self._applied, self._processed) + 1
+
+    def replay(self, entries: Sequence[Entry]) -> int:
+        """Applies the events among these entries; returns how many. Called in the log's order."""
+        decode, appliers, state = self._tables.codec.decode_replayable, self._tables.appliers, self.view
+        partition, turn, applied = self.partition, self._turn, 0
+        for entry in entries:
+            record = decode(entry.payload)
+            if record.kind == RecordKind.COMMAND:
+                if entry.offset > self._processed:
+                    self._leftover.append(self._tables.codec.decode(entry.payload))
+                continue
+            if record.source_position > FROM_OUTSIDE:
+                self._processed = max(self._processed, record.source_position)
+            if record.kind == RecordKind.EVENT and entry.offset > self._applied:
+                assert isinstance(record, Record)
+                appliers[record.value_type, record.intent](state, record)
+                applied += 1
+                if partition_of(record.key) == partition:
+                    turn.key_counter = max(turn.key_counter, counter_of(record.key))
+        if entries:
+            self._applied = max(self._applied, entries[-1].offset)
+            turn.next_position = self._applied + 1
+        while self._leftover and self._leftover[0].position <= self._processed:
+            self._leftover.popleft()
+        self.state.commit()
+        return applied

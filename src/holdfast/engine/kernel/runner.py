@@ -1,0 +1,316 @@
+"""The shell around the processors of a node: takes submissions, makes steps durable, lets effects out.
+
+One round steps every partition that has something to do and appends all their records with one sync. Partitions
+that have nothing to do cost nothing.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from holdfast.clock import Clock
+from holdfast.engine.kernel.processor import Processor, Step
+from holdfast.engine.kernel.turn import Command, Reply, Submission
+from holdfast.errors import DataLoss, ResourceExhausted, Unavailable
+from holdfast.journal import Append, Journal
+from holdfast.limits import REPLAY_BYTES, STEP_COMMANDS_MAX, STORE_INTERVAL_MS, STORE_ROWS_MAX
+from holdfast.logs import log
+from holdfast.metrics import Metrics
+from holdfast.state import Store
+
+S = TypeVar("S")
+
+TOPIC = "records"  # the topic in which every partition has its log
+
+_WAIT_SECONDS_MAX = 60.0  # a due date is looked at again after this, should the wall clock have jumped
+
+
+class Outside(Protocol):
+    """Who is told of effects: the gateway."""
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
+        """Commands that the effects call for in the same step."""
+        ...
+
+    def deliver(self, effects: list[Any]) -> None:
+        """The effects are durable: act on them."""
+        ...
+
+    def refresh(self, partition: int) -> None:
+        """What the partition has waiting may have changed without an effect: look at its state."""
+        ...
+
+
+class Runner(Generic[S]):
+    """Runs the processors of a node over one journal and one store."""
+
+    def __init__(
+        self,
+        processors: Mapping[int, Processor[S]],
+        journal: Journal,
+        store: Store,
+        clock: Clock,
+        metrics: Metrics,
+        in_flight_max: int,
+    ) -> None:
+        self.processors = processors
+        self.outside: Outside | None = None
+        self.failure: BaseException | None = None  # why the node stopped, if it did by itself
+        self._journal = journal
+        self._store = store
+        self._clock = clock
+        self._metrics = metrics
+        self._in_flight_max = in_flight_max
+        self._in_flight = dict.fromkeys(processors, 0)
+        self._inbox: dict[int, deque[Submission]] = {p: deque() for p in processors}
+        self._ready: set[int] = set()
+        self._changed: dict[int, int] = {}  # partition -> changed rows the store does not have
+        self._timers: dict[int, tuple[int, asyncio.TimerHandle]] = {}
+        self._store_timer: asyncio.TimerHandle | None = None
+        self._work = asyncio.Event()
+        self._settled = asyncio.Event()  # no step is waiting for the disk
+        self._settled.set()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+        self._rate = 10_000.0  # commands a second, lately: for the hint when to come back
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def recover(self) -> int:
+        """Brings every partition to the end of its log; returns how many events were applied."""
+        applied = 0
+        for partition, processor in self.processors.items():
+            bounds = self._journal.bounds(TOPIC, partition)
+            offset = processor.replay_from
+            if offset < bounds.earliest or processor.next_position > bounds.next:
+                raise DataLoss(
+                    f"Expected the log of partition {partition} to reach from {offset} to"
+                    f" {processor.next_position}, but it holds {bounds.earliest} to {bounds.next}",
+                    partition=partition,
+                )
+            while entries := self._journal.read(TOPIC, partition, offset, REPLAY_BYTES):
+                applied += processor.replay(entries)
+                offset = entries[-1].offset + 1
+                self._changed[partition] = processor.state.changed_rows()
+                if self._changed[partition] > STORE_ROWS_MAX:
+                    self.write_state()
+        return applied
+
+    def start(self) -> None:
+        """Begins to run; the loop must be running."""
+        for partition, processor in self.processors.items():
+            if processor.has_leftover:
+                self._wake(partition)
+            self._watch_due(partition)
+            if self.outside is not None:
+                self.outside.refresh(partition)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
+
+    async def close(self) -> None:
+        """Finishes what was accepted, writes the state and stops."""
+        self._closing = True
+        self._work.set()
+        if self._task is not None:
+            await self._task
+        for _, timer in self._timers.values():
+            timer.cancel()
+        if self._store_timer is not None:
+            self._store_timer.cancel()
+        if self.failure is None:
+            self.write_state()
+
+    # --- submitting ---------------------------------------------------------------------------
+
+    def submit(self, partition: int, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
+        """Hands commands to a partition; they are appended together. The future has their replies."""
+        if self._closing or self.failure is not None:
+            raise Unavailable("The node is closing" if self._closing else f"The node stopped: {self.failure}")
+        waiting = self._in_flight[partition]
+        if waiting and waiting + len(commands) > self._in_flight_max:
+            self._metrics.refused(len(commands))
+            raise ResourceExhausted(
+                f"Expected at most {self._in_flight_max} commands in flight on partition {partition},"
+                f" but {waiting} are waiting",
+                retry_after_ms=max(1, int(waiting / self._rate * 1000)),
+            )
+        self._in_flight[partition] = waiting + len(commands)
+        ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+        self._inbox[partition].append(Submission(commands, ticket))
+        self._wake(partition)
+        return ticket
+
+    async def settled(self) -> None:
+        """Waits until the state holds nothing that is not durable, so that it may be read."""
+        await self._settled.wait()
+
+    def _wake(self, partition: int) -> None:
+        self._ready.add(partition)
+        self._work.set()
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                if not self._ready:
+                    if self._closing:
+                        return
+                    self._work.clear()
+                    await self._work.wait()
+                    continue
+                await self._round()
+        except BaseException as error:
+            self.failure = error
+            log.error("runner stopped", error=repr(error))
+            self._refuse_all(Unavailable(f"The node stopped: {error}"))
+            if not isinstance(error, Exception):
+                raise
+
+    async def _round(self) -> None:
+        now_ms, started = self._clock.now_ms(), self._clock.monotonic()
+        steps: list[tuple[int, Step, list[Submission]]] = []
+        ready, self._ready = self._ready, set()
+        for partition in sorted(ready):
+            taken = self._take(partition)
+            processor = self.processors[partition]
+            step = processor.step(taken, now_ms, lambda fx, p=partition: self._demand(p, fx))
+            if step.entries:
+                steps.append((partition, step, taken))
+            else:
+                self._watch_due(partition)
+        if not steps:
+            return
+        self._settled.clear()
+        try:
+            await self._journal.append_many(
+                [Append(TOPIC, partition, step.entries) for partition, step, _ in steps]
+            )
+        except ResourceExhausted as error:
+            for partition, step, taken in steps:
+                self._abandon(partition, step, taken, error)
+            return
+        else:
+            for partition, step, taken in steps:
+                self._finish(partition, step, taken)
+        finally:
+            self._settled.set()
+        commands = sum(step.commands for _, step, _ in steps)
+        spent = max(self._clock.monotonic() - started, 1e-6)
+        self._rate += (commands / spent - self._rate) * min(1.0, commands / 1000)
+        if sum(self._changed.values()) > STORE_ROWS_MAX:
+            self.write_state()
+        elif self._store_timer is None:
+            loop = asyncio.get_running_loop()
+            self._store_timer = loop.call_later(STORE_INTERVAL_MS / 1000, self._write_state_later)
+
+    def _take(self, partition: int) -> list[Submission]:
+        """As many whole submissions as a step may hold, and at least one."""
+        inbox, taken, commands = self._inbox[partition], [], 0
+        while inbox and (not taken or commands + len(inbox[0].commands) <= STEP_COMMANDS_MAX):
+            taken.append(inbox.popleft())
+            commands += len(taken[-1].commands)
+        return taken
+
+    def _demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
+        return () if self.outside is None else self.outside.demand(partition, effects)
+
+    def _finish(self, partition: int, step: Step, taken: list[Submission]) -> None:
+        """The step is durable: its answers and effects may leave."""
+        processor = self.processors[partition]
+        processor.commit(step)
+        self._answered(partition, taken)
+        self._changed[partition] = processor.state.changed_rows()
+        for bug in step.bugs:
+            log.error("command failed", partition=partition, error=bug)
+        for ticket, replies in step.replies:
+            if not ticket.done():
+                ticket.set_result(replies)
+        if step.effects and self.outside is not None:
+            self.outside.deliver(step.effects)
+        if processor.has_leftover or self._inbox[partition]:
+            self._wake(partition)
+        self._watch_due(partition)
+        lag = processor.next_position - 1 - processor.progress.processed_position
+        self._metrics.step(
+            partition, len(step.entries), step.commands, step.rejections, len(step.bugs),
+            lag if processor.has_leftover else 0,
+        )  # fmt: skip
+
+    def _abandon(
+        self, partition: int, step: Step, taken: list[Submission], error: ResourceExhausted
+    ) -> None:
+        """There is no room: nothing of the step has happened, and whoever asked is told."""
+        processor = self.processors[partition]
+        processor.abandon(step)
+        if self.outside is not None:
+            self.outside.refresh(partition)
+        self._refuse(partition, taken, error)
+        for ticket, _ in step.replies:  # those that were demanded in the step itself
+            if not ticket.done():
+                ticket.set_exception(error)
+        retry_seconds = max(error.retry_after_ms, 100) / 1000
+        self._set_timer(partition, self._clock.now_ms() + int(retry_seconds * 1000), retry_seconds)
+
+    def _refuse(self, partition: int, taken: Iterable[Submission], error: Exception) -> None:
+        taken = list(taken)
+        self._answered(partition, taken)
+        for submission in taken:
+            if submission.ticket is not None and not submission.ticket.done():
+                submission.ticket.set_exception(error)
+
+    def _refuse_all(self, error: Exception) -> None:
+        for partition, inbox in self._inbox.items():
+            self._refuse(partition, inbox, error)
+            inbox.clear()
+
+    def _answered(self, partition: int, taken: list[Submission]) -> None:
+        if taken:
+            self._in_flight[partition] -= sum(len(submission.commands) for submission in taken)
+            self._metrics.in_flight(partition, self._in_flight[partition])
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def _watch_due(self, partition: int) -> None:
+        """Sees to it that the partition wakes up when something is due."""
+        due_ms = self.processors[partition].next_due_ms()
+        known = self._timers.get(partition)
+        if known is not None:
+            if known[0] == due_ms:
+                return
+            known[1].cancel()
+            del self._timers[partition]
+        if due_ms is not None:
+            seconds = min((due_ms - self._clock.now_ms()) / 1000, _WAIT_SECONDS_MAX)
+            self._set_timer(partition, due_ms, max(seconds, 0.0))
+
+    def _set_timer(self, partition: int, due_ms: int, seconds: float) -> None:
+        known = self._timers.pop(partition, None)
+        if known is not None:
+            known[1].cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[partition] = due_ms, loop.call_later(seconds, self._on_timer, partition)
+
+    def _on_timer(self, partition: int) -> None:
+        self._timers.pop(partition, None)
+        self._wake(partition)
+
+    # --- state --------------------------------------------------------------------------------
+
+    def _write_state_later(self) -> None:
+        self._store_timer = None
+        if self.failure is None and not any(
+            self.processors[partition].state.undo_log for partition in self._changed
+        ):
+            self.write_state()
+
+    def write_state(self) -> None:
+        """Hands all committed changes and the positions they stand for to the store, in one write."""
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        for partition in self._changed:
+            processor = self.processors[partition]
+            processor.state.drain(processor.progress, puts, deletes)
+        if puts:
+            self._store.write(puts, deletes)
+        self._changed.clear()

@@ -1,0 +1,141 @@
+"""A turn: what one command may read and write while it is being processed."""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.engine.kernel.domain import Tables
+from holdfast.errors import Code, HoldfastError, error_of
+from holdfast.records import Record, RecordKind, Rejection, ValueType, key_of
+from holdfast.records.keys import NO_KEY
+
+S = TypeVar("S")
+
+FROM_OUTSIDE = -1  # the source position of a command that no other record led to
+
+
+class Command(msgspec.Struct, frozen=True, gc=False):
+    """A command that is not on the log yet."""
+
+    value_type: ValueType
+    intent: IntEnum
+    key: int
+    value: Any
+    claims: dict[str, Any] | None = None
+
+
+class Submission(msgspec.Struct, frozen=True):
+    """Commands that are appended together, with the ticket that their replies go to."""
+
+    commands: Sequence[Command]
+    ticket: Any = None
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """What became of one command."""
+
+    key: int = NO_KEY
+    value: Any = None
+    rejection: Rejection | None = None
+
+    def error(self) -> HoldfastError | None:
+        """The rejection as an error that can be raised."""
+        if self.rejection is None:
+            return None
+        return error_of(self.rejection.code, self.rejection.reason, key=self.key)
+
+
+class Turn(Generic[S]):
+    """The pen of a command handler. Everything written stays in memory until the step is durable."""
+
+    def __init__(self, partition: int, state: S, tables: Tables) -> None:
+        self.partition = partition
+        self.state = state
+        self.now_ms = 0
+        self.key_counter = 0
+        self.next_position = 0
+        self.records: list[Record] = []
+        self.follow_ups: deque[Record] = deque()
+        self.effects: list[Any] = []
+        self.said: set[Hashable] = set()
+        self._appliers = tables.appliers
+        self._source = FROM_OUTSIDE
+        self._reply: Reply | None = None
+
+    # --- what a handler uses ------------------------------------------------------------------
+
+    def new_key(self) -> int:
+        """A key that this partition has never given out."""
+        self.key_counter += 1
+        return key_of(self.partition, self.key_counter)
+
+    def event(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
+        """Tells that something happened: it is recorded, and applied to the state at once."""
+        record = Record(
+            self.next_position, RecordKind.EVENT, value_type, intent, key,
+            self._source, self.now_ms, value,
+        )  # fmt: skip
+        self.next_position += 1
+        self.records.append(record)
+        self._appliers[value_type, intent](self.state, record)
+        if self._reply is None:
+            self._reply = Reply(key)
+
+    def command(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
+        """Asks for a follow-up: it is recorded now and processed after this command."""
+        record = Record(
+            self.next_position, RecordKind.COMMAND, value_type, intent, key,
+            self._source, self.now_ms, value,
+        )  # fmt: skip
+        self.next_position += 1
+        self.records.append(record)
+        self.follow_ups.append(record)
+
+    def reject(self, command: Record, code: Code, reason: str, key: int | None = None) -> None:
+        """Answers that the command cannot be done. Nothing else may have been written for it."""
+        rejection = Rejection(code, reason)
+        about = command.key if key is None else key
+        self.records.append(
+            Record(
+                self.next_position, RecordKind.REJECTION, command.value_type, command.intent, about,
+                self._source, self.now_ms, None, None, rejection,
+            )
+        )  # fmt: skip
+        self.next_position += 1
+        self._reply = Reply(about, None, rejection)
+
+    def answer(self, value: Any, key: int = NO_KEY) -> None:
+        """What the asker is told, where the key of the first event is not enough."""
+        self._reply = Reply(key, value)
+
+    def effect(self, effect: Any) -> None:
+        """Something to do outside once the step is durable."""
+        self.effects.append(effect)
+
+    def effect_once(self, effect: Hashable) -> None:
+        """Like `effect`, for what is enough to be said once in a step."""
+        if effect not in self.said:
+            self.said.add(effect)
+            self.effects.append(effect)
+
+    # --- what the processor uses --------------------------------------------------------------
+
+    def write_command(self, command: Command) -> Record:
+        """Puts a command from outside on the log."""
+        record = Record(
+            self.next_position, RecordKind.COMMAND, command.value_type, command.intent, command.key,
+            FROM_OUTSIDE, self.now_ms, command.value, command.claims,
+        )  # fmt: skip
+        self.next_position += 1
+        self.records.append(record)
+        return record
+
+    def begin(self, source: int) -> None:
+        self._source = source
+        self._reply = None
+
+    def take_reply(self) -> Reply | None:
+        return self._reply

@@ -1,0 +1,21 @@
+"""A partition put together: its state, all domains, and the processor that runs them."""
+
+from holdfast.engine.incidents.domain import INCIDENT
+from holdfast.engine.jobs.domain import JOB, JOB_BATCH
+from holdfast.engine.kernel import Processor
+from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.state import EngineState
+from holdfast.engine.timers.domain import SCHEDULE, DueCommands
+from holdfast.state import PartitionState, Store
+
+DOMAINS = (JOB, JOB_BATCH, INCIDENT, SCHEDULE)
+TABLES: Tables = Tables(DOMAINS)
+
+EngineProcessor = Processor[EngineState]
+
+
+def open_partition(store: Store, partition: int) -> EngineProcessor:
+    """The processor of a partition over its rows in the store."""
+    state = PartitionState(store, partition)
+    view = EngineState(state)
+    return Processor(state, view, TABLES, DueCommands(view.due))

@@ -1,0 +1,17 @@
+"""The state of a partition as all domains see it."""
+
+from holdfast.engine.incidents.state import Incidents
+from holdfast.engine.jobs.state import Jobs
+from holdfast.engine.timers.due import DueDates
+from holdfast.engine.timers.state import Schedules
+from holdfast.state import PartitionState
+
+
+class EngineState:
+    """One attribute a domain; each domain's appliers change their own and may use the others'."""
+
+    def __init__(self, partition: PartitionState) -> None:
+        self.due = DueDates(partition)
+        self.jobs = Jobs(partition, self.due)
+        self.incidents = Incidents(partition)
+        self.schedules = Schedules(partition, self.due)

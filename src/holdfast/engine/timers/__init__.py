@@ -1,0 +1,2 @@
+"""Time: due dates of everything that waits for it, and the schedules that create jobs."""
+

@@ -1,0 +1,49 @@
+"""When a schedule is due next. The only module that imports croniter."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from croniter import CroniterError, croniter
+
+from holdfast.engine.timers.values import Schedule
+from holdfast.errors import InvalidArgument
+from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN
+
+
+def validate(schedule: Schedule) -> None:
+    """InvalidArgument for a rule that can never be followed."""
+    if bool(schedule.cron) == bool(schedule.interval_ms):
+        raise InvalidArgument("Expected either a cron expression or an interval, but not both")
+    if schedule.cron and not croniter.is_valid(schedule.cron):
+        raise InvalidArgument(f"Expected a cron expression, but found {schedule.cron!r}")
+    if schedule.interval_ms and schedule.interval_ms < SCHEDULE_INTERVAL_MS_MIN:
+        raise InvalidArgument(
+            f"Expected an interval of {SCHEDULE_INTERVAL_MS_MIN} ms or more,"
+            f" but found {schedule.interval_ms}"
+        )
+    try:
+        ZoneInfo(schedule.timezone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InvalidArgument(f"Expected a time zone, but found {schedule.timezone!r}") from error
+
+
+def next_due_ms(schedule: Schedule, after_ms: int) -> int:
+    """The first due time after a moment; 0 if there is none any more.
+
+    Intervals are counted from the epoch, so that the due times do not depend on when the node was started.
+    """
+    if schedule.interval_ms:
+        return (after_ms // schedule.interval_ms + 1) * schedule.interval_ms
+    after = datetime.fromtimestamp(after_ms / 1000, ZoneInfo(schedule.timezone))
+    try:
+        return int(croniter(schedule.cron, after).get_next(float) * 1000)
+    except CroniterError:  # February 30th and the like
+        return 0
+
+
+def last_due_ms(schedule: Schedule, until_ms: int) -> int:
+    """The latest due time that is not after a moment."""
+    if schedule.interval_ms:
+        return until_ms // schedule.interval_ms * schedule.interval_ms
+    until = datetime.fromtimestamp((until_ms + 1) / 1000, ZoneInfo(schedule.timezone))
+    return int(croniter(schedule.cron, until).get_prev(float) * 1000)

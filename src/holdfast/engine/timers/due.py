@@ -1,0 +1,61 @@
+"""Due dates: one ordered list of all that waits for time on a partition.
+
+A domain adds (when, what kind, which key); once it is due the kernel turns it into a command. The next due date is
+known without looking at anything that is not due.
+"""
+
+from enum import IntEnum
+
+from holdfast.engine.families import Tag
+from holdfast.state import EMPTY, PartitionState
+from holdfast.state.keys import U64_U8_U64
+
+
+class DueKind(IntEnum):
+    """What becomes due. The numbers are on disk."""
+
+    JOB = 1  # a delay or a back-off is over
+    LEASE = 2  # a worker did not come back
+    BUCKET = 3  # outcomes and idempotency keys whose time is over
+    SCHEDULE = 4  # a schedule fires
+
+
+Due = tuple[int, int, int]  # (due_ms, kind, key)
+
+
+class DueDates:
+    """The due dates of a partition, soonest first."""
+
+    def __init__(self, state: PartitionState) -> None:
+        self._rows = state.family(Tag.DUE, U64_U8_U64, bytes)
+        self._first: Due | None = None  # nothing is due before this: saves walking over graves
+        state.when_undone(self._forget)
+
+    def _forget(self) -> None:
+        self._first = None
+
+    def add(self, due_ms: int, kind: DueKind, key: int) -> None:
+        row = (due_ms, kind, key)
+        self._rows.insert(row, EMPTY)
+        if self._first is not None and row < self._first:
+            self._first = row
+
+    def remove(self, due_ms: int, kind: DueKind, key: int) -> None:
+        self._rows.delete((due_ms, kind, key))
+
+    def due(self, now_ms: int, limit: int) -> list[Due]:
+        """What is due at this time, soonest first."""
+        found: list[Due] = []
+        for row, _ in self._rows.scan(start=self._first):
+            if row[0] > now_ms or len(found) >= limit:
+                break
+            found.append(row)
+        return found
+
+    def next_due_ms(self) -> int | None:
+        """When the next thing is due."""
+        row = next(iter(self._rows.scan(start=self._first)), None)
+        if row is None:
+            return None
+        self._first = row[0]
+        return row[0][0]

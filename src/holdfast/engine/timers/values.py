@@ -1,0 +1,59 @@
+"""The words of schedules."""
+
+from enum import IntEnum
+
+import msgspec
+
+from holdfast.engine.jobs.values import NewJob
+
+
+class ScheduleIntent(IntEnum):
+    """What is asked of a schedule and what happened to it. The numbers are on disk."""
+
+    CREATE = 0
+    CREATED = 1
+    FIRE = 2
+    FIRED = 3
+    DELETE = 4
+    DELETED = 5
+
+
+class Schedule(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A rule that creates a job at each of its due times: by cron, or every so many milliseconds."""
+
+    id: str
+    job: NewJob
+    cron: str = ""
+    interval_ms: int = 0
+    timezone: str = "UTC"
+    catch_up: bool = True  # after a stand-still: fire for every missed due time, or once for all
+
+
+class ScheduleCreated(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The schedule and when it first fires; written again, it replaces the one with its id."""
+
+    schedule: Schedule
+    next_due_ms: int
+
+
+class Firing(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One due time: the value of FIRE and FIRED. Each is fired once, over restarts too."""
+
+    due_ms: int
+    next_due_ms: int = 0
+
+
+class ScheduleId(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Which schedule: the value of DELETE and DELETED."""
+
+    id: str
+
+
+VALUES: dict[ScheduleIntent, type[msgspec.Struct]] = {
+    ScheduleIntent.CREATE: Schedule,
+    ScheduleIntent.CREATED: ScheduleCreated,
+    ScheduleIntent.FIRE: Firing,
+    ScheduleIntent.FIRED: Firing,
+    ScheduleIntent.DELETE: ScheduleId,
+    ScheduleIntent.DELETED: ScheduleId,
+}

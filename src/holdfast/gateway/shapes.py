@@ -1,0 +1,299 @@
+"""The shapes of the API: what goes over the wire as JSON and in and out of a client in Python.
+
+Field names are camelCase in JSON. Keys are strings, because they do not fit a JavaScript number. Unknown fields are
+refused.
+"""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from holdfast.engine.incidents.values import IncidentReason
+from holdfast.engine.jobs.values import BackoffKind, JobState
+
+
+class Shape(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What all shapes have in common."""
+
+
+class RetryBackoff(Shape, frozen=True):
+    """The pause before a retry."""
+
+    kind: BackoffKind = BackoffKind.EXPONENTIAL
+    base_ms: int = 1_000
+    cap_ms: int = 3_600_000
+    jitter_percent: int = 20
+
+
+class NewTask(Shape, frozen=True):
+    """A task to submit."""
+
+    type: str  # the task's name: workers that take it get it
+    payload: msgspec.Raw = msgspec.Raw(b"null")  # any JSON
+    key: str | None = None  # idempotency key: the same key within its window names the same task
+    priority: int = 0  # higher goes first
+    retries: int = 3
+    backoff: RetryBackoff = RetryBackoff()
+    timeout_ms: int = 0  # how long one attempt may take; 0: as long as its worker lives
+    delay_ms: int = 0
+    due: datetime | None = None  # a point in time, instead of a delay
+    window_ms: int | None = None  # how long the idempotency key is remembered; None: the node's setting
+    keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
+
+
+class NewTasks(Shape, frozen=True):
+    """Tasks to submit together."""
+
+    tasks: list[NewTask]
+
+
+class TaskReceipt(Shape, frozen=True):
+    """The task is durable."""
+
+    task_key: str
+    created: bool  # False: its idempotency key named a task that was there already
+
+
+class TaskReceipts(Shape, frozen=True):
+    """One receipt a task, in their order."""
+
+    tasks: list[TaskReceipt]
+
+
+class TaskView(Shape, frozen=True):
+    """What is known of a task."""
+
+    task_key: str
+    type: str
+    state: JobState
+    payload: msgspec.Raw | UnsetType = UNSET
+    result: msgspec.Raw | UnsetType = UNSET
+    error: str | None = None
+    priority: int | None = None
+    retries: int | None = None
+    failures: int | None = None
+    created: datetime | None = None
+    due: datetime | None = None
+    finished: datetime | None = None
+    worker: str | None = None
+    incident_key: str | None = None
+
+
+class TaskQuery(Shape, frozen=True):
+    """Which tasks to list; those that have not ended."""
+
+    type: str | None = None
+    state: JobState | None = None
+    limit: int = 100
+    after: str | None = None  # the last task key of the page before
+
+
+class TaskPage(Shape, frozen=True):
+    """Tasks in the order of their keys."""
+
+    items: list[TaskView]
+    after: str | None = None  # give it to get the next page; None at the end
+
+
+class ResultQuery(Shape, frozen=True):
+    """Wait for tasks to end."""
+
+    task_keys: list[str]
+    wait_ms: int = 0
+
+
+class TaskOutcome(Shape, frozen=True):
+    """How a task stands: ended, at an incident, or not there yet."""
+
+    task_key: str
+    state: JobState | None  # None: neither running nor kept
+    result: msgspec.Raw | UnsetType = UNSET
+    error: str | None = None
+
+
+class TaskOutcomes(Shape, frozen=True):
+    """One outcome a task, in the order that was asked for."""
+
+    tasks: list[TaskOutcome]
+
+
+class ActivationRequest(Shape, frozen=True):
+    """A worker asks for work."""
+
+    types: list[str]
+    worker: str = "worker"
+    jobs_max: int = 32
+    lease_ms: int = 30_000  # for jobs without a timeout of their own
+    wait_ms: int = 0  # how long to wait when there is none
+
+
+class ActivatedJob(Shape, frozen=True):
+    """A job that the worker holds until its deadline."""
+
+    job_key: str
+    type: str
+    payload: msgspec.Raw
+    lease: str
+    lease_ms: int  # how long it is held from now
+    attempt: int
+    retries: int
+    extendable: bool  # False: the lease is the job's own timeout
+
+
+class ActivatedJobs(Shape, frozen=True):
+    """The jobs that a worker got; empty when there was none in time."""
+
+    jobs: list[ActivatedJob]
+
+
+class JobCompletion(Shape, frozen=True):
+    """A job is done."""
+
+    job_key: str
+    lease: str
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class JobCompletions(Shape, frozen=True):
+    """Jobs that are done."""
+
+    jobs: list[JobCompletion]
+
+
+class JobFailure(Shape, frozen=True):
+    """An attempt failed."""
+
+    job_key: str
+    lease: str
+    error: str
+    final: bool = False  # trying again is of no use
+    retry_after_ms: int | None = None  # instead of the task's back-off
+
+
+class JobFailures(Shape, frozen=True):
+    """Attempts that failed."""
+
+    jobs: list[JobFailure]
+
+
+class HeldJob(Shape, frozen=True):
+    """A job that the worker holds and gives back."""
+
+    job_key: str
+    lease: str
+
+
+class HeldJobs(Shape, frozen=True):
+    """Jobs that the worker gives back."""
+
+    jobs: list[HeldJob]
+
+
+class LeaseExtension(Shape, frozen=True):
+    """Leases that are to run on."""
+
+    leases: list[str]
+    lease_ms: int = 30_000
+
+
+class Answer(Shape, frozen=True):
+    """What became of one item of a request about many; no code means that it was done."""
+
+    key: str
+    code: str | None = None
+    message: str | None = None
+
+
+class Answers(Shape, frozen=True):
+    """One answer an item, in their order."""
+
+    answers: list[Answer]
+
+
+class IncidentView(Shape, frozen=True):
+    """An open incident."""
+
+    incident_key: str
+    task_key: str
+    type: str
+    reason: IncidentReason
+    error: str
+    created: datetime
+
+
+class IncidentQuery(Shape, frozen=True):
+    """Which incidents to list."""
+
+    type: str | None = None
+    limit: int = 100
+    after: str | None = None
+
+
+class IncidentPage(Shape, frozen=True):
+    """Incidents in the order of their keys."""
+
+    items: list[IncidentView]
+    after: str | None = None
+
+
+class IncidentResolution(Shape, frozen=True):
+    """Try the task again."""
+
+    retries: int = 0  # how many more failures it may have beyond the next
+
+
+class NewSchedule(Shape, frozen=True):
+    """A rule that submits a task at each of its due times."""
+
+    task: NewTask
+    cron: str | None = None
+    interval_ms: int | None = None
+    timezone: str = "UTC"
+    catch_up: bool = True  # fire for every due time that was missed, or once for all of them
+
+
+class ScheduleView(Shape, frozen=True):
+    """A schedule and when it fires next."""
+
+    schedule_id: str
+    type: str
+    cron: str | None
+    interval_ms: int | None
+    timezone: str
+    catch_up: bool
+    next_due: datetime | None
+    fired: int
+
+
+class Schedules(Shape, frozen=True):
+    """All schedules, in the order of their ids."""
+
+    items: list[ScheduleView]
+
+
+class PartitionView(Shape, frozen=True):
+    """One partition as the node sees it."""
+
+    partition_id: int
+    next_position: int
+    processed_position: int
+
+
+class Topology(Shape, frozen=True):
+    """What the node is."""
+
+    version: str
+    partitions: list[PartitionView]
+
+
+class Problem(Shape, frozen=True):
+    """An error as RFC 9457 problem JSON."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    instance: str | None = None
+    retry_after_ms: int | None = None

@@ -1,0 +1,19 @@
+"""The journal on this machine's disk: preallocated segments, checked frames, one sync for many appends."""
+
+from holdfast.journal.local.disk import Disk, File, RealDisk
+from holdfast.journal.local.journal import LocalJournal
+from holdfast.journal.local.reader import JournalReader
+from holdfast.journal.local.verify import Damage, TopicReport, verify
+from holdfast.journal.local.writer import Observer
+
+__all__ = [
+    "Damage",
+    "Disk",
+    "File",
+    "JournalReader",
+    "LocalJournal",
+    "Observer",
+    "RealDisk",
+    "TopicReport",
+    "verify",
+]

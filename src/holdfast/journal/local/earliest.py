@@ -1,0 +1,64 @@
+"""The earliest offsets of a topic's partitions, kept in two slots that are written in turn.
+
+In place and preallocated, not by rename: discarding is what frees a full disk, so it must not need room.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from crc32c import crc32c
+
+from holdfast.journal.local.disk import File
+
+_HEAD = struct.Struct("<QI")  # generation, CRC32C of the generation and the offsets
+_SLOT_ALIGNMENT_BYTES = 4096  # the slots share no sector, so that a torn write spoils one only
+
+
+def file_bytes(partitions: int) -> int:
+    """The size of the file for a number of partitions."""
+    return 2 * _slot_bytes(partitions)
+
+
+def _slot_bytes(partitions: int) -> int:
+    size_bytes = _HEAD.size + 8 * partitions
+    return size_bytes + -size_bytes % _SLOT_ALIGNMENT_BYTES
+
+
+class EarliestOffsets:
+    """The file of the earliest offsets."""
+
+    def __init__(self, file: File, partitions: int) -> None:
+        self._file = file
+        self._slot_bytes = _slot_bytes(partitions)
+        self._offsets = struct.Struct(f"<{partitions}Q")
+        self._generation = 0
+
+    def load(self) -> list[int]:
+        """The offsets of the newer intact slot, partition 1 first; zeros if nothing was discarded."""
+        newest = [0] * (self._offsets.size // 8)
+        self._generation = 0
+        for slot in (0, 1):
+            data = self._file.read(slot * self._slot_bytes, _HEAD.size + self._offsets.size)
+            if len(data) < _HEAD.size + self._offsets.size:
+                continue
+            generation, crc = _HEAD.unpack_from(data)
+            offsets = data[_HEAD.size :]
+            if generation > self._generation and crc == _crc(generation, offsets):
+                self._generation = generation
+                newest = list(self._offsets.unpack(offsets))
+        return newest
+
+    def store(self, offsets: Sequence[int]) -> None:
+        """Makes offsets durable, partition 1 first."""
+        self._generation += 1
+        data = self._offsets.pack(*offsets)
+        head = _HEAD.pack(self._generation, _crc(self._generation, data))
+        self._file.write(self._generation % 2 * self._slot_bytes, [head, data])
+        self._file.sync()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _crc(generation: int, offsets: bytes) -> int:
+    return crc32c(offsets, generation & 0xFFFFFFFF)

@@ -1,0 +1,205 @@
+"""The bytes of one append: a frame that knows its place and notices every flipped bit. Pure.
+
+A frame is a header of 56 bytes and a body, both little-endian, together a multiple of 8 bytes:
+
+    magic            4s   "HFJ1": the format and its version
+    header_crc       u32  CRC32C of all header bytes after this field
+    body_crc         u32  CRC32C of the body
+    body_bytes       u32  a multiple of 8
+    first_offset     u64  the offset of the first entry
+    timestamp_ms     u64
+    sequence         u64  of the segment, so that a frame of another file cannot pass for one of this
+    position         u32  of the frame in its segment, for the same reason
+    commit_position  u32  where the write began that this frame was part of
+    count            u32  of entries
+    partition        u32
+    body                  count lengths (u32), the payloads, zeros up to a multiple of 8
+
+`commit_position` tells a torn tail from damage: a commit is written only after the one before was synced, so
+a valid frame of a later commit proves that the bad bytes before it once were good.
+"""
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+MAGIC = b"HFJ1"
+ALIGNMENT_BYTES = 8
+_PREFIX = struct.Struct("<4sI")
+_FIELDS = struct.Struct("<IIQQQIIII")
+HEADER_BYTES = _PREFIX.size + _FIELDS.size
+_PADDING = [bytes(-size % ALIGNMENT_BYTES) for size in range(ALIGNMENT_BYTES)]
+_ZEROS = bytes(1024 * 1024)
+
+Buffer = bytes | bytearray
+
+
+class Body(NamedTuple):
+    """The entries of one append, ready to be written wherever it will stand."""
+
+    partition: int
+    count: int
+    crc: int
+    data: bytes
+
+    @property
+    def frame_bytes(self) -> int:
+        return HEADER_BYTES + len(self.data)
+
+
+class Header(NamedTuple):
+    """What a frame says about itself."""
+
+    body_crc: int
+    body_bytes: int
+    first_offset: int
+    timestamp_ms: int
+    sequence: int
+    position: int
+    commit_position: int
+    count: int
+    partition: int
+
+    @property
+    def body_position(self) -> int:
+        return self.position + HEADER_BYTES
+
+    @property
+    def end(self) -> int:
+        return self.position + HEADER_BYTES + self.body_bytes
+
+    @property
+    def next_offset(self) -> int:
+        return self.first_offset + self.count
+
+
+class Fault(NamedTuple):
+    """Bytes in a segment that are neither a frame nor untouched zeros."""
+
+    position: int
+    reason: str
+    later: Header | None  # the last header after it that is intact, as evidence of damage
+
+
+class Scan(NamedTuple):
+    """What a walk over a segment's bytes found."""
+
+    headers: list[Header]
+    end: int  # where the last good frame ends
+    fault: Fault | None
+
+
+@lru_cache(maxsize=512)
+def _lengths(count: int) -> struct.Struct:
+    return struct.Struct(f"<{count}I")
+
+
+def encode_body(partition: int, entries: Sequence[bytes]) -> Body:
+    """Joins entries to a body; the work per entry is done in C."""
+    lengths = list(map(len, entries))
+    count = len(lengths)
+    padding = _PADDING[(4 * count + sum(lengths)) % ALIGNMENT_BYTES]
+    data = b"".join((_lengths(count).pack(*lengths), *entries, padding))
+    return Body(partition, count, crc32c(data), data)
+
+
+def header_of(
+    body: Body,
+    first_offset: int,
+    timestamp_ms: int,
+    sequence: int,
+    position: int,
+    commit_position: int,
+) -> Header:
+    """The header that places a body in a segment."""
+    return Header(
+        body.crc,
+        len(body.data),
+        first_offset,
+        timestamp_ms,
+        sequence,
+        position,
+        commit_position,
+        body.count,
+        body.partition,
+    )
+
+
+def encode_header(header: Header) -> bytes:
+    """A header as its bytes."""
+    fields = _FIELDS.pack(*header)
+    return _PREFIX.pack(MAGIC, crc32c(fields)) + fields
+
+
+def decode_header(data: Buffer, at: int, sequence: int, position: int) -> Header | None:
+    """The header at `at` in data, if it is intact and belongs to this place of this segment."""
+    if len(data) - at < HEADER_BYTES:
+        return None
+    magic, crc = _PREFIX.unpack_from(data, at)
+    if magic != MAGIC:
+        return None
+    fields = bytes(data[at + _PREFIX.size : at + HEADER_BYTES])
+    if crc32c(fields) != crc:
+        return None
+    header = Header._make(_FIELDS.unpack(fields))
+    return header if header.sequence == sequence and header.position == position else None
+
+
+def is_intact(data: Buffer, at: int, header: Header) -> bool:
+    """Whether the body at `at` in data is the one that the header was written with."""
+    end = at + header.body_bytes
+    return end <= len(data) and crc32c(memoryview(data)[at:end]) == header.body_crc
+
+
+def payload_ends(data: Buffer, at: int, header: Header) -> list[int]:
+    """Where payloads begin and end in data, the body being at `at`: count + 1 places."""
+    lengths = _lengths(header.count).unpack_from(data, at)
+    return list(accumulate(lengths, initial=at + 4 * header.count))
+
+
+def payloads(data: Buffer, at: int, header: Header) -> list[bytes]:
+    """The entries of a body."""
+    return [bytes(data[start:end]) for start, end in pairwise(payload_ends(data, at, header))]
+
+
+def scan(data: Buffer, sequence: int, base: int = 0) -> Scan:
+    """Walks the frames in data, which begins at position `base` of the segment.
+
+    It ends at the end of data, at zeros that reach to the end of data, or at a fault.
+    """
+    headers: list[Header] = []
+    at = 0
+    while header := decode_header(data, at, sequence, base + at):
+        if not is_intact(data, at + HEADER_BYTES, header):
+            break
+        headers.append(header)
+        at += HEADER_BYTES + header.body_bytes
+    end = base + at
+    if is_zero(data, at):
+        return Scan(headers, end, None)
+    reason = "the body does not match its checksum" if header else "there is no intact header"
+    return Scan(headers, end, Fault(end, reason, _last_header(data, at, sequence, base)))
+
+
+def is_zero(data: Buffer, start: int) -> bool:
+    """Whether everything from `start` on is untouched."""
+    for at in range(start, len(data), len(_ZEROS)):
+        piece = data[at : at + len(_ZEROS)]
+        if piece != _ZEROS[: len(piece)]:
+            return False
+    return True
+
+
+def _last_header(data: Buffer, fault: int, sequence: int, base: int) -> Header | None:
+    """The last intact header after a fault; the last has the highest commit position."""
+    at = len(data)
+    while (at := data.rfind(MAGIC, fault + 1, at + len(MAGIC) - 1)) > fault:
+        if (base + at) % ALIGNMENT_BYTES == 0:
+            header = decode_header(data, at, sequence, base + at)
+            if header is not None:
+                return header
+    return None

@@ -1,0 +1,252 @@
+"""The local journal: topics in folders, written by one process, read by any."""
+
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from holdfast.clock import Clock, SystemClock
+from holdfast.errors import InvalidArgument
+from holdfast.journal.api import Append, Retention
+from holdfast.journal.checks import (
+    check_append_bytes,
+    check_entries,
+    check_partition,
+    check_same_partitions,
+    check_topic,
+    unknown_topic,
+)
+from holdfast.journal.local.commit import GroupCommit
+from holdfast.journal.local.disk import Disk, Lock, RealDisk
+from holdfast.journal.local.earliest import file_bytes
+from holdfast.journal.local.frame import Body, encode_body
+from holdfast.journal.local.mark import MARK_BYTES
+from holdfast.journal.local.names import (
+    DURABLE,
+    EARLIEST,
+    LOCK,
+    Settings,
+    load_settings,
+    segment_capacity_bytes,
+    segment_name,
+    store_settings,
+)
+from holdfast.journal.local.reading import ReadableJournal
+from holdfast.journal.local.recovery import recover
+from holdfast.journal.local.view import TopicView
+from holdfast.journal.local.writer import Observer, Poison, TopicWriter
+from holdfast.limits import SEGMENT_BYTES, SEGMENT_BYTES_MIN
+
+_SEGMENT_BYTES_MAX = 1 << 30  # positions in frames are 32 bits, and an append may make one larger
+
+
+class Topic(NamedTuple):
+    """A topic that is open for writing."""
+
+    settings: Settings
+    writer: TopicWriter
+    commit: GroupCommit
+
+
+class LocalJournal(ReadableJournal):
+    """A journal in a folder of this machine; its methods are called from one event loop's thread."""
+
+    def __init__(
+        self,
+        root: str,
+        disk: Disk,
+        clock: Clock,
+        segment_bytes: int,
+        observer: Observer | None,
+        lock: Lock,
+    ) -> None:
+        super().__init__(root)
+        self._disk = disk
+        self._clock = clock
+        self._segment_bytes = segment_bytes
+        self._observer = observer
+        self._lock = lock
+        self._poison = Poison()
+        self._background: Executor = disk.background()
+        self._topics: dict[str, Topic] = {}
+
+    @classmethod
+    def open(
+        cls,
+        root: str | Path,
+        *,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+        observer: Observer | None = None,
+    ) -> "LocalJournal":
+        """Opens a folder for writing, with all its topics; makes it if it is not there.
+
+        Unavailable if another process has it open, DataLoss if a file in it is damaged.
+        """
+        if not SEGMENT_BYTES_MIN <= segment_bytes <= _SEGMENT_BYTES_MAX:
+            raise InvalidArgument(
+                f"expected segments of {SEGMENT_BYTES_MIN} to {_SEGMENT_BYTES_MAX} bytes, "
+                f"but found {segment_bytes}"
+            )
+        disk, clock, folder = disk or RealDisk(), clock or SystemClock(), str(root)
+        disk.make_folder(folder)
+        lock = disk.lock(f"{folder}/{LOCK}", _holder(clock))
+        journal = cls(folder, disk, clock, segment_bytes, observer, lock)
+        try:
+            journal._open_topics()
+        except BaseException:
+            journal._let_go()
+            raise
+        return journal
+
+    def create_topic(
+        self, topic: str, partitions: int, retention: Retention | None = None
+    ) -> None:
+        """Makes sure that the topic exists; a retention that is given replaces the one it has."""
+        self._check_open()
+        check_topic(topic, partitions)
+        there = self._topics.get(topic)
+        folder = f"{self._root}/{topic}"
+        if there is None:
+            settings = Settings(partitions, retention or Retention())
+            self._make_topic(folder, settings)
+            self._open_topic(topic, settings)
+            return
+        check_same_partitions(topic, there.settings.partitions, partitions)
+        if retention is not None and retention != there.settings.retention:
+            settings = Settings(partitions, retention)
+            store_settings(self._disk, folder, settings)
+            self._topics[topic] = there._replace(settings=settings)
+
+    def topics(self) -> dict[str, int]:
+        """The topics with their number of partitions."""
+        self._check_open()
+        return {name: topic.settings.partitions for name, topic in self._topics.items()}
+
+    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
+        """Appends and returns the offset of the first entry, once all are durable."""
+        there = self._topic(topic)
+        body = _body(topic, there, partition, entries)
+        check_append_bytes(body.frame_bytes)
+        return (await there.commit.enqueue([body]))[0]
+
+    async def append_many(self, appends: Sequence[Append]) -> list[int]:
+        """Appends with one write and one sync for each topic among them.
+
+        What is for one topic becomes durable together or fails together.
+        """
+        bodies: dict[str, list[Body]] = {}
+        numbers: dict[str, list[int]] = {}
+        for number, (topic, partition, entries) in enumerate(appends):
+            body = _body(topic, self._topic(topic), partition, entries)
+            bodies.setdefault(topic, []).append(body)
+            numbers.setdefault(topic, []).append(number)
+        for several in bodies.values():
+            check_append_bytes(sum([body.frame_bytes for body in several]))
+        answers = [
+            (topic, self._topics[topic].commit.enqueue(several))
+            for topic, several in bodies.items()
+        ]
+        offsets = [0] * len(appends)
+        for topic, answer in answers:
+            for number, offset in zip(numbers[topic], await answer, strict=True):
+                offsets[number] = offset
+        return offsets
+
+    def discard(self, topic: str, partition: int, before: int) -> None:
+        """Gives up the entries below an offset; after a crash some of them may be back."""
+        self._topic(topic).writer.discard(partition, before)
+
+    def enforce_retention(self, now_ms: int) -> None:
+        """Drops what the topics' retention no longer keeps."""
+        self._check_open()
+        for topic in self._topics.values():
+            topic.writer.enforce(topic.settings.retention, now_ms)
+
+    async def close(self) -> None:
+        """Finishes what is waiting, refuses what comes after, and lets go of the files."""
+        if self._closed:
+            return
+        self._closed = True
+        for topic in self._topics.values():
+            topic.commit.run()
+            topic.commit.wake_all()
+        self._let_go()
+
+    def _open_topics(self) -> None:
+        for name in self._disk.list(self._root):
+            settings = load_settings(self._disk, f"{self._root}/{name}")
+            if settings is not None:
+                self._open_topic(name, settings)
+
+    def _open_topic(self, name: str, settings: Settings) -> None:
+        folder = f"{self._root}/{name}"
+        writer = TopicWriter(
+            self._disk,
+            folder,
+            recover(self._disk, folder, name, settings.partitions),
+            self._clock,
+            self._background,
+            self._segment_bytes,
+            self._poison,
+            self._observer,
+        )
+        self._topics[name] = Topic(settings, writer, GroupCommit(writer.write))
+
+    def _make_topic(self, folder: str, settings: Settings) -> None:
+        """Makes a topic's files; the settings come last, and with them the topic is there."""
+        self._disk.make_folder(folder)
+        first_bytes = segment_capacity_bytes(1, self._segment_bytes)
+        for name, size_bytes in (
+            (segment_name(1), first_bytes),
+            (DURABLE, MARK_BYTES),
+            (EARLIEST, file_bytes(settings.partitions)),
+        ):
+            self._disk.create(f"{folder}/{name}", size_bytes).close()
+        self._disk.sync_folder(folder)
+        store_settings(self._disk, folder, settings)
+
+    def _let_go(self) -> None:
+        try:
+            for topic in self._topics.values():
+                topic.writer.close()
+        finally:
+            self._background.shutdown(wait=True)
+            self._lock.release()
+
+    def _topic(self, topic: str) -> Topic:
+        self._check_open()
+        there = self._topics.get(topic)
+        if there is None:
+            raise unknown_topic(topic)
+        return there
+
+    def _view(self, topic: str) -> TopicView:
+        return self._topic(topic).writer.view
+
+    async def _wait_for_more(self, topic: str, partition: int, misses: int) -> None:
+        await self._topic(topic).commit.wait_for(partition)
+
+
+def _body(name: str, topic: Topic, partition: int, entries: Sequence[bytes]) -> Body:
+    check_partition(name, partition, topic.settings.partitions)
+    check_entries(entries)
+    return encode_body(partition, entries)
+
+
+def _holder(clock: Clock) -> bytes:
+    """Who takes the lock, for whoever comes second."""
+    return msgspec.json.encode(
+        {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "command": " ".join(sys.argv)[:500],
+            "since_ms": clock.now_ms(),
+        }
+    )

@@ -1,0 +1,48 @@
+"""The lock of a journal's folder: one writer, and whoever comes second is told who it is."""
+
+import fcntl
+import os
+
+from holdfast.errors import Unavailable
+
+_HOLDER_BYTES_MAX = 4096
+
+
+class FileLock:
+    """A lock that the operating system drops when the process ends, however it ends."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)  # nobody holds it: do not name the last one
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def lock_file(path: str, holder: bytes) -> FileLock:
+    """Takes the lock and writes the holder into it; Unavailable with the other holder if taken."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, holder, 0)
+    except BlockingIOError:
+        other = os.pread(descriptor, _HOLDER_BYTES_MAX, 0).decode(errors="replace")
+        os.close(descriptor)
+        raise held_by(path, other) from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return FileLock(descriptor)
+
+
+def held_by(path: str, holder: str) -> Unavailable:
+    """The error for whoever comes second."""
+    return Unavailable(
+        f"expected the journal's lock {path} to be free, but it is held by {holder or 'another process'}; "
+        "stop that process, or open the journal read-only",
+        path=path,
+        holder=holder,
+    )

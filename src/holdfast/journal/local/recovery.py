@@ -1,0 +1,218 @@
+"""What a start makes of a topic's files: frames that stand, a tail that is cut, damage that is refused.
+
+A crash may leave the last commit in any state, since nobody was told that it is durable. So bad bytes are a torn
+tail only where they can belong to that commit: above the durable mark, with no frame of a later commit behind them.
+Bad bytes anywhere else once were good, and the start is refused.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from holdfast.errors import DataLoss
+from holdfast.journal.local.disk import Disk, File, fill
+from holdfast.journal.local.earliest import EarliestOffsets
+from holdfast.journal.local.frame import HEADER_BYTES, Scan, decode_header, is_zero
+from holdfast.journal.local.index import Points, Summary, index_of, load_summary
+from holdfast.journal.local.mark import NOWHERE, DurableMark, Place
+from holdfast.journal.local.names import (
+    DURABLE,
+    EARLIEST,
+    index_name,
+    index_sequences,
+    segment_name,
+    segment_sequences,
+)
+from holdfast.journal.local.seal import seal
+from holdfast.journal.local.segment import Segment, damaged
+from holdfast.journal.local.view import TopicView
+
+
+class Recovered(NamedTuple):
+    """A topic that can be written on."""
+
+    view: TopicView
+    file: File  # of the view's last segment
+    mark: DurableMark
+    earliest: EarliestOffsets
+    prepared: int | None  # the sequence number of an empty segment that stands ready
+
+
+class _Found(NamedTuple):
+    segment: Segment
+    sealed: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return self.segment.summary.end == 0
+
+
+def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
+    """Opens a topic for writing; DataLoss names the file and the place of damage."""
+    sealed = _clean_up(disk, folder)
+    earliest = EarliestOffsets(disk.open(f"{folder}/{EARLIEST}", writable=True), partitions)
+    mark = DurableMark(disk.open(f"{folder}/{DURABLE}", writable=True))
+    durable = mark.load() or NOWHERE
+    view = TopicView(topic, partitions, earliest.load())
+
+    found = list(_load(disk, folder, sealed, durable))
+    check_continuity(view, [each.segment for each in found])
+    kept, trailing = _split(found)
+    for each in kept[:-1]:
+        if not each.sealed:
+            seal(disk, folder, each.segment.summary, each.segment.points)
+    last = kept[-1].segment
+    if kept[-1].sealed:  # an empty one that is written on after all
+        disk.remove(f"{folder}/{index_name(last.sequence)}")
+        disk.sync_folder(folder)
+    prepared = _keep_prepared(disk, folder, trailing)
+    file = disk.open(last.path, writable=True)
+    start = durable.position if durable.sequence == last.sequence else 0
+    _make_durable(file, start, last.summary.end)
+    mark.store(last.sequence, last.summary.end)
+    mark.sync()
+    for each in kept:
+        view.add_segment(each.segment)
+    return Recovered(view, file, mark, earliest, prepared)
+
+
+def check_continuity(view: TopicView, segments: list[Segment]) -> None:
+    """Refuses segments between which entries are missing."""
+    expected: dict[int, int] = {}
+    for segment in segments:
+        for partition, first in segment.summary.first.items():
+            known = expected.get(partition)
+            # Of what was discarded some may still be there; nothing above may be missing.
+            reaches = first == known if known is not None else first <= view.earliest[partition]
+            if not reaches:
+                wanted = view.earliest[partition] if known is None else known
+                raise DataLoss(
+                    f"expected offset {wanted} of partition {partition} next in {segment.path}, "
+                    f"but found {first}: entries between them are missing",
+                    file=segment.path,
+                    position=0,
+                    partition=partition,
+                    offset=wanted,
+                )
+            expected[partition] = segment.summary.next[partition]
+
+
+def _clean_up(disk: Disk, folder: str) -> set[int]:
+    """Removes what an interrupted writer left half done; the sequences that have an index."""
+    names = disk.list(folder)
+    indexed = index_sequences(names)
+    orphans = indexed - set(segment_sequences(names))
+    for name in [name for name in names if name.endswith(".new")] + list(map(index_name, orphans)):
+        disk.remove(f"{folder}/{name}")
+    return indexed - orphans
+
+
+def _load(disk: Disk, folder: str, sealed: set[int], durable: Place) -> Iterator[_Found]:
+    """The segments, oldest first: by their index if they have one, else by a scan."""
+    sequences = segment_sequences(disk.list(folder))
+    expected = range(sequences[0], sequences[0] + len(sequences)) if sequences else range(0)
+    missing = set(expected) - set(sequences)
+    if not sequences or missing or durable.sequence > sequences[-1]:
+        sequence = min(missing, default=durable.sequence)
+        raise DataLoss(
+            f"expected the segment {folder}/{segment_name(sequence)}, but it is missing",
+            file=f"{folder}/{segment_name(sequence)}",
+            position=0,
+        )
+    for sequence in sequences:
+        summary = load_sealed(disk, folder, sequence) if sequence in sealed else None
+        if summary is not None:
+            yield _Found(Segment(disk, folder, summary), sealed=True)
+        else:
+            later_exists = any(
+                _begins_with_frame(disk, folder, later) for later in sequences if later > sequence
+            )
+            yield _Found(_scan(disk, folder, sequence, durable, later_exists), sealed=False)
+
+
+def load_sealed(disk: Disk, folder: str, sequence: int) -> Summary | None:
+    """The summary of a sealed segment, if its index is intact and agrees with the file's size."""
+    try:
+        file = disk.open(f"{folder}/{index_name(sequence)}")
+    except FileNotFoundError:
+        return None
+    try:
+        summary = load_summary(file, sequence)
+    finally:
+        file.close()
+    segment = disk.open(f"{folder}/{segment_name(sequence)}")
+    try:
+        return summary if summary is not None and segment.size_bytes() == summary.end else None
+    finally:
+        segment.close()
+
+
+def _begins_with_frame(disk: Disk, folder: str, sequence: int) -> bool:
+    file = disk.open(f"{folder}/{segment_name(sequence)}")
+    try:
+        return decode_header(file.read(0, HEADER_BYTES), 0, sequence, 0) is not None
+    finally:
+        file.close()
+
+
+def _scan(disk: Disk, folder: str, sequence: int, durable: Place, later_exists: bool) -> Segment:
+    """A segment by its frames, up to a torn tail; DataLoss if what is wrong is not one."""
+    segment = Segment(disk, folder, Summary(sequence), Points())
+    found = segment.scan()
+    if found.fault is not None:
+        later = found.fault.later
+        torn = (
+            Place(sequence, found.end) >= durable
+            and not later_exists
+            and (later is None or later.commit_position <= found.end)
+        )
+        if not torn:
+            raise damaged(segment.path, found.end, found.fault.reason, _last_offset(found))
+    elif durable.sequence == sequence and found.end < durable.position:
+        reason = f"the frames end there although the log was durable up to byte {durable.position}"
+        raise damaged(segment.path, found.end, reason, _last_offset(found))
+    summary, points = index_of(sequence, found.headers)
+    segment.release()
+    return Segment(disk, folder, summary, points)
+
+
+def _last_offset(found: Scan) -> int | None:
+    """The offset before which the damage is not: where the last intact frame ends."""
+    return found.headers[-1].next_offset if found.headers else None
+
+
+def _split(found: list[_Found]) -> tuple[list[_Found], list[_Found]]:
+    """The segments up to the one to write on, and the empty ones behind it."""
+    last = max((number for number, each in enumerate(found) if not each.is_empty), default=0)
+    if found[last].sealed and last + 1 < len(found):
+        last += 1
+    return found[: last + 1], found[last + 1 :]
+
+
+def _keep_prepared(disk: Disk, folder: str, trailing: list[_Found]) -> int | None:
+    """Keeps the first segment behind the last if it is untouched; removes the others."""
+    prepared: int | None = None
+    for number, each in enumerate(trailing):
+        segment = each.segment
+        untouched = not each.sealed and segment.scan().fault is None
+        segment.release()
+        if number == 0 and untouched and not each.sealed:
+            prepared = segment.sequence
+        else:
+            disk.remove(f"{folder}/{index_name(segment.sequence)}")
+            disk.remove(segment.path)
+            disk.sync_folder(folder)
+    return prepared
+
+
+def _make_durable(file: File, start: int, end: int) -> None:
+    """Makes frames above the mark as durable as those below, and the rest zeros.
+
+    Frames that were read may be in the system's cache only, even clean there after a failed sync. Written again, they
+    are durable or the sync says so. Zeros make sure that no byte of the tail is ever taken for a frame.
+    """
+    size_bytes = file.size_bytes()
+    if start < end:
+        file.write(start, [file.read(start, end - start)])
+    if not is_zero(file.read(end, size_bytes - end), 0):
+        fill(file, end, size_bytes)
+    file.sync()

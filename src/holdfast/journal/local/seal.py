@@ -1,0 +1,53 @@
+"""What is done to a segment when no more is written to it, and when nobody needs it any more."""
+
+import structlog
+
+from holdfast.journal.local.disk import Disk, replace_whole
+from holdfast.journal.local.earliest import EarliestOffsets
+from holdfast.journal.local.index import Points, Summary, encode_index
+from holdfast.journal.local.names import index_name, segment_name
+
+_log = structlog.get_logger("holdfast.journal")
+
+
+def seal(disk: Disk, folder: str, summary: Summary, points: Points) -> None:
+    """Cuts a segment to its frames and writes its index.
+
+    The index comes last: a segment with an index has no remainder in which a flipped bit could hide.
+    """
+    file = disk.open(f"{folder}/{segment_name(summary.sequence)}", writable=True)
+    try:
+        file.truncate(summary.end)
+        file.sync()
+    finally:
+        file.close()
+    replace_whole(disk, folder, index_name(summary.sequence), encode_index(summary, points))
+
+
+def seal_if_possible(disk: Disk, folder: str, summary: Summary, points: Points) -> None:
+    """Seals beside the appends; without it the next start scans the segment and seals it then."""
+    try:
+        seal(disk, folder, summary, points)
+    except OSError as error:
+        _log.warning("segment not sealed", folder=folder, sequence=summary.sequence, error=str(error))
+
+
+def remove_segments(
+    disk: Disk,
+    folder: str,
+    offsets: EarliestOffsets,
+    earliest: list[int],
+    sequences: list[int],
+) -> None:
+    """Removes segments, oldest first, once the offsets that then are earliest are durable.
+
+    In that order the next offset of a partition is known even when no entry of it is left.
+    """
+    try:
+        offsets.store(earliest)
+        for sequence in sequences:
+            disk.remove(f"{folder}/{index_name(sequence)}")
+            disk.remove(f"{folder}/{segment_name(sequence)}")
+            disk.sync_folder(folder)
+    except OSError as error:
+        _log.warning("segments not removed", folder=folder, sequences=sequences, error=str(error))

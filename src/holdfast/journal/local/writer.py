@@ -1,0 +1,267 @@
+"""The writing side of one topic: appends become frames, frames become durable, segments roll."""
+
+import copy
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Protocol
+
+from holdfast.clock import Clock
+from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
+from holdfast.journal.api import Retention
+from holdfast.journal.checks import check_offset
+from holdfast.journal.local.allocator import Allocator
+from holdfast.journal.local.disk import FULL, Disk
+from holdfast.journal.local.frame import Body, Header, encode_header, header_of
+from holdfast.journal.local.index import Points, Summary
+from holdfast.journal.local.recovery import Recovered
+from holdfast.journal.local.seal import remove_segments, seal_if_possible
+from holdfast.journal.local.segment import Segment
+from holdfast.limits import DISK_FULL_RETRY_MS
+
+
+class Observer(Protocol):
+    """Is told of every commit, for metrics."""
+
+    def on_commit(self, entries: int, size_bytes: int, sync_seconds: float) -> None: ...
+
+
+class Poison:
+    """Why a journal no longer writes, shared by its topics: they are on the same disk."""
+
+    def __init__(self) -> None:
+        self.error: HoldfastError | None = None
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise copy.copy(self.error)
+
+    def set(self, error: BaseException) -> HoldfastError:
+        self.error = DataLoss(
+            f"expected the disk to keep what was written, but found: {error}; the journal takes no more "
+            "appends, since what a failed sync left behind is unknown; check the disk and restart",
+            error=str(error),
+        )
+        return copy.copy(self.error)
+
+
+class TopicWriter:
+    """Writes commits, one at a time, each with one write and one sync."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        folder: str,
+        recovered: Recovered,
+        clock: Clock,
+        background: Executor,
+        segment_bytes: int,
+        poison: Poison,
+        observer: Observer | None,
+    ) -> None:
+        self.view = recovered.view
+        self._disk = disk
+        self._folder = folder
+        self._clock = clock
+        self._background = background
+        self._poison = poison
+        self._observer = observer
+        self._mark = recovered.mark
+        self._earliest = recovered.earliest
+        self._earliest_stored = list(recovered.view.earliest)
+        self._file = recovered.file
+        self._capacity_bytes = recovered.file.size_bytes()
+        self._active = recovered.view.segments[-1]
+        self._dirty_end = 0  # a failed write may have left bytes up to here
+        self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
+        self._allocator = Allocator(disk, folder, segment_bytes, background)
+        if recovered.prepared is not None:
+            self._allocator.adopt(recovered.prepared)
+        self._remove_discarded()
+
+    def write(self, bodies: Sequence[Body]) -> list[int]:
+        """Makes appends durable together and readable; the first offset of each."""
+        self._poison.check()
+        try:
+            return self._write(bodies)
+        except HoldfastError:
+            raise
+        except BaseException as error:
+            # Whatever it was, how much of the commit is on disk is unknown.
+            poisoned = self._poison.set(error)
+            if isinstance(error, Exception):
+                raise poisoned from error
+            raise
+
+    def discard(self, partition: int, before: int) -> None:
+        """Gives up entries; durable when a segment is freed by it or the journal is closed."""
+        bounds = self.view.bounds(partition)
+        if before > bounds.earliest:
+            check_offset(self.view.topic, partition, before, bounds)
+            self.view.earliest[partition] = before
+            self._remove_discarded()
+
+    def enforce(self, retention: Retention, now_ms: int) -> None:
+        """Drops the oldest segments that the retention does not keep."""
+        segments = self.view.segments
+        size_bytes = sum(each.summary.end for each in segments)
+        dropped: list[int] = []
+        while True:
+            oldest = segments[0].summary
+            too_old = retention.age_ms is not None and oldest.last_ms < now_ms - retention.age_ms
+            too_many = retention.bytes is not None and size_bytes - oldest.end >= retention.bytes
+            if oldest.end == 0 or not (too_old or (too_many and len(segments) > 1)):
+                break
+            if len(segments) == 1 and not self._try_roll():
+                break
+            size_bytes -= oldest.end
+            dropped.append(self.view.drop_oldest().sequence)
+        self._remove(dropped)
+
+    def close(self) -> None:
+        """Writes down what is only in memory, and lets go of the files."""
+        try:
+            if self._poison.error is None:
+                if self.view.earliest != self._earliest_stored:
+                    self._remove([])
+                self._mark.sync()
+        finally:
+            self._background.submit(_nothing).result()  # what was begun before is done
+            self._allocator.close()
+            self.view.close()
+            for each in (self._file, self._mark, self._earliest):
+                each.close()
+
+    def _write(self, bodies: Sequence[Body]) -> list[int]:
+        size_bytes = sum([body.frame_bytes for body in bodies])
+        try:
+            self._make_room(size_bytes)
+        except OSError as error:
+            raise self._full_or_raise(error) from error
+        headers = self._place(bodies)
+        parts = [part for header, body in zip(headers, bodies, strict=True)
+                 for part in (encode_header(header), body.data)]  # fmt: skip
+        start = self._active.summary.end
+        try:
+            self._file.write(start, parts)
+        except OSError as error:
+            self._dirty_end = start + size_bytes
+            full = self._full_or_raise(error)
+            self._scrub()
+            raise full from error
+        begun = self._clock.monotonic()
+        self._file.sync()
+        sync_seconds = self._clock.monotonic() - begun
+        self._make_readable(headers)
+        if self._observer is not None:
+            entries = sum([body.count for body in bodies])
+            self._observer.on_commit(entries, size_bytes, sync_seconds)
+        return [header.first_offset for header in headers]
+
+    def _place(self, bodies: Sequence[Body]) -> list[Header]:
+        """Gives every append its offsets, and its frame its position."""
+        sequence, start = self._active.sequence, self._active.summary.end
+        # Time that never goes back makes it possible to find an offset by its time.
+        timestamp_ms = self._last_ms = max(self._clock.now_ms(), self._last_ms)
+        following: dict[int, int] = {}
+        headers: list[Header] = []
+        position = start
+        for body in bodies:
+            partition = body.partition
+            offset = following.get(partition)
+            if offset is None:
+                offset = self.view.next[partition]
+            following[partition] = offset + body.count
+            headers.append(header_of(body, offset, timestamp_ms, sequence, position, start))
+            position += body.frame_bytes
+        return headers
+
+    def _make_readable(self, headers: list[Header]) -> None:
+        for header in headers:
+            self.view.add_frame(header)
+        end = headers[-1].end
+        self._mark.store(self._active.sequence, end)
+        if 2 * end > self._capacity_bytes:
+            self._allocator.prepare(self._active.sequence + 1)
+
+    def _make_room(self, size_bytes: int) -> None:
+        if self._dirty_end > self._active.summary.end:
+            self._scrub()
+            if self._dirty_end:
+                raise self._full("a failed write could not be cleared away")
+        if self._active.summary.end + size_bytes > self._capacity_bytes:
+            if self._active.summary.end == 0:
+                self._allocator.extend(self._file, size_bytes)
+                self._capacity_bytes = self._file.size_bytes()
+            else:
+                self._roll(size_bytes)
+
+    def _roll(self, size_bytes: int) -> None:
+        """Goes on in the next segment; the old one is sealed in the background."""
+        sequence = self._active.sequence + 1
+        file = self._allocator.take(sequence, size_bytes)
+        self._file.close()
+        old = self._active
+        self._file, self._capacity_bytes = file, file.size_bytes()
+        self._active = Segment(self._disk, self._folder, Summary(sequence), Points())
+        self._background.submit(
+            seal_if_possible, self._disk, self._folder, old.summary, old.points
+        )
+        self.view.add_segment(self._active)
+
+    def _try_roll(self) -> bool:
+        """Rolls so that the last segment can be dropped, unless the disk has no room for it."""
+        if self._poison.error is not None:
+            return False
+        try:
+            self._roll(0)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise self._poison.set(error) from error
+            return False
+        return True
+
+    def _scrub(self) -> None:
+        """Zeros over what a failed write left, so that a start never takes it for frames."""
+        end = self._active.summary.end
+        try:
+            self._file.write(end, [bytes(self._dirty_end - end)])
+        except OSError as error:
+            self._full_or_raise(error)
+        else:
+            self._file.sync()
+            self._dirty_end = 0
+
+    def _remove_discarded(self) -> None:
+        dropped: list[int] = []
+        while self.view.oldest_is_discarded():
+            dropped.append(self.view.drop_oldest().sequence)
+        if dropped:
+            self._remove(dropped)
+
+    def _remove(self, sequences: list[int]) -> None:
+        self._earliest_stored = list(self.view.earliest)
+        self._background.submit(
+            remove_segments,
+            self._disk,
+            self._folder,
+            self._earliest,
+            self._earliest_stored[1:],
+            sequences,
+        )
+
+    def _full_or_raise(self, error: OSError) -> ResourceExhausted:
+        if error.errno not in FULL:
+            raise error
+        return self._full(str(error))
+
+    def _full(self, reason: str) -> ResourceExhausted:
+        return ResourceExhausted(
+            f"expected room for the append on the disk of {self._folder}, but found: {reason}; "
+            "nothing of it was kept; free space or lower the retention",
+            folder=self._folder,
+            retry_after_ms=DISK_FULL_RETRY_MS,
+        )
+
+
+def _nothing() -> None:
+    """Runs after all that was submitted before it."""

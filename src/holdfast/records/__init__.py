@@ -1,0 +1,18 @@
+"""The words of the system: records, their keys, their types, and the one codec for them. No I/O."""
+
+from holdfast.records.codec import Codec, Schema
+from holdfast.records.keys import counter_of, key_of, partition_of
+from holdfast.records.record import Record, RecordKind, Rejection
+from holdfast.records.value_types import ValueType
+
+__all__ = [
+    "Codec",
+    "Record",
+    "RecordKind",
+    "Rejection",
+    "Schema",
+    "ValueType",
+    "counter_of",
+    "key_of",
+    "partition_of",
+]

@@ -1,0 +1,12 @@
+"""What a record can be about. The numbers are on disk: they are never changed and never used again."""
+
+from enum import IntEnum
+
+
+class ValueType(IntEnum):
+    """The subject of a record; each has its own intents in its domain's `values.py`."""
+
+    JOB = 1  # one piece of work for a worker
+    JOB_BATCH = 2  # what happens to many jobs at once: leases, wake-ups, clean-up
+    INCIDENT = 3  # something that a person has to look at
+    SCHEDULE = 4  # a cron or interval rule that creates jobs

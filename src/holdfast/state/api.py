@@ -1,0 +1,35 @@
+"""What a store of state promises; RocksDB and memory keep it under one contract suite."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+
+class Store(Protocol):
+    """An ordered map of bytes with atomic writes.
+
+    What `write` was given is visible at once and durable after `flush` (or earlier). After a crash the store
+    holds the writes up to some point in their order, never a part of one.
+    """
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]: ...
+
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Rows with start <= key < end in the order of their bytes, as they are now."""
+        ...
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        """Applies all of it or none."""
+        ...
+
+    def flush(self) -> None:
+        """Makes everything written so far durable."""
+        ...
+
+    def checkpoint(self, path: Path) -> None:
+        """A consistent copy that can be opened on its own; cheap where the store can link files."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,70 @@
+"""Typed keys as bytes whose order is the order of the values, so that a prefix scan is a range."""
+
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K")
+
+_U64 = struct.Struct(">Q")
+_U32_U64 = struct.Struct(">IQ")
+_PREFIXED_U64 = struct.Struct(">3sQ").pack
+_PREFIXED_U64_U64 = struct.Struct(">3sQQ").pack
+_PREFIXED_U64_U8_U64 = struct.Struct(">3sQBQ").pack
+
+
+class KeyCodec(Generic[K]):
+    """How a key becomes bytes behind a family's 3-byte prefix, and comes back without it."""
+
+    def __init__(
+        self, packer: Callable[[bytes], Callable[[K], bytes]], unpack: Callable[[bytes], K]
+    ) -> None:
+        self.packer = packer
+        self.unpack = unpack
+
+
+def text_bytes(text: str) -> bytes:
+    """Text as the first part of a longer key: NUL ends it, so "a" sorts before "ab"."""
+    return text.encode() + b"\0"
+
+
+def u64_bytes(number: int) -> bytes:
+    """A number as a scan prefix."""
+    return _U64.pack(number)
+
+
+def _fields(layout: str) -> Callable[[bytes], Any]:
+    return struct.Struct(layout).unpack
+
+
+def _unpack_text_u32_u64(raw: bytes) -> tuple[str, int, int]:
+    end = raw.index(b"\0")
+    first, second = _U32_U64.unpack(raw[end + 1 :])
+    return raw[:end].decode(), first, second
+
+
+def _unpack_u64_text(raw: bytes) -> tuple[int, str]:
+    return _U64.unpack_from(raw)[0], raw[8:].decode()
+
+
+def _pack_text_u32_u64(prefix: bytes, key: tuple[str, int, int]) -> bytes:
+    return prefix + key[0].encode() + b"\0" + _U32_U64.pack(key[1], key[2])
+
+
+U64: KeyCodec[int] = KeyCodec(
+    lambda prefix: partial(_PREFIXED_U64, prefix), lambda raw: _U64.unpack(raw)[0]
+)
+U64_U64: KeyCodec[tuple[int, int]] = KeyCodec(
+    lambda prefix: lambda key: _PREFIXED_U64_U64(prefix, *key), _fields(">QQ")
+)
+U64_U8_U64: KeyCodec[tuple[int, int, int]] = KeyCodec(
+    lambda prefix: lambda key: _PREFIXED_U64_U8_U64(prefix, *key), _fields(">QBQ")
+)
+TEXT: KeyCodec[str] = KeyCodec(lambda prefix: lambda key: prefix + key.encode(), bytes.decode)
+U64_TEXT: KeyCodec[tuple[int, str]] = KeyCodec(
+    lambda prefix: lambda key: prefix + _U64.pack(key[0]) + key[1].encode(), _unpack_u64_text
+)
+TEXT_U32_U64: KeyCodec[tuple[str, int, int]] = KeyCodec(
+    lambda prefix: partial(_pack_text_u32_u64, prefix), _unpack_text_u32_u64
+)
