@@ -1,0 +1,13 @@
+"""Other systems on the same machine, for the figures that are measured against them.
+
+Each is installed on first use under `build/peers`, runs a real server on loopback, and keeps its
+data on the repository's disk only for as long as it runs.
+"""
+
+from bench.peers.api import LatencyPeer, TaskPeer, running
+from bench.peers.dramatiq import Dramatiq
+from bench.peers.huey import Huey
+from bench.peers.pgqueuer import Pgqueuer
+from bench.peers.restate import Restate
+
+__all__ = ["Dramatiq", "Huey", "LatencyPeer", "Pgqueuer", "Restate", "TaskPeer", "running"]

@@ -1,0 +1,48 @@
+"""What a peer promises to a benchmark."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+
+class Peer(Protocol):
+    """A system that is started, measured and stopped; UnmeasurableError says why it cannot be."""
+
+    name: str
+
+    def start(self) -> None:
+        """Installs what is missing, then starts the server."""
+        ...
+
+    def stop(self) -> None:
+        """Ends every process of the peer and removes its data; may be called at any time."""
+        ...
+
+
+class TaskPeer(Peer, Protocol):
+    """A task queue: one submitter process, one worker process and the server."""
+
+    def no_op_tasks_per_second(self, count: int) -> float:
+        """From the first submit until the peer has recorded the last task as completed."""
+        ...
+
+
+class LatencyPeer(Peer, Protocol):
+    """A system that answers one request at a time."""
+
+    def no_op_latency_seconds(self, count: int) -> list[float]:
+        """Request to response of `count` no-ops, one after the other on one connection."""
+        ...
+
+
+P = TypeVar("P", bound=Peer)
+
+
+@contextmanager
+def running(peer: P) -> Iterator[P]:
+    """The peer, started, and stopped whatever happens."""
+    try:
+        peer.start()
+        yield peer
+    finally:
+        peer.stop()

@@ -1,0 +1,171 @@
+"""Processes of the peers: they talk by lines, and none of them outlives the benchmark."""
+
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bench.harness import UnmeasurableError
+from bench.places import PEERS
+
+STOP_SECONDS_MAX = 10
+READY_SECONDS_MAX = 60
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def data_folder(name: str) -> Path:
+    """A new folder for a server's data, on the same disk as the repository."""
+    parent = PEERS / "data"
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+
+
+class Process:
+    """A child in a session of its own, killed by the kernel if the benchmark is killed.
+
+    One that talks is spoken to by lines; any other writes all it says to its log.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        user: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        talks: bool = False,
+    ) -> None:
+        self.name = Path(arguments[0]).name
+        self.log = log
+        self._unread = b""
+        with log.open("ab") as errors:
+            self._child = subprocess.Popen(
+                [*_guard(user), *arguments],
+                env=os.environ | dict(environment or {}),
+                cwd=log.parent,
+                stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talks else errors,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def say(self, line: str) -> None:
+        """Writes a line to the process."""
+        assert self._child.stdin is not None
+        self._child.stdin.write(line.encode() + b"\n")
+        self._child.stdin.flush()
+
+    def expect(self, line: str, seconds_max: float) -> None:
+        """Reads until the process says `line`; UnmeasurableError if it ends or stays silent."""
+        assert self._child.stdout is not None
+        wanted = line.encode() + b"\n"
+        deadline = time.monotonic() + seconds_max
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            while wanted not in self._unread:
+                if not selector.select(deadline - time.monotonic()):
+                    raise self.failure(f"did not say {line!r} within {seconds_max:g} s")
+                chunk = os.read(self._child.stdout.fileno(), 65_536)
+                if not chunk:
+                    raise self.failure(f"ended before it said {line!r}")
+                self._unread += chunk
+        self._unread = self._unread.split(wanted, 1)[1]
+
+    def wait_until(self, ready: Callable[[], bool], seconds_max: float = READY_SECONDS_MAX) -> None:
+        """Polls until a server answers."""
+        deadline = time.monotonic() + seconds_max
+        while not ready():
+            if not self.alive:
+                raise self.failure("ended while it started")
+            if time.monotonic() > deadline:
+                raise self.failure(f"was not ready within {seconds_max:g} s")
+            time.sleep(0.02)
+
+    def finish(self, seconds_max: float) -> None:
+        """Waits until the process has ended well."""
+        try:
+            self._child.wait(seconds_max)
+        except subprocess.TimeoutExpired:
+            self.stop(signal.SIGKILL)
+            raise self.failure(f"did not end within {seconds_max:g} s") from None
+        if self._child.returncode != 0:
+            raise self.failure(f"ended with {self._child.returncode}")
+
+    def failure(self, what: str) -> UnmeasurableError:
+        """The error that tells what this process did, with the end of its log."""
+        lines = self.log.read_text(errors="replace").split("\n") if self.log.exists() else []
+        tail = " | ".join([line.strip() for line in lines if line.strip()][-3:])
+        return UnmeasurableError(f"{self.name} {what}; its log ends: {tail or '(empty)'}")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Asks the process to end, and kills its whole session if it does not."""
+        if self.alive:
+            self._child.send_signal(how)
+            with suppress(subprocess.TimeoutExpired):
+                self._child.wait(STOP_SECONDS_MAX)
+        with suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def _guard(user: str | None) -> list[str]:
+    """The prefix that ties a child's life to ours and takes root's rights from it."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        if user is not None:
+            raise UnmeasurableError(
+                "expected setpriv (util-linux) to run a server without root's rights"
+            )
+        return []
+    drop = ["--reuid", user, "--regid", user, "--init-groups"] if user is not None else []
+    return [setpriv, "--pdeathsig", "KILL", *drop, "--"]
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens on a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def race(
+    submitter: Sequence[str], worker: Sequence[str], folder: Path, seconds_max: float = 300
+) -> float:
+    """Seconds from the word to submit until the worker says that all is completed.
+
+    Both processes say `ready` when they are connected; their start is not measured.
+    """
+    processes: list[Process] = []
+    try:
+        running = Process(worker, folder / "worker.log", talks=True)
+        processes.append(running)
+        submitting = Process(submitter, folder / "submitter.log", talks=True)
+        processes.append(submitting)
+        running.expect("ready", READY_SECONDS_MAX)
+        submitting.expect("ready", READY_SECONDS_MAX)
+        begun = time.perf_counter()
+        submitting.say("go")
+        submitting.expect("submitted", seconds_max)
+        running.expect("done", seconds_max)
+        return time.perf_counter() - begun
+    finally:
+        for process in processes:
+            process.stop(signal.SIGKILL)

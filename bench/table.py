@@ -1,0 +1,122 @@
+"""What a person sees: progress while it runs, a line as each figure is done, a table at the end."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench.harness import Result
+
+
+def number(value: float) -> str:
+    """Three digits that matter, with separators, and no exponent."""
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:,.{2 if abs(value) >= 1 else 3}f}"
+
+
+def state(row: dict[str, Any]) -> str:
+    """The word for a row: met, not met or skipped."""
+    if row["ratio"] is None:
+        return "skipped"
+    return "met" if row["met"] else "not met"
+
+
+COLOURS = {"met": "green", "not met": "red", "skipped": "yellow"}
+
+
+class Watcher:
+    """Shows the run on a console."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=None)
+        self._title = ""
+        self._started = False
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def preparing(self, name: str) -> None:
+        """A benchmark is about to open what it needs."""
+        self._progress.reset(self._task, description=f"[bold]{name}[/] · preparing", total=None)
+        self._console.print(f"[bold]{name}[/]")
+
+    def begin(self, name: str, figure: str, measurements: int) -> None:
+        self._title = f"[bold]{name}[/] · {figure}"
+        self._started = False
+        self._progress.reset(self._task, description=self._title, total=measurements)
+
+    def measuring(self, what: str) -> None:
+        advance = 1 if self._started else 0
+        self._started = True
+        self._progress.update(self._task, advance=advance, description=f"{self._title} · {what}")
+
+    def end(self, result: Result) -> None:
+        row = result.row()
+        word = state(row)
+        text = f"  {result.figure}: [{COLOURS[word]}]{word}[/]"
+        if row["ratio"] is not None:
+            low, high = row["spread"]
+            text += f"  {number(row['ratio'])} ({number(low)}..{number(high)}), goal {row['goal']}"
+        self._console.print(text, highlight=False)
+
+
+def print_table(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """All figures, with what was left out below."""
+    table = Table(title="holdfast, each figure against a limit or peer of the same run")
+    for column in ("benchmark", "figure", "against"):
+        table.add_column(column, overflow="fold")
+    for column in ("ratio", "spread", "goal"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
+    for column in ("ours", "peer"):
+        table.add_column(column, justify="right", style="dim", no_wrap=True)
+    table.add_column("unit", style="dim")
+    for row in rows:
+        word = state(row)
+        measured = row["ratio"] is not None
+        low, high = row["spread"] if measured else (0.0, 0.0)
+        table.add_row(
+            row["name"],
+            row["figure"],
+            row["against"],
+            number(row["ratio"]) if measured else "",
+            f"{number(low)}..{number(high)}" if measured else "",
+            row["goal"],
+            f"[{COLOURS[word]}]{word}[/]",
+            number(row["ours"]) if measured else "",
+            number(row["peer"]) if measured else "",
+            row["unit"],
+        )
+    console.print(table)
+    for row in rows:
+        if row.get("peers"):
+            each = ", ".join(f"{label} {number(value)}" for label, value in row["peers"].items())
+            console.print(f"{row['figure']}: {each} {row['unit']}", style="dim", highlight=False)
+        if row.get("skipped"):
+            console.print(f"{row['figure']} was skipped: {row['skipped']}", markup=False)
+        for label, why in row.get("left_out", {}).items():
+            if not row.get("skipped"):
+                console.print(f"{row['figure']} went without {label}: {why}", markup=False)
