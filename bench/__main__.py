@@ -15,13 +15,14 @@ from bench.plot import draw
 from bench.table import Watcher, print_table
 
 EXIT_OK, EXIT_GOAL_NOT_MET = 0, 1
+LOG_COLUMNS = 110  # the width of the table where nobody watches
 
 
 def main(arguments: list[str] | None = None) -> int:
     discover()
     options = _options(arguments)
     names = options.only or list(BENCHMARKS)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else LOG_COLUMNS)
     run = Run(quick=options.quick, rounds=options.rounds)
     rows = run_all(names, run, console)
     print_table(console, [row for row in rows if row["name"] in names])

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.harness import Figure, Run, UnmeasurableError, benchmark, remove
+from bench.harness import Figure, Run, benchmark, remove
 from bench.limits import MIB, RawFile, raw_append
-from holdfast.journal.api import Journal
+from holdfast.journal import Journal
+from holdfast.journal.local import LocalJournal
 
 PARTITIONS = 16
 PARTITIONS_MANY = 256
@@ -24,7 +25,7 @@ class Appending:
     def __init__(self, loop: asyncio.Runner, folder: Path, partitions: int) -> None:
         self._loop = loop
         self._partitions = partitions
-        self._journal = loop.run(_open(folder))
+        self._journal: Journal = LocalJournal.open(folder)
         self._journal.create_topic(TOPIC, partitions)
 
     def bytes_per_second(self, entry_bytes: int, bytes_total: int) -> float:
@@ -58,16 +59,6 @@ class Appending:
 
     def close(self) -> None:
         self._loop.run(self._journal.close())
-
-
-async def _open(folder: Path) -> Journal:
-    try:
-        from holdfast.journal.local import LocalJournal
-    except ImportError as missing:
-        raise UnmeasurableError(
-            f"expected holdfast.journal.local.LocalJournal, found: {missing}"
-        ) from None
-    return LocalJournal(folder)
 
 
 @benchmark("journal")

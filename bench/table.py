@@ -80,36 +80,27 @@ class Watcher:
         if row["ratio"] is not None:
             low, high = row["spread"]
             text += f"  {number(row['ratio'])} ({number(low)}..{number(high)}), goal {row['goal']}"
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, soft_wrap=True)
 
 
 def print_table(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """All figures, with what was left out below."""
     table = Table(title="holdfast, each figure against a limit or peer of the same run")
-    for column in ("benchmark", "figure", "against"):
-        table.add_column(column, overflow="fold")
-    for column in ("ratio", "spread", "goal"):
+    table.add_column("figure", overflow="fold", ratio=1)
+    for column in ("ratio", "min..max", "goal"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
-    for column in ("ours", "peer"):
-        table.add_column(column, justify="right", style="dim", no_wrap=True)
-    table.add_column("unit", style="dim")
+    table.add_column("ours / peer", justify="right", style="dim")
     for row in rows:
         word = state(row)
-        measured = row["ratio"] is not None
-        low, high = row["spread"] if measured else (0.0, 0.0)
-        table.add_row(
-            row["name"],
-            row["figure"],
-            row["against"],
-            number(row["ratio"]) if measured else "",
-            f"{number(low)}..{number(high)}" if measured else "",
-            row["goal"],
-            f"[{COLOURS[word]}]{word}[/]",
-            number(row["ours"]) if measured else "",
-            number(row["peer"]) if measured else "",
-            row["unit"],
-        )
+        title = f"[bold]{row['name']}[/] · {row['figure']}\n[dim]against {row['against']}[/]"
+        numbers = ("", "", row["goal"])
+        medians = ""
+        if row["ratio"] is not None:
+            low, high = row["spread"]
+            numbers = (number(row["ratio"]), f"{number(low)}..{number(high)}", row["goal"])
+            medians = f"{number(row['ours'])} / {number(row['peer'])}\n{row['unit']}"
+        table.add_row(title, *numbers, f"[{COLOURS[word]}]{word}[/]", medians)
     console.print(table)
     for row in rows:
         if row.get("peers"):

@@ -4,10 +4,19 @@ Each is installed on first use under `build/peers`, runs a real server on loopba
 data on the repository's disk only for as long as it runs.
 """
 
-from bench.peers.api import LatencyPeer, TaskPeer, running
+from bench.peers.api import LatencyPeer, TaskPeer, measured, running
 from bench.peers.dramatiq import Dramatiq
 from bench.peers.huey import Huey
 from bench.peers.pgqueuer import Pgqueuer
 from bench.peers.restate import Restate
 
-__all__ = ["Dramatiq", "Huey", "LatencyPeer", "Pgqueuer", "Restate", "TaskPeer", "running"]
+__all__ = [
+    "Dramatiq",
+    "Huey",
+    "LatencyPeer",
+    "Pgqueuer",
+    "Restate",
+    "TaskPeer",
+    "measured",
+    "running",
+]

@@ -1,7 +1,7 @@
 """What a peer promises to a benchmark."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Protocol, TypeVar
 
 
@@ -36,6 +36,21 @@ class LatencyPeer(Peer, Protocol):
 
 
 P = TypeVar("P", bound=Peer)
+
+
+def measured(stack: ExitStack, peer: P, measure: Callable[[P], float]) -> Callable[[], float]:
+    """A measurement that starts the peer the first time; the stack stops it."""
+    started = False
+
+    def run() -> float:
+        nonlocal started
+        if not started:
+            stack.callback(peer.stop)
+            peer.start()
+            started = True
+        return measure(peer)
+
+    return run
 
 
 @contextmanager

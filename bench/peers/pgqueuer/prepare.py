@@ -1,12 +1,8 @@
 # pyright: reportMissingImports=false
-"""Gives pgqueuer empty tables: prepare.py DSN."""
+"""Gives pgqueuer empty tables of its default, durable kind: prepare.py DSN."""
 
 import asyncio
-import os
 import sys
-
-# The queue is logged and fsynced; only the table of past statistics is not.
-os.environ["PGQUEUER_DURABILITY"] = "balanced"
 
 import asyncpg
 from pgqueuer.db import AsyncpgDriver
