@@ -21,13 +21,16 @@ def draw(rows: Sequence[dict[str, Any]], folder: Path = BUILD) -> list[Path]:
 
     mpl.use("Agg")
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(11, 1.7 + 0.55 * len(measured)), layout="constrained")
     axes = figure.add_subplot()
     low, high = _range(measured)
     if high / low >= LOG_FROM:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlim(low / 1.5, high * 1.5)
     else:
         axes.set_xlim(0, high * 1.15)

@@ -30,7 +30,16 @@ def data_folder(name: str) -> Path:
     """A new folder for a server's data, on the same disk as the repository."""
     parent = PEERS / "data"
     parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+    for folder in parent.iterdir():
+        _remove_if_abandoned(folder)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=parent))
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    """Removes what a benchmark left behind that was killed before it could clean up."""
+    owner = folder.name.split("-")[1]
+    if not (owner.isdecimal() and Path("/proc", owner).exists()):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Process:

@@ -11,7 +11,10 @@ HERE = Path(__file__).parent
 
 
 class Huey:
-    """It has no bulk enqueue, so threads submit side by side and share Redis's fsyncs."""
+    """It has no bulk enqueue, so threads submit side by side and share Redis's fsyncs.
+
+    A task is gone from Redis when it is fetched, not when it is done: less than ours promises.
+    """
 
     name = "huey"
     submitter_threads = 4
