@@ -20,6 +20,7 @@ TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
 COMMIT_BYTES_MAX = 16 * MIB  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes
 SEGMENT_BYTES_FIRST = 4 * MIB  # 5 ms to fill: a fresh topic opens at once; each next one doubles
+SPARE_SEGMENTS_MAX = 4  # discarded files kept for reuse: 256 MiB that need no new blocks
 SEGMENTS_OPEN_MAX = 16  # files and offset points kept at hand: 16 x 1.5 MiB at 256 partitions
 STREAM_POLL_MS_MIN = 2  # how soon another process's stream looks again after it saw something
 STREAM_POLL_MS_MAX = 100  # and how seldom when nothing comes: 10 looks/s of 20 us are 0.02% of a core

@@ -1,8 +1,8 @@
 """The journal's promise: what every backend keeps, and what the contract suite checks.
 
-An entry is bytes at an offset of a topic's partition. Offsets of a partition start at 0 and have no gaps.
-Partitions are numbered from 1. An append returns when its entries are durable and not before; entries of
-one append stand together, in order, or not at all.
+An entry is bytes at an offset of a topic's partition. Offsets of a partition start at 0 and have no
+gaps. Partitions are numbered from 1. An append returns when its entries are durable and not before;
+entries of one append stand together, in order, or not at all.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -55,9 +55,7 @@ class Retention(msgspec.Struct, frozen=True):
 class Journal(Protocol):
     """A persisted log of topics and partitions."""
 
-    def create_topic(
-        self, topic: str, partitions: int, retention: Retention | None = None
-    ) -> None:
+    def create_topic(self, topic: str, partitions: int, retention: Retention | None = None) -> None:
         """Makes sure that the topic exists; InvalidArgument if it exists with other partitions."""
         ...
 
@@ -77,18 +75,15 @@ class Journal(Protocol):
         """What can be read now."""
         ...
 
-    def read(
-        self, topic: str, partition: int, offset: int, bytes_max: int = ...
-    ) -> list[Entry]:
-        """Durable entries from `offset` on, about `bytes_max` of them and at least one if there is one.
+    def read(self, topic: str, partition: int, offset: int, bytes_max: int = ...) -> list[Entry]:
+        """Durable entries from `offset` on: about `bytes_max` of them, but one at least.
 
-        At `next` the answer is empty; below `earliest` or above `next` it is NotFound with the bounds.
+        At `next` the answer is empty; below `earliest` or above `next` it is NotFound with the
+        bounds.
         """
         ...
 
-    def stream(
-        self, topic: str, partition: int, start: int | Start
-    ) -> AsyncIterator[list[Entry]]:
+    def stream(self, topic: str, partition: int, start: int | Start) -> AsyncIterator[list[Entry]]:
         """Batches of entries from a start on, waiting for more at the end, for ever."""
         ...
 
@@ -97,7 +92,14 @@ class Journal(Protocol):
         ...
 
     def discard(self, topic: str, partition: int, before: int) -> None:
-        """Gives up the entries below an offset; it only moves up. Space is freed by whole segments."""
+        """Gives up the entries below an offset; it only moves up.
+
+        Space is freed by whole segments. An offset above `next` is NotFound with the bounds.
+        """
+        ...
+
+    def bytes_used(self, topic: str) -> int:
+        """How much space the topic takes."""
         ...
 
     def enforce_retention(self, now_ms: int) -> None:

@@ -25,7 +25,7 @@ def check_topic(topic: str, partitions: int) -> None:
         )
     if not 1 <= partitions <= PARTITIONS_MAX:
         raise InvalidArgument(
-            f"expected 1 to {PARTITIONS_MAX} partitions for topic {topic!r}, but found {partitions}",
+            f"expected 1 to {PARTITIONS_MAX} partitions in topic {topic!r}, but found {partitions}",
             topic=topic,
             partitions=partitions,
         )
@@ -50,24 +50,24 @@ def check_partition(topic: str, partition: int, partitions: int) -> None:
     """Refuses a partition that the topic does not have."""
     if not 1 <= partition <= partitions:
         raise NotFound(
-            f"expected a partition from 1 to {partitions} of topic {topic!r}, but found {partition}",
+            f"expected partition 1 to {partitions} of topic {topic!r}, but found {partition}",
             topic=topic,
             partition=partition,
         )
 
 
-def check_entries(entries: Sequence[bytes]) -> None:
-    """Refuses an append of nothing, of too much, or of what is not bytes."""
-    if not entries:
+def check_entries(entries: Sequence[bytes]) -> list[int]:
+    """Refuses an append of nothing or of too large an entry; the entries' lengths otherwise."""
+    lengths = list(map(len, entries))
+    if not lengths:
         raise InvalidArgument("expected at least one entry to append, but found none")
-    if not set(map(type, entries)) <= {bytes}:
-        raise InvalidArgument("expected every entry to be bytes, but found another type")
-    entry_bytes = max(map(len, entries))
+    entry_bytes = max(lengths)
     if entry_bytes > ENTRY_BYTES_MAX:
         raise InvalidArgument(
             f"expected entries of at most {ENTRY_BYTES_MAX} bytes, but found one of {entry_bytes}",
             entry_bytes=entry_bytes,
         )
+    return lengths
 
 
 def check_append_bytes(append_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""The journal on this machine's disk: preallocated segments, checked frames, one sync for many appends."""
+"""The journal on this machine's disk: preallocated segments, checked frames, shared syncs."""
 
 from holdfast.journal.local.disk import Disk, File, RealDisk
 from holdfast.journal.local.journal import LocalJournal

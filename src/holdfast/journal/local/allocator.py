@@ -1,19 +1,17 @@
-"""Segments made ahead of their use, filled with zeros, so that a roll does not wait for the disk."""
+"""Segments made ahead of their use, so that a roll does not wait for the disk."""
 
 import errno
 import os
 from concurrent.futures import Executor, Future
 
 from holdfast.journal.local.disk import Disk, File, fill
-from holdfast.journal.local.names import segment_capacity_bytes, segment_name
+from holdfast.journal.local.names import segment_capacity_bytes, segment_name, spare_names
 
 
 class Allocator:
     """Keeps at most one segment ready for a topic."""
 
-    def __init__(
-        self, disk: Disk, folder: str, segment_bytes: int, background: Executor
-    ) -> None:
+    def __init__(self, disk: Disk, folder: str, segment_bytes: int, background: Executor) -> None:
         self._disk = disk
         self._folder = folder
         self._segment_bytes = segment_bytes
@@ -60,10 +58,29 @@ class Allocator:
 
     def _create(self, sequence: int) -> File:
         capacity_bytes = segment_capacity_bytes(sequence, self._segment_bytes)
-        self._check_room(capacity_bytes)
-        file = self._disk.create(self._path(sequence), capacity_bytes)
+        file = self._reuse(sequence, capacity_bytes)
+        if file is None:
+            self._check_room(capacity_bytes)
+            file = self._disk.create(self._path(sequence), capacity_bytes)
         self._disk.sync_folder(self._folder)
         return file
+
+    def _reuse(self, sequence: int, capacity_bytes: int) -> File | None:
+        """A discarded segment under a new name, if there is one of about the right size.
+
+        It is not cleared: its frames carry another sequence number and cannot pass for new ones.
+        """
+        for name in spare_names(self._disk.list(self._folder)):
+            spare = f"{self._folder}/{name}"
+            file = self._disk.open(spare, writable=True)
+            size_bytes = file.size_bytes()
+            if capacity_bytes // 2 <= size_bytes <= 2 * capacity_bytes:
+                self._disk.rename(spare, self._path(sequence))
+                self.extend(file, capacity_bytes)
+                return file
+            file.close()
+            self._disk.remove(spare)
+        return None
 
     def _check_room(self, size_bytes: int) -> None:
         # Asked first, so that appends on a full disk fail at once and do not fill it to the brim.

@@ -1,7 +1,7 @@
 """Group commit: all appends that wait at the end of a turn of the event loop share one sync.
 
-The commit runs in the loop itself, not in a thread: a hop there and back costs more than the sync saves, and
-whoever could run meanwhile waits for the same disk.
+The commit runs in the loop itself, not in a thread: a hop there and back costs more than the sync
+saves, and whoever could run meanwhile waits for the same disk.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class GroupCommit:
 
 
 def _fail(answer: asyncio.Future[list[int]], error: Exception) -> None:
-    """Fails one append; each gets an error of its own, since tracebacks grow where they are raised."""
+    """Fails one append, with an error of its own: tracebacks grow where they are raised."""
     if isinstance(error, HoldfastError):
         own = type(error)(error.message, **error.fields)
         own.__cause__ = error

@@ -13,7 +13,9 @@ from holdfast.limits import MIB
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors that pass when there is room
 
 _FILL_BYTES = 1 * MIB
-_FILL_SYNC_BYTES = 8 * MIB  # a background fill that flushed 64 MiB at once would hold up the commits
+_FILL_SYNC_BYTES = (
+    8 * MIB
+)  # a background fill that flushed 64 MiB at once would hold up the commits
 _JOIN_BYTES_MAX = 64 * 1024  # below this one copy is cheaper than a list of buffers for the kernel
 _PARTS_MAX = 1024  # IOV_MAX of Linux
 
@@ -145,8 +147,8 @@ class RealDisk:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         file = RealFile(os.open(path, flags, 0o644))
         try:
-            # Written zeros, not fallocate: a sync on written blocks has no metadata to update, which
-            # halves its time.
+            # Written zeros, not fallocate: a sync on written blocks has no metadata to update,
+            # which halves its time.
             fill(file, 0, size_bytes)
         except OSError:
             file.close()

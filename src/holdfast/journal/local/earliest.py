@@ -1,6 +1,7 @@
 """The earliest offsets of a topic's partitions, kept in two slots that are written in turn.
 
-In place and preallocated, not by rename: discarding is what frees a full disk, so it must not need room.
+In place and preallocated, not by rename: discarding is what frees a full disk, so it must not need
+room.
 """
 
 import struct
@@ -34,7 +35,7 @@ class EarliestOffsets:
         self._generation = 0
 
     def load(self) -> list[int]:
-        """The offsets of the newer intact slot, partition 1 first; zeros if nothing was discarded."""
+        """The offsets of the newer intact slot, partition 1 first; zeros if there is none."""
         newest = [0] * (self._offsets.size // 8)
         self._generation = 0
         for slot in (0, 1):

@@ -1,4 +1,4 @@
-"""A topic as another process reads it: its view follows the writer's files up to the durable mark."""
+"""A topic as another process reads it: up to the durable mark, wherever the writer moves it."""
 
 from holdfast.journal.local.disk import Disk
 from holdfast.journal.local.earliest import EarliestOffsets
@@ -57,7 +57,7 @@ class TopicFollower:
         return [sequence for sequence in found if sequence <= last]
 
     def _take_up(self, sequence: int, end: int | None) -> None:
-        """Makes a segment readable up to `end`, or up to its last frame if it is no longer written."""
+        """Makes a segment readable up to `end`; without one, up to its last frame."""
         segments = self.view.segments
         if not segments or segments[-1].sequence != sequence:
             summary = None if end is not None else load_sealed(self._disk, self._folder, sequence)
@@ -65,8 +65,12 @@ class TopicFollower:
                 self.view.add_segment(Segment(self._disk, self._folder, summary))
                 return
             segment = Segment(self._disk, self._folder, Summary(sequence), Points())
-            segment.file.size_bytes()  # opened now, so that the view has only segments that are there
+            segment.file.size_bytes()  # opened now: the view has only segments that are there
             self.view.add_segment(segment)
         last = segments[-1]
-        for header in last.unread(last.file.size_bytes() if end is None else end):
+        if end is not None:
+            headers = last.unread(end)
+        else:  # not sealed yet: what stands behind its frames is left from the file's earlier use
+            headers, _ = last.unread_at_most(last.file.size_bytes())
+        for header in headers:
             self.view.add_frame(header)

@@ -8,15 +8,19 @@ A frame is a header of 56 bytes and a body, both little-endian, together a multi
     body_bytes       u32  a multiple of 8
     first_offset     u64  the offset of the first entry
     timestamp_ms     u64
-    sequence         u64  of the segment, so that a frame of another file cannot pass for one of this
+    sequence         u64  of the segment: a frame of another file cannot pass for one of this
     position         u32  of the frame in its segment, for the same reason
     commit_position  u32  where the write began that this frame was part of
-    count            u32  of entries
+    entry_count      u32
     partition        u32
     body                  count lengths (u32), the payloads, zeros up to a multiple of 8
 
-`commit_position` tells a torn tail from damage: a commit is written only after the one before was synced, so
-a valid frame of a later commit proves that the bad bytes before it once were good.
+The first frame of a segment is a link: partition 0, no entries, and as its body the end (u64) of
+the segment before. Files of discarded segments are used again without being cleared, so what
+follows the last frame may be frames of another sequence; the link says where the last frame ended.
+
+`commit_position` tells a torn tail from damage: a commit is written only after the one before was
+synced, so a valid frame of a later commit proves that the bad bytes before it once were good.
 """
 
 import struct
@@ -31,7 +35,10 @@ MAGIC = b"HFJ1"
 ALIGNMENT_BYTES = 8
 _PREFIX = struct.Struct("<4sI")
 _FIELDS = struct.Struct("<IIQQQIIII")
+_LINK = struct.Struct("<Q")
 HEADER_BYTES = _PREFIX.size + _FIELDS.size
+LINK_BYTES = HEADER_BYTES + _LINK.size
+LINK_PARTITION = 0
 _PADDING = [bytes(-size % ALIGNMENT_BYTES) for size in range(ALIGNMENT_BYTES)]
 _ZEROS = bytes(1024 * 1024)
 
@@ -42,7 +49,7 @@ class Body(NamedTuple):
     """The entries of one append, ready to be written wherever it will stand."""
 
     partition: int
-    count: int
+    entry_count: int
     crc: int
     data: bytes
 
@@ -61,7 +68,7 @@ class Header(NamedTuple):
     sequence: int
     position: int
     commit_position: int
-    count: int
+    entry_count: int
     partition: int
 
     @property
@@ -74,11 +81,11 @@ class Header(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        return self.first_offset + self.count
+        return self.first_offset + self.entry_count
 
 
 class Fault(NamedTuple):
-    """Bytes in a segment that are neither a frame nor untouched zeros."""
+    """Bytes in a segment that are neither a frame of it nor untouched zeros."""
 
     position: int
     reason: str
@@ -98,13 +105,28 @@ def _lengths(count: int) -> struct.Struct:
     return struct.Struct(f"<{count}I")
 
 
-def encode_body(partition: int, entries: Sequence[bytes]) -> Body:
-    """Joins entries to a body; the work per entry is done in C."""
-    lengths = list(map(len, entries))
+def encode_body(partition: int, entries: Sequence[bytes], lengths: list[int]) -> Body:
+    """Joins entries of these lengths to a body; the work per entry is done in C."""
     count = len(lengths)
     padding = _PADDING[(4 * count + sum(lengths)) % ALIGNMENT_BYTES]
     data = b"".join((_lengths(count).pack(*lengths), *entries, padding))
     return Body(partition, count, crc32c(data), data)
+
+
+def encode_link(previous_end: int) -> Body:
+    """The body of a segment's first frame."""
+    data = _LINK.pack(previous_end)
+    return Body(LINK_PARTITION, 0, crc32c(data), data)
+
+
+def decode_link(data: Buffer, sequence: int) -> int | None:
+    """Where the segment before ended, from the beginning of a segment; None if there is no link."""
+    header = decode_header(data, 0, sequence, 0)
+    if header is None or header.partition != LINK_PARTITION:
+        return None
+    return (
+        _LINK.unpack_from(data, HEADER_BYTES)[0] if is_intact(data, HEADER_BYTES, header) else None
+    )
 
 
 def header_of(
@@ -124,7 +146,7 @@ def header_of(
         sequence,
         position,
         commit_position,
-        body.count,
+        body.entry_count,
         body.partition,
     )
 
@@ -157,8 +179,8 @@ def is_intact(data: Buffer, at: int, header: Header) -> bool:
 
 def payload_ends(data: Buffer, at: int, header: Header) -> list[int]:
     """Where payloads begin and end in data, the body being at `at`: count + 1 places."""
-    lengths = _lengths(header.count).unpack_from(data, at)
-    return list(accumulate(lengths, initial=at + 4 * header.count))
+    lengths = _lengths(header.entry_count).unpack_from(data, at)
+    return list(accumulate(lengths, initial=at + 4 * header.entry_count))
 
 
 def payloads(data: Buffer, at: int, header: Header) -> list[bytes]:

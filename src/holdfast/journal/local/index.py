@@ -1,8 +1,8 @@
 """The index of a segment: which offsets of which partitions it holds, and sparsely, where.
 
-The summary of every segment stays in memory: it says which segment holds an offset or a time. The points say where
-in it; they are loaded when the segment is read. A sealed segment's index is a file of two parts with a
-checksum each, so that a start reads the summaries alone.
+The summary of every segment stays in memory: it says which segment holds an offset or a time. The
+points say where in it; they are loaded when the segment is read. A sealed segment's index is a file
+of two parts with a checksum each, so that a start reads the summaries alone.
 """
 
 import struct
@@ -14,7 +14,7 @@ import msgspec
 from crc32c import crc32c
 
 from holdfast.journal.local.disk import File
-from holdfast.journal.local.frame import Header
+from holdfast.journal.local.frame import LINK_PARTITION, Header
 from holdfast.limits import INDEX_INTERVAL_BYTES
 
 _MAGIC = b"HFX1"
@@ -32,8 +32,10 @@ class Summary(msgspec.Struct):
 
     def add(self, header: Header) -> None:
         """Takes a frame up that follows the others."""
-        self.first.setdefault(header.partition, header.first_offset)
-        self.next[header.partition] = header.first_offset + header.count
+        partition = header.partition
+        if partition != LINK_PARTITION:
+            self.first.setdefault(partition, header.first_offset)
+            self.next[partition] = header.first_offset + header.entry_count
         self.last_ms = header.timestamp_ms
         self.end = header.end
 
@@ -72,6 +74,8 @@ class Points:
 
     def add(self, header: Header) -> None:
         """Takes a frame up that follows the others, if the partition's last point is far enough."""
+        if header.partition == LINK_PARTITION:
+            return
         points = self.by_partition.get(header.partition)
         if points is None:
             points = self.by_partition[header.partition] = PartitionPoints()

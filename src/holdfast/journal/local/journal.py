@@ -54,7 +54,7 @@ class Topic(NamedTuple):
 
 
 class LocalJournal(ReadableJournal):
-    """A journal in a folder of this machine; its methods are called from one event loop's thread."""
+    """A journal in a folder of this machine, called from the thread of one event loop."""
 
     def __init__(
         self,
@@ -105,9 +105,7 @@ class LocalJournal(ReadableJournal):
             raise
         return journal
 
-    def create_topic(
-        self, topic: str, partitions: int, retention: Retention | None = None
-    ) -> None:
+    def create_topic(self, topic: str, partitions: int, retention: Retention | None = None) -> None:
         """Makes sure that the topic exists; a retention that is given replaces the one it has."""
         self._check_open()
         check_topic(topic, partitions)
@@ -236,8 +234,11 @@ class LocalJournal(ReadableJournal):
 
 def _body(name: str, topic: Topic, partition: int, entries: Sequence[bytes]) -> Body:
     check_partition(name, partition, topic.settings.partitions)
-    check_entries(entries)
-    return encode_body(partition, entries)
+    lengths = check_entries(entries)
+    try:
+        return encode_body(partition, entries, lengths)
+    except TypeError as error:
+        raise InvalidArgument(f"expected every entry to be bytes, but found: {error}") from None
 
 
 def _holder(clock: Clock) -> bytes:

@@ -41,7 +41,7 @@ def lock_file(path: str, holder: bytes) -> FileLock:
 def held_by(path: str, holder: str) -> Unavailable:
     """The error for whoever comes second."""
     return Unavailable(
-        f"expected the journal's lock {path} to be free, but it is held by {holder or 'another process'}; "
+        f"expected the lock {path} to be free, but it is held by {holder or 'another process'}; "
         "stop that process, or open the journal read-only",
         path=path,
         holder=holder,

@@ -1,8 +1,8 @@
 """The durable mark: how far a topic's log is known to be durable.
 
-The writer notes it after every sync, without a sync of its own: what survives a crash of the process is exact,
-what survives one of the machine may be older, never newer. So bad bytes below it are damage, and readers in
-other processes read up to it.
+The writer notes it after every sync, without a sync of its own: what survives a crash of the
+process is exact, what survives one of the machine may be older, never newer. So bad bytes below it
+are damage, and readers in other processes read up to it.
 """
 
 import struct

@@ -15,6 +15,7 @@ EARLIEST = "earliest"
 LOCK = ".lock"  # no topic begins with a dot
 
 _SEGMENT = re.compile(r"(\d{20})\.segment")
+_SPARE = re.compile(r"\d{20}\.spare")
 _INDEX = re.compile(r"(\d{20})\.index")
 _DOUBLINGS_MAX = 32
 
@@ -32,6 +33,15 @@ def segment_name(sequence: int) -> str:
 
 def index_name(sequence: int) -> str:
     return f"{sequence:020}.index"
+
+
+def spare_name(sequence: int) -> str:
+    return f"{sequence:020}.spare"
+
+
+def spare_names(names: list[str]) -> list[str]:
+    """The discarded segments among a folder's names that wait for being used again."""
+    return [name for name in names if _SPARE.fullmatch(name)]
 
 
 def segment_sequences(names: list[str]) -> list[int]:

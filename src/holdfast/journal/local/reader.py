@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.errors import InvalidState
-from holdfast.journal.api import Append, Retention
-from holdfast.journal.checks import unknown_topic
+from holdfast.errors import DataLoss, InvalidState
+from holdfast.journal.api import Append, Entry, Retention
+from holdfast.journal.checks import check_offset, unknown_topic
 from holdfast.journal.local.disk import Disk, RealDisk
 from holdfast.journal.local.follower import TopicFollower
 from holdfast.journal.local.names import load_settings
 from holdfast.journal.local.reading import ReadableJournal
 from holdfast.journal.local.view import TopicView
-from holdfast.limits import STREAM_POLL_MS_MAX, STREAM_POLL_MS_MIN
+from holdfast.limits import READ_BYTES_MAX, STREAM_POLL_MS_MAX, STREAM_POLL_MS_MIN
 
 
 class JournalReader(ReadableJournal):
@@ -37,6 +37,28 @@ class JournalReader(ReadableJournal):
                 found[name] = settings.partitions
         return found
 
+    def read(
+        self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
+    ) -> list[Entry]:
+        """As of any journal; what the writer gives up meanwhile is NotFound."""
+        try:
+            return super().read(topic, partition, offset, bytes_max)
+        except (DataLoss, FileNotFoundError):
+            # The file may have been discarded and used again while it was read: if it was, the
+            # bounds now say so.
+            check_offset(topic, partition, offset, self.bounds(topic, partition))
+            raise
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:
+        """As of any journal."""
+        earliest = self.bounds(topic, partition).earliest
+        try:
+            return super().offset_at(topic, partition, timestamp_ms)
+        except (DataLoss, FileNotFoundError):
+            if self.bounds(topic, partition).earliest == earliest:
+                raise
+            return super().offset_at(topic, partition, timestamp_ms)
+
     async def close(self) -> None:
         """Lets go of the files; streams end with Unavailable."""
         self._closed = True
@@ -44,9 +66,7 @@ class JournalReader(ReadableJournal):
             follower.close()
         self._followers.clear()
 
-    def create_topic(
-        self, topic: str, partitions: int, retention: Retention | None = None
-    ) -> None:
+    def create_topic(self, topic: str, partitions: int, retention: Retention | None = None) -> None:
         raise self._read_only()
 
     async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:

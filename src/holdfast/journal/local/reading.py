@@ -33,16 +33,14 @@ class ReadableJournal(ABC):
     def read(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Entry]:
-        """Durable entries from an offset on, about `bytes_max` of them, at least one if there is one."""
+        """Durable entries from an offset on: about `bytes_max` of them, but one at least."""
         return self._view(topic).read(partition, offset, bytes_max)
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:
         """The first offset whose entry was written at or after a time; `next` if there is none."""
         return self._view(topic).offset_at(partition, timestamp_ms)
 
-    def stream(
-        self, topic: str, partition: int, start: int | Start
-    ) -> AsyncIterator[list[Entry]]:
+    def stream(self, topic: str, partition: int, start: int | Start) -> AsyncIterator[list[Entry]]:
         """Batches of entries from a start on, waiting for more at the end, for ever."""
         bounds = self._view(topic).bounds(partition)
         if start is Start.EARLIEST:
@@ -54,9 +52,7 @@ class ReadableJournal(ABC):
             check_offset(topic, partition, offset, bounds)
         return self._stream(topic, partition, offset)
 
-    async def _stream(
-        self, topic: str, partition: int, offset: int
-    ) -> AsyncIterator[list[Entry]]:
+    async def _stream(self, topic: str, partition: int, offset: int) -> AsyncIterator[list[Entry]]:
         misses = 0
         while True:
             entries = self.read(topic, partition, offset)

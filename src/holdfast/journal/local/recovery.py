@@ -1,8 +1,9 @@
-"""What a start makes of a topic's files: frames that stand, a tail that is cut, damage that is refused.
+"""What a start makes of a topic's files: frames that stand, a torn tail, or damage.
 
-A crash may leave the last commit in any state, since nobody was told that it is durable. So bad bytes are a torn
-tail only where they can belong to that commit: above the durable mark, with no frame of a later commit behind them.
-Bad bytes anywhere else once were good, and the start is refused.
+A crash may leave the last commit in any state, since nobody was told that it is durable. So bad
+bytes are a torn tail only where they can belong to that commit: above the durable mark, with no
+frame of a later commit behind them. Bad bytes anywhere else once were good, and the start is
+refused.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import Disk, File, fill
 from holdfast.journal.local.earliest import EarliestOffsets
-from holdfast.journal.local.frame import HEADER_BYTES, Scan, decode_header, is_zero
+from holdfast.journal.local.frame import LINK_BYTES, Scan, decode_link, is_zero
 from holdfast.journal.local.index import Points, Summary, index_of, load_summary
 from holdfast.journal.local.mark import NOWHERE, DurableMark, Place
 from holdfast.journal.local.names import (
@@ -123,10 +124,8 @@ def _load(disk: Disk, folder: str, sealed: set[int], durable: Place) -> Iterator
         if summary is not None:
             yield _Found(Segment(disk, folder, summary), sealed=True)
         else:
-            later_exists = any(
-                _begins_with_frame(disk, folder, later) for later in sequences if later > sequence
-            )
-            yield _Found(_scan(disk, folder, sequence, durable, later_exists), sealed=False)
+            end = _linked_end(disk, folder, sequence + 1) if sequence != sequences[-1] else None
+            yield _Found(_scan(disk, folder, sequence, durable, end), sealed=False)
 
 
 def load_sealed(disk: Disk, folder: str, sequence: int) -> Summary | None:
@@ -146,32 +145,30 @@ def load_sealed(disk: Disk, folder: str, sequence: int) -> Summary | None:
         segment.close()
 
 
-def _begins_with_frame(disk: Disk, folder: str, sequence: int) -> bool:
+def _linked_end(disk: Disk, folder: str, sequence: int) -> int | None:
+    """Where the segment before this one ended, if anything was written to this one."""
     file = disk.open(f"{folder}/{segment_name(sequence)}")
     try:
-        return decode_header(file.read(0, HEADER_BYTES), 0, sequence, 0) is not None
+        return decode_link(file.read(0, LINK_BYTES), sequence)
     finally:
         file.close()
 
 
-def _scan(disk: Disk, folder: str, sequence: int, durable: Place, later_exists: bool) -> Segment:
-    """A segment by its frames, up to a torn tail; DataLoss if what is wrong is not one."""
+def _scan(disk: Disk, folder: str, sequence: int, durable: Place, end: int | None) -> Segment:
+    """A segment by its frames, which end at `end` if that is known, else maybe in a torn tail."""
     segment = Segment(disk, folder, Summary(sequence), Points())
     found = segment.scan()
-    if found.fault is not None:
-        later = found.fault.later
-        torn = (
-            Place(sequence, found.end) >= durable
-            and not later_exists
-            and (later is None or later.commit_position <= found.end)
-        )
-        if not torn:
-            raise damaged(segment.path, found.end, found.fault.reason, _last_offset(found))
-    elif durable.sequence == sequence and found.end < durable.position:
-        reason = f"the frames end there although the log was durable up to byte {durable.position}"
-        raise damaged(segment.path, found.end, reason, _last_offset(found))
-    summary, points = index_of(sequence, found.headers)
     segment.release()
+    if end is None and durable.sequence == sequence:
+        end = max(found.end, durable.position)
+    if end is not None and found.end != end:
+        reason = f"the log was durable up to byte {end}"
+        raise damaged(segment.path, found.end, reason, _last_offset(found))
+    if end is None and found.fault is not None:
+        later = found.fault.later
+        if sequence < durable.sequence or (later and later.commit_position > found.end):
+            raise damaged(segment.path, found.end, found.fault.reason, _last_offset(found))
+    summary, points = index_of(sequence, found.headers)
     return Segment(disk, folder, summary, points)
 
 
@@ -207,8 +204,9 @@ def _keep_prepared(disk: Disk, folder: str, trailing: list[_Found]) -> int | Non
 def _make_durable(file: File, start: int, end: int) -> None:
     """Makes frames above the mark as durable as those below, and the rest zeros.
 
-    Frames that were read may be in the system's cache only, even clean there after a failed sync. Written again, they
-    are durable or the sync says so. Zeros make sure that no byte of the tail is ever taken for a frame.
+    Frames that were read may be in the system's cache only, even clean there after a failed sync.
+    Written again, they are durable or the sync says so. Zeros make sure that no byte of the tail is
+    ever taken for a frame.
     """
     size_bytes = file.size_bytes()
     if start < end:

@@ -5,7 +5,8 @@ import structlog
 from holdfast.journal.local.disk import Disk, replace_whole
 from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.index import Points, Summary, encode_index
-from holdfast.journal.local.names import index_name, segment_name
+from holdfast.journal.local.names import index_name, segment_name, spare_name, spare_names
+from holdfast.limits import SPARE_SEGMENTS_MAX
 
 _log = structlog.get_logger("holdfast.journal")
 
@@ -13,7 +14,8 @@ _log = structlog.get_logger("holdfast.journal")
 def seal(disk: Disk, folder: str, summary: Summary, points: Points) -> None:
     """Cuts a segment to its frames and writes its index.
 
-    The index comes last: a segment with an index has no remainder in which a flipped bit could hide.
+    The index comes last: a segment with an index has no remainder in which a flipped bit could
+    hide.
     """
     file = disk.open(f"{folder}/{segment_name(summary.sequence)}", writable=True)
     try:
@@ -29,7 +31,9 @@ def seal_if_possible(disk: Disk, folder: str, summary: Summary, points: Points) 
     try:
         seal(disk, folder, summary, points)
     except OSError as error:
-        _log.warning("segment not sealed", folder=folder, sequence=summary.sequence, error=str(error))
+        _log.warning(
+            "segment not sealed", folder=folder, sequence=summary.sequence, error=str(error)
+        )
 
 
 def remove_segments(
@@ -41,13 +45,20 @@ def remove_segments(
 ) -> None:
     """Removes segments, oldest first, once the offsets that then are earliest are durable.
 
-    In that order the next offset of a partition is known even when no entry of it is left.
+    In that order the next offset of a partition is known even when no entry of it is left. Some
+    files are kept to be used again: writing over old blocks is several times faster than having new
+    ones allocated.
     """
     try:
         offsets.store(earliest)
         for sequence in sequences:
             disk.remove(f"{folder}/{index_name(sequence)}")
-            disk.remove(f"{folder}/{segment_name(sequence)}")
+            if len(spare_names(disk.list(folder))) < SPARE_SEGMENTS_MAX:
+                disk.rename(
+                    f"{folder}/{segment_name(sequence)}", f"{folder}/{spare_name(sequence)}"
+                )
+            else:
+                disk.remove(f"{folder}/{segment_name(sequence)}")
             disk.sync_folder(folder)
     except OSError as error:
         _log.warning("segments not removed", folder=folder, sequences=sequences, error=str(error))

@@ -7,6 +7,7 @@ from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import Disk, File
 from holdfast.journal.local.frame import (
     HEADER_BYTES,
+    Fault,
     Header,
     Scan,
     decode_header,
@@ -74,12 +75,17 @@ class Segment:
         self.summary.add(header)
 
     def unread(self, end: int) -> list[Header]:
-        """The frames that another process wrote since, as far as `end`; DataLoss if they are none."""
+        """The frames that another process wrote since, as far as `end`, where the last one ends."""
+        headers, fault = self.unread_at_most(end)
+        if fault is not None:
+            raise damaged(self.path, fault.position, fault.reason)
+        return headers
+
+    def unread_at_most(self, end: int) -> tuple[list[Header], Fault | None]:
+        """The frames that another process wrote since, and what stands behind them before `end`."""
         start = self.summary.end
         found = scan(self.file.read(start, end - start), self.sequence, start)
-        if found.fault is not None:
-            raise damaged(self.path, found.fault.position, found.fault.reason)
-        return found.headers
+        return found.headers, found.fault
 
     def scan(self) -> Scan:
         """Walks the whole file, checking every byte."""

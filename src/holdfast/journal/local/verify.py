@@ -69,7 +69,7 @@ def _verify_topic(disk: Disk, folder: str, topic: str, settings: Settings) -> To
         if sequence <= durable.sequence:
             segment = Segment(disk, folder, Summary(sequence))
             try:
-                _verify_segment(report, segment, durable)
+                _verify_segment(report, segment, durable, sequence in indexed)
             except FileNotFoundError:  # the writer removed it meanwhile
                 continue
             segments.append(segment)
@@ -83,7 +83,7 @@ def _verify_topic(disk: Disk, folder: str, topic: str, settings: Settings) -> To
     return report
 
 
-def _verify_segment(report: TopicReport, segment: Segment, durable: Place) -> None:
+def _verify_segment(report: TopicReport, segment: Segment, durable: Place, sealed: bool) -> None:
     """Walks one segment, the last one only as far as it is durable."""
     is_last = segment.sequence == durable.sequence
     end = durable.position if is_last else segment.file.size_bytes()
@@ -92,8 +92,8 @@ def _verify_segment(report: TopicReport, segment: Segment, durable: Place) -> No
     segment.summary, _ = index_of(segment.sequence, found.headers)
     report.segments += 1
     report.size_bytes += found.end
-    report.entries += sum(header.count for header in found.headers)
-    if found.fault is not None:
+    report.entries += sum(header.entry_count for header in found.headers)
+    if found.fault is not None and (sealed or found.fault.later is not None):
         report.damage.append(Damage(segment.path, found.fault.position, found.fault.reason))
     elif is_last and found.end < end:
         reason = f"the frames end there although the log was durable up to byte {end}"

@@ -7,7 +7,7 @@ from itertools import pairwise, repeat
 
 from holdfast.journal.api import Bounds, Entry
 from holdfast.journal.checks import check_offset, check_partition
-from holdfast.journal.local.frame import Header, payload_ends
+from holdfast.journal.local.frame import LINK_PARTITION, Header, payload_ends
 from holdfast.journal.local.segment import Frame, Segment
 from holdfast.limits import SEGMENTS_OPEN_MAX
 
@@ -34,10 +34,12 @@ class TopicView:
     def add_frame(self, header: Header) -> None:
         """Makes a frame readable that was written to the last segment."""
         last = self.segments[-1]
-        if header.partition not in last.summary.next:
-            self._segments_of[header.partition].append(last)
+        partition = header.partition
+        if partition != LINK_PARTITION:
+            if partition not in last.summary.next:
+                self._segments_of[partition].append(last)
+            self.next[partition] = header.first_offset + header.entry_count
         last.add(header)
-        self.next[header.partition] = header.first_offset + header.count
 
     def drop_oldest(self) -> Segment:
         """Forgets the oldest segment, whose offsets are no longer readable from now on."""
@@ -77,7 +79,7 @@ class TopicView:
         return entries
 
     def offset_at(self, partition: int, timestamp_ms: int) -> int:
-        """The first readable offset that was written at or after a time; `next` if there is none."""
+        """The first readable offset written at or after a time; `next` if there is none."""
         bounds = self.bounds(partition)
         segments = self._segments_of[partition]
         # Timestamps of a topic never go back, so the segments' last times are in order.
@@ -111,9 +113,7 @@ def _first_reaching(segments: list[Segment], timestamp_ms: int) -> int:
     return bisect_right(segments, timestamp_ms - 1, key=lambda each: each.summary.last_ms)
 
 
-def _entries_of(
-    frame: Frame, offset: int, bytes_max: int, least: int
-) -> tuple[list[Entry], int]:
+def _entries_of(frame: Frame, offset: int, bytes_max: int, least: int) -> tuple[list[Entry], int]:
     """A frame's entries from an offset on, up to `bytes_max` but not fewer than `least`."""
     header, data, body_at = frame
     ends = payload_ends(data, body_at, header)
@@ -121,4 +121,6 @@ def _entries_of(
     last = max(first + least, bisect_right(ends, ends[first] + bytes_max) - 1)
     payloads = [data[start:end] for start, end in pairwise(ends[first : last + 1])]
     offsets = range(header.first_offset + first, header.first_offset + last)
-    return list(map(Entry, offsets, repeat(header.timestamp_ms), payloads)), ends[last] - ends[first]
+    return list(map(Entry, offsets, repeat(header.timestamp_ms), payloads)), ends[last] - ends[
+        first
+    ]

@@ -11,7 +11,14 @@ from holdfast.journal.api import Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.disk import FULL, Disk
-from holdfast.journal.local.frame import Body, Header, encode_header, header_of
+from holdfast.journal.local.frame import (
+    LINK_BYTES,
+    Body,
+    Header,
+    encode_header,
+    encode_link,
+    header_of,
+)
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
 from holdfast.journal.local.seal import remove_segments, seal_if_possible
@@ -37,8 +44,8 @@ class Poison:
 
     def set(self, error: BaseException) -> HoldfastError:
         self.error = DataLoss(
-            f"expected the disk to keep what was written, but found: {error}; the journal takes no more "
-            "appends, since what a failed sync left behind is unknown; check the disk and restart",
+            f"expected the disk to keep what was written, but found: {error}; the journal takes no "
+            "more appends, since what is on the disk now is unknown; check the disk and restart",
             error=str(error),
         )
         return copy.copy(self.error)
@@ -71,6 +78,7 @@ class TopicWriter:
         self._file = recovered.file
         self._capacity_bytes = recovered.file.size_bytes()
         self._active = recovered.view.segments[-1]
+        self._previous_end = _previous_end(recovered.view.segments)
         self._dirty_end = 0  # a failed write may have left bytes up to here
         self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
         self._allocator = Allocator(disk, folder, segment_bytes, background)
@@ -132,11 +140,13 @@ class TopicWriter:
                 each.close()
 
     def _write(self, bodies: Sequence[Body]) -> list[int]:
-        size_bytes = sum([body.frame_bytes for body in bodies])
         try:
-            self._make_room(size_bytes)
+            self._make_room(LINK_BYTES + sum([body.frame_bytes for body in bodies]))
         except OSError as error:
             raise self._full_or_raise(error) from error
+        link = [] if self._active.summary.end else [encode_link(self._previous_end)]
+        bodies = [*link, *bodies]
+        size_bytes = sum([body.frame_bytes for body in bodies])
         headers = self._place(bodies)
         parts = [part for header, body in zip(headers, bodies, strict=True)
                  for part in (encode_header(header), body.data)]  # fmt: skip
@@ -153,9 +163,9 @@ class TopicWriter:
         sync_seconds = self._clock.monotonic() - begun
         self._make_readable(headers)
         if self._observer is not None:
-            entries = sum([body.count for body in bodies])
+            entries = sum([body.entry_count for body in bodies])
             self._observer.on_commit(entries, size_bytes, sync_seconds)
-        return [header.first_offset for header in headers]
+        return [header.first_offset for header in headers[len(link) :]]
 
     def _place(self, bodies: Sequence[Body]) -> list[Header]:
         """Gives every append its offsets, and its frame its position."""
@@ -167,10 +177,8 @@ class TopicWriter:
         position = start
         for body in bodies:
             partition = body.partition
-            offset = following.get(partition)
-            if offset is None:
-                offset = self.view.next[partition]
-            following[partition] = offset + body.count
+            offset = following.get(partition, self.view.next[partition])
+            following[partition] = offset + body.entry_count
             headers.append(header_of(body, offset, timestamp_ms, sequence, position, start))
             position += body.frame_bytes
         return headers
@@ -201,11 +209,10 @@ class TopicWriter:
         file = self._allocator.take(sequence, size_bytes)
         self._file.close()
         old = self._active
+        self._previous_end = old.summary.end
         self._file, self._capacity_bytes = file, file.size_bytes()
         self._active = Segment(self._disk, self._folder, Summary(sequence), Points())
-        self._background.submit(
-            seal_if_possible, self._disk, self._folder, old.summary, old.points
-        )
+        self._background.submit(seal_if_possible, self._disk, self._folder, old.summary, old.points)
         self.view.add_segment(self._active)
 
     def _try_roll(self) -> bool:
@@ -261,6 +268,10 @@ class TopicWriter:
             folder=self._folder,
             retry_after_ms=DISK_FULL_RETRY_MS,
         )
+
+
+def _previous_end(segments: list[Segment]) -> int:
+    return segments[-2].summary.end if len(segments) > 1 else 0
 
 
 def _nothing() -> None:
