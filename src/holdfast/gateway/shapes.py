@@ -17,6 +17,14 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """What all shapes have in common."""
 
 
+_NULL = msgspec.Raw(b"null")
+
+
+def _null() -> msgspec.Raw:
+    """JSON's null as a default; by a factory, because JSON Schema cannot be made from a Raw."""
+    return _NULL
+
+
 class RetryBackoff(Shape, frozen=True):
     """The pause before a retry."""
 
@@ -30,7 +38,7 @@ class NewTask(Shape, frozen=True):
     """A task to submit."""
 
     type: str  # the task's name: workers that take it get it
-    payload: msgspec.Raw = msgspec.Raw(b"null")  # any JSON
+    payload: msgspec.Raw = msgspec.field(default_factory=_null)  # any JSON
     key: str | None = None  # idempotency key: the same key within its window names the same task
     priority: int = 0  # higher goes first
     retries: int = 3
@@ -152,7 +160,7 @@ class JobCompletion(Shape, frozen=True):
 
     job_key: str
     lease: str
-    result: msgspec.Raw = msgspec.Raw(b"null")
+    result: msgspec.Raw = msgspec.field(default_factory=_null)
 
 
 class JobCompletions(Shape, frozen=True):
@@ -287,7 +295,13 @@ class Topology(Shape, frozen=True):
     partitions: list[PartitionView]
 
 
-class Problem(Shape, frozen=True):
+class Health(Shape, frozen=True):
+    """The node answers."""
+
+    status: str = "UP"
+
+
+class Problem(Shape, frozen=True, omit_defaults=True):
     """An error as RFC 9457 problem JSON."""
 
     type: str
@@ -297,3 +311,4 @@ class Problem(Shape, frozen=True):
     code: str
     instance: str | None = None
     retry_after_ms: int | None = None
+    fields: dict[str, str | int | float | None] = {}  # what else the error names, such as a key

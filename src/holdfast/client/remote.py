@@ -1,0 +1,241 @@
+"""A node over HTTP: the same Api as a node inside the process."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
+from holdfast.errors import error_of as error_of_code
+from holdfast.gateway.shapes import (
+    ActivatedJob,
+    ActivatedJobs,
+    ActivationRequest,
+    Answer,
+    Answers,
+    HeldJob,
+    HeldJobs,
+    IncidentPage,
+    IncidentQuery,
+    IncidentResolution,
+    JobCompletion,
+    JobCompletions,
+    JobFailure,
+    JobFailures,
+    LeaseExtension,
+    NewSchedule,
+    NewTask,
+    NewTasks,
+    Problem,
+    ResultQuery,
+    Schedules,
+    ScheduleView,
+    TaskOutcome,
+    TaskOutcomes,
+    TaskPage,
+    TaskQuery,
+    TaskReceipt,
+    TaskReceipts,
+    TaskView,
+    Topology,
+)
+
+CONNECTIONS_MAX = 128
+LONG_POLLS_MAX = 96  # the rest of the connections is for requests that do not wait behind them
+KEEP_ALIVE_S = 30  # shorter than the server's, so that no request goes to a connection it closes
+CONNECT_S_MAX = 5
+ANSWER_S_MAX = 30  # beyond the time that the request itself asks the node to wait
+_EXCERPT_CHARS = 200
+
+_Shape = TypeVar("_Shape")
+_encode = msgspec.json.Encoder().encode
+_HEADERS = {"Content-Type": "application/json"}
+
+
+class RemoteApi:
+    """The Api of the node at a URL.
+
+    It belongs to the event loop in which it is first used. It does not try again: after an
+    `Unavailable` or a `DeadlineExceeded` the caller knows whether the request may be sent twice.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgument(
+                f"Expected a URL such as http://127.0.0.1:8080, but found {url!r}"
+            )
+        self.url = url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
+        self._closed = False
+
+    async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
+        return (await self._post("/v2/tasks/batch", NewTasks(list(tasks)), TaskReceipts)).tasks
+
+    async def task(self, task_key: str) -> TaskView:
+        return await self._get(f"/v2/tasks/{_quoted(task_key)}", TaskView)
+
+    async def tasks(self, query: TaskQuery) -> TaskPage:
+        return await self._post("/v2/tasks/search", query, TaskPage)
+
+    async def results(self, task_keys: Sequence[str], wait_ms: int) -> list[TaskOutcome]:
+        query = ResultQuery(list(task_keys), wait_ms)
+        return (await self._post("/v2/tasks/results", query, TaskOutcomes, wait_ms)).tasks
+
+    async def cancel(self, task_key: str) -> None:
+        await self._send("POST", f"/v2/tasks/{_quoted(task_key)}/cancellation")
+
+    async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
+        path = "/v2/jobs/activation"
+        return (await self._post(path, request, ActivatedJobs, request.wait_ms)).jobs
+
+    async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
+        return await self._report("/v2/jobs/completion", JobCompletions(list(jobs)))
+
+    async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
+        return await self._report("/v2/jobs/failure", JobFailures(list(jobs)))
+
+    async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
+        return await self._report("/v2/jobs/release", HeldJobs(list(jobs)))
+
+    async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
+        return await self._report(
+            "/v2/jobs/lease-extension", LeaseExtension(list(leases), lease_ms)
+        )
+
+    async def incidents(self, query: IncidentQuery) -> IncidentPage:
+        return await self._post("/v2/incidents/search", query, IncidentPage)
+
+    async def resolve_incident(self, incident_key: str, retries: int) -> None:
+        path = f"/v2/incidents/{_quoted(incident_key)}/resolution"
+        await self._send("POST", path, IncidentResolution(retries))
+
+    async def discard_incident(self, incident_key: str) -> None:
+        await self._send("POST", f"/v2/incidents/{_quoted(incident_key)}/discard")
+
+    async def put_schedule(self, schedule_id: str, schedule: NewSchedule) -> ScheduleView:
+        content = await self._send("PUT", f"/v2/schedules/{_quoted(schedule_id)}", schedule)
+        return self._decoded(content, ScheduleView)
+
+    async def delete_schedule(self, schedule_id: str) -> None:
+        await self._send("DELETE", f"/v2/schedules/{_quoted(schedule_id)}")
+
+    async def schedules(self) -> list[ScheduleView]:
+        return (await self._get("/v2/schedules", Schedules)).items
+
+    async def topology(self) -> Topology:
+        return await self._get("/v2/topology", Topology)
+
+    async def metrics(self) -> bytes:
+        return await self._send("GET", "/metrics")
+
+    async def close(self) -> None:
+        """Closes the connections; requests that wait for their answer fail as `Unavailable`."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+
+    async def _get(self, path: str, shape: type[_Shape]) -> _Shape:
+        return self._decoded(await self._send("GET", path), shape)
+
+    async def _post(
+        self, path: str, body: msgspec.Struct, shape: type[_Shape], wait_ms: int = 0
+    ) -> _Shape:
+        return self._decoded(await self._send("POST", path, body, wait_ms), shape)
+
+    async def _report(self, path: str, body: msgspec.Struct) -> list[Answer]:
+        return (await self._post(path, body, Answers)).answers
+
+    async def _send(
+        self, method: str, path: str, body: msgspec.Struct | None = None, wait_ms: int = 0
+    ) -> bytes:
+        """The content of the answer to one request; a problem is raised as the error it tells."""
+        content = None if body is None else _encode(body)
+        async with self._long_polls if wait_ms > 0 else nullcontext():
+            status, answer = await self._exchange(method, path, content, wait_ms)
+        if status >= 400:
+            raise self._error_of(status, answer)
+        return answer
+
+    async def _exchange(
+        self, method: str, path: str, content: bytes | None, wait_ms: int
+    ) -> tuple[int, bytes]:
+        seconds = ANSWER_S_MAX + wait_ms / 1_000
+        try:
+            async with self._open_session().request(
+                method,
+                URL(self.url + path, encoded=True),
+                data=content,
+                headers=None if content is None else _HEADERS,
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
+                allow_redirects=False,
+            ) as response:
+                return response.status, await response.read()
+        except aiohttp.ConnectionTimeoutError as error:
+            raise self._unavailable(f"did not connect within {CONNECT_S_MAX} s") from error
+        except TimeoutError as error:
+            raise DeadlineExceeded(
+                f"Expected an answer from {self.url} within {seconds:g} s, but none came",
+                url=self.url,
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            reason = "the client was closed" if self._closed else str(error) or repr(error)
+            raise self._unavailable(reason) from error
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise self._unavailable("the client was closed")
+        if self._session is None:  # made here because it belongs to the loop that runs now
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_S
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept-Encoding", "User-Agent"),
+            )
+        return self._session
+
+    def _decoded(self, content: bytes, shape: type[_Shape]) -> _Shape:
+        try:
+            return _decoder(shape).decode(content)
+        except msgspec.DecodeError as error:
+            raise Internal(
+                f"Expected {shape.__name__} from {self.url}, but found {_excerpt(content)}: {error}"
+            ) from error
+
+    def _error_of(self, status: int, content: bytes) -> HoldfastError:
+        try:
+            problem = _decoder(Problem).decode(content)
+        except msgspec.DecodeError:
+            # not from a node: a proxy before it, or another server at its place
+            kind = Unavailable if status in (502, 503, 504) else Internal
+            return kind(
+                f"Expected a node at {self.url}, but found status {status}: {_excerpt(content)}"
+            )
+        fields = dict(problem.fields)
+        if problem.retry_after_ms is not None:
+            fields["retry_after_ms"] = problem.retry_after_ms
+        return error_of_code(problem.code, problem.detail, **fields)
+
+    def _unavailable(self, reason: str) -> Unavailable:
+        return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
+
+
+@cache
+def _decoder(shape: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(shape)
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _excerpt(content: bytes) -> str:
+    return content[:_EXCERPT_CHARS].decode(errors="replace") or "nothing"

@@ -1,0 +1,114 @@
+"""The Litestar app that serves the API."""
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+from litestar import Litestar, asgi
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import ASGIRouteHandler
+from litestar.types import Receive, Scope, Send
+
+from holdfast.gateway.api import Api
+from holdfast.gateway.http.endpoint import JSON, Endpoint, endpoint
+from holdfast.gateway.http.endpoints import ENDPOINTS
+from holdfast.gateway.http.exchange import (
+    Disconnected,
+    decode_body,
+    parameter_of,
+    read_body,
+    send_answer,
+)
+from holdfast.gateway.http.openapi import openapi_document
+from holdfast.gateway.http.polls import LongPolls
+from holdfast.gateway.http.problems import answer_problem
+from holdfast.limits import APPEND_BYTES_MAX
+
+BODY_BYTES_MAX = APPEND_BYTES_MAX  # more could not be appended anyway
+
+_encode = msgspec.json.Encoder().encode
+
+
+def create_app(
+    api: Api, *, polls: LongPolls | None = None, body_bytes_max: int = BODY_BYTES_MAX
+) -> Litestar:
+    """The API over HTTP. Who runs the app may end its long polls by the `polls` given to it."""
+    serve = _Service(api, polls or LongPolls(), body_bytes_max)
+    by_path: defaultdict[str, dict[str, Endpoint]] = defaultdict(dict)
+    for each in (*ENDPOINTS, *_openapi_endpoints()):
+        by_path[each.path][each.method] = each
+    return Litestar(
+        [_route(serve, path, by_method) for path, by_method in by_path.items()],
+        exception_handlers={Exception: answer_problem},
+        openapi_config=None,  # it would not see our handlers; the document comes from the table
+        logging_config=None,
+        debug=False,
+        pdb_on_exception=False,
+    )
+
+
+class _Service:
+    """Serves one request of an endpoint."""
+
+    def __init__(self, api: Api, polls: LongPolls, body_bytes_max: int) -> None:
+        self._api = api
+        self._polls = polls
+        self._body_bytes_max = body_bytes_max
+
+    async def __call__(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        arguments: list[Any] = [self._api]
+        try:
+            if end.parameter is not None:
+                arguments.append(parameter_of(end, scope))
+            if end.decoder is not None:
+                body = await read_body(scope, receive, self._body_bytes_max)
+                arguments.append(decode_body(end, body))
+            if end.waits and arguments[-1].wait_ms > 0:
+                answer = await self._poll(end, arguments, receive)
+            else:
+                answer = await end.call(*arguments)
+        except Disconnected:
+            return
+        content = b"" if answer is None else answer if type(answer) is bytes else _encode(answer)
+        await send_answer(send, end.status, end.media_type, content)
+
+    async def _poll(self, end: Endpoint, arguments: list[Any], receive: Receive) -> Any:
+        """Waits as long as the body says, unless the client goes or the server closes."""
+        if not self._polls.ended:
+            outcome = await self._polls.wait(end.call(*arguments), receive)
+            if outcome.disconnected:
+                if end.undo is not None and outcome.has_answer:
+                    await end.undo(self._api, outcome.answer())
+                raise Disconnected
+            if not (outcome.cancelled and self._polls.ended):
+                return outcome.answer()
+        at_once = msgspec.structs.replace(arguments[-1], wait_ms=0)
+        return await end.call(*arguments[:-1], at_once)
+
+
+def _route(serve: _Service, path: str, by_method: dict[str, Endpoint]) -> ASGIRouteHandler:
+    allowed = {"allow": ", ".join(by_method)}
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]  # pyright: ignore[reportGeneralTypeIssues]
+        found = by_method.get(method)
+        if found is None:
+            raise MethodNotAllowedException(headers=allowed)
+        await serve(found, scope, receive, send)
+
+    return asgi(_litestar_path(path), copy_scope=False)(handle)
+
+
+def _litestar_path(path: str) -> str:
+    # a schedule's id is the user's and may hold slashes; keys are ours and hold digits
+    return path.replace("{schedule_id}", "{schedule_id:path}").replace("_key}", "_key:str}")
+
+
+def _openapi_endpoints() -> list[Endpoint]:
+    document = _encode(openapi_document(ENDPOINTS))
+
+    async def get_openapi(api: Api) -> bytes:
+        return document
+
+    paths = ("/openapi", "/openapi/openapi.json")
+    return [endpoint("GET", path, media_type=JSON)(get_openapi) for path in paths]

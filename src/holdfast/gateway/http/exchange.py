@@ -1,0 +1,85 @@
+"""One exchange on the wire: the request's body in, the answer's bytes out, with nothing in between.
+
+Requests come by the thousand a second, so this speaks ASGI itself: the same handlers with
+Litestar's own `data` and return values take almost three times as long (350 against 130 us).
+"""
+
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from litestar.exceptions import HTTPException, NotFoundException
+from litestar.types import Receive, Scope, Send
+
+from holdfast.errors import InvalidArgument
+from holdfast.gateway.http.endpoint import JSON, Endpoint
+
+
+class Disconnected(Exception):  # noqa: N818 - it is no error: the client went away
+    """The client is gone; there is nobody to answer."""
+
+
+async def read_body(scope: Scope, receive: Receive, bytes_max: int) -> bytes:
+    """The whole body of a JSON request, refused as soon as it is known to be too large."""
+    headers = dict(scope["headers"])
+    media_type = headers.get(b"content-type", b"")
+    if not media_type.startswith(JSON.encode()):
+        # also keeps out web pages: without leave a browser sends anything but JSON to another site
+        raise HTTPException(
+            f"Expected content-type {JSON}, but found {media_type.decode('latin-1') or 'none'}",
+            status_code=415,
+        )
+    _check_length(int(headers.get(b"content-length", b"0")), bytes_max)
+    chunks: list[bytes] = []
+    length = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Disconnected
+        chunks.append(message["body"])
+        length += len(message["body"])
+        _check_length(length, bytes_max)  # a body in chunks does not say its length before
+        if not message["more_body"]:
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _check_length(length: int, bytes_max: int) -> None:
+    if length > bytes_max:
+        raise HTTPException(
+            f"Expected a body of at most {bytes_max} bytes, but found more; send it in parts",
+            status_code=413,
+        )
+
+
+def decode_body(endpoint: Endpoint, body: bytes) -> Any:
+    """The body as the endpoint's shape; an error names the field."""
+    assert endpoint.decoder is not None and endpoint.request is not None
+    try:
+        if not body.isascii():
+            body.decode()  # payloads pass unread, and must not carry what their worker cannot read
+        return endpoint.decoder.decode(body)
+    except RecursionError as error:
+        raise InvalidArgument("Expected JSON, but it is nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        found = str(error)
+        raise InvalidArgument(
+            f"Expected {endpoint.request.__name__} as JSON, but found: {found}"
+        ) from error
+
+
+def parameter_of(endpoint: Endpoint, scope: Scope) -> str:
+    """What the request's path names; an encoded slash belongs to the name."""
+    before, _, after = endpoint.path.partition(f"{{{endpoint.parameter}}}")
+    path = scope["raw_path"].decode("latin-1")
+    if not (path.startswith(before) and path.endswith(after)):
+        raise NotFoundException  # such as doubled slashes, that the router overlooks
+    return unquote(path[len(before) : len(path) - len(after)])
+
+
+async def send_answer(send: Send, status: int, media_type: str, body: bytes) -> None:
+    """Sends the answer in one piece."""
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", media_type.encode())]
+    if status == 204:
+        headers.clear()  # nothing follows, so nothing may be said of it
+    await send({"type": "http.response.start", "status": status, "headers": headers})  # pyright: ignore[reportArgumentType]
+    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,76 @@
+"""The OpenAPI document, written from the table of endpoints and the shapes themselves."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.http.problems import PROBLEM_JSON
+from holdfast.gateway.shapes import Problem
+from holdfast.version import VERSION
+
+
+def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+    """OpenAPI 3.1, whose schemas are JSON Schema as msgspec writes it."""
+    endpoints = list(endpoints)
+    schemas, components = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "holdfast", "version": VERSION},
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+
+
+def _schemas(endpoints: list[Endpoint]) -> tuple[dict[type[Any], Any], dict[str, Any]]:
+    shapes = [Problem] + [
+        shape
+        for endpoint in endpoints
+        for shape in (endpoint.request, endpoint.answer)
+        if shape is not None and shape is not bytes
+    ]
+    references, components = msgspec.json.schema_components(
+        shapes, ref_template="#/components/schemas/{name}"
+    )
+    return dict(zip(shapes, references, strict=True)), components
+
+
+def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "responses": {
+            str(endpoint.status): _success(endpoint, schemas),
+            "default": {
+                "description": "The request could not be served.",
+                "content": {PROBLEM_JSON: {"schema": schemas[Problem]}},
+            },
+        },
+    }
+    if endpoint.parameter:
+        operation["parameters"] = [
+            {
+                "name": endpoint.parameter,
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string"},
+            }
+        ]
+    if endpoint.request:
+        content = {"application/json": {"schema": schemas[endpoint.request]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _success(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, Any]:
+    if endpoint.answer is None:
+        return {"description": "Done."}
+    schema = schemas.get(endpoint.answer, {"type": "string"})
+    return {
+        "description": (endpoint.answer.__doc__ or "").partition("\n")[0],
+        "content": {endpoint.media_type: {"schema": schema}},
+    }

@@ -1,0 +1,91 @@
+"""The HTTP server: uvicorn inside a loop that runs already."""
+
+import asyncio
+import errno
+import os
+import socket
+
+import uvicorn
+
+from holdfast.errors import InvalidState, Unavailable
+from holdfast.gateway.api import Api
+from holdfast.gateway.http.app import create_app
+from holdfast.gateway.http.polls import LongPolls
+
+BACKLOG_CONNECTIONS = 2_048
+KEEP_ALIVE_S = (
+    75  # longer than clients keep an idle connection, so that they never write to a closed one
+)
+CLOSE_S_MAX = 5  # for requests that are being served; long polls end at once
+
+
+class HttpServer:
+    """Serves an Api over HTTP from `start` to `close`. Port 0 takes any free port."""
+
+    def __init__(self, api: Api, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._host = host
+        self._port = port
+        self._polls = LongPolls()
+        config = uvicorn.Config(
+            create_app(api, polls=self._polls),
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=BACKLOG_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=CLOSE_S_MAX,
+        )
+        self._server = uvicorn.Server(config)
+        self._socket: socket.socket | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients find the server."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listens; `Unavailable` when the port is not to be had."""
+        if self._socket is not None:
+            raise InvalidState("Expected a server that is new, but it was started already")
+        self._socket = self._listen()
+        self._port = self._socket.getsockname()[1]
+        # the steps of Server.serve without its signal handlers: the process is not the server's
+        config = self._server.config
+        config.load()
+        self._server.lifespan = config.lifespan_class(config)
+        await self._server.startup(sockets=[self._socket])
+        self._ticking = asyncio.create_task(self._server.main_loop())
+
+    async def close(self) -> None:
+        """Ends long polls with what they have, lets other requests finish, and stops listening."""
+        if self._ticking is None or self._socket is None:
+            return
+        self._polls.end()
+        self._ticking.cancel()
+        self._ticking = None
+        await self._server.shutdown(sockets=[self._socket])
+
+    def _listen(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        try:
+            return socket.create_server(
+                (self._host, self._port), family=family, backlog=BACKLOG_CONNECTIONS
+            )
+        except OSError as error:
+            reason = (
+                "another process listens there; choose another port"
+                if error.errno == errno.EADDRINUSE
+                else os.strerror(error.errno or 0)
+            )
+            raise Unavailable(
+                f"Expected to listen on {self._host}:{self._port}, but {reason}",
+                host=self._host,
+                port=self._port,
+            ) from error
