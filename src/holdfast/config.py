@@ -12,13 +12,14 @@ from holdfast.errors import InvalidArgument
 from holdfast.limits import COMMANDS_IN_FLIGHT_MAX, MIB, PARTITIONS_MAX, SEGMENT_BYTES
 
 FILE_NAME = "holdfast.toml"
+DEFAULT_PARTITIONS = 4
 _PREFIX = "HOLDFAST_"
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a node is set up. Every field can be set as `HOLDFAST_<FIELD>` in the environment."""
 
-    partitions: int = 4  # fixed when the data folder is first used
+    partitions: int | None = None  # fixed when the data folder is first used; None: as it is, 4 if new
     host: str = "127.0.0.1"  # loopback: there is no authorization yet that would allow more
     port: int = 8080
     segment_bytes: int = SEGMENT_BYTES
@@ -31,7 +32,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_json: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.partitions <= PARTITIONS_MAX:
+        if self.partitions is not None and not 1 <= self.partitions <= PARTITIONS_MAX:
             raise InvalidArgument(
                 f"Expected 1 to {PARTITIONS_MAX} partitions, but found {self.partitions}"
             )

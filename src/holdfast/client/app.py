@@ -1,0 +1,314 @@
+"""`Holdfast`: what a user's program holds. Opened on a folder or connected to a node, it is used the same way."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, overload
+
+import msgspec
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from holdfast.client.detached import DETACHED, DetachedApi
+from holdfast.client.embedded import open_node
+from holdfast.client.handle import Handle
+from holdfast.client.portal import Portal
+from holdfast.client.task import BoundTask, Span, Task, TaskOptions, backoff_of, span_ms
+from holdfast.client.worker import Worker, WorkerMode
+from holdfast.config import Config, load_config
+from holdfast.errors import InvalidArgument, ResourceExhausted
+from holdfast.gateway.api import Api
+from holdfast.gateway.shapes import (
+    IncidentQuery,
+    IncidentView,
+    NewSchedule,
+    NewTask,
+    RetryBackoff,
+    ScheduleView,
+    TaskReceipt,
+)
+from holdfast.limits import TASKS_PER_SUBMIT_MAX
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PATIENCE_SECONDS = 10.0  # how long submit waits by itself when the node says "come back later"
+
+
+class Holdfast:
+    """A work log that tasks are submitted to and workers take them from."""
+
+    def __init__(self, portal: Portal, api: Api, close: Callable[[], None], workers: int) -> None:
+        self.portal = portal
+        self.api = api
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self._close = close
+        self._workers = workers
+        self._worker: Worker | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    # --- opening ------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls, folder: str | Path, *, workers: int = 4, config: Config | None = None
+    ) -> "Holdfast":
+        """A node inside this process, in a folder. Its tasks are run here by `workers` threads.
+
+        With `workers=0` nothing is run here by itself; see `worker`.
+        """
+        portal = Portal("holdfast")
+        if DETACHED in os.environ:
+            return cls(portal, DetachedApi(), portal.close, 0)
+        path = Path(folder)
+        try:
+            node = portal.call(open_node(path, config or load_config(path)))
+        except BaseException:
+            portal.close()
+            raise
+
+        def close() -> None:
+            portal.call(node.close())
+            portal.close()
+
+        return cls(portal, node.gateway, close, workers)
+
+    @classmethod
+    def connect(cls, url: str | None = None) -> "Holdfast":
+        """A node elsewhere, by its address; without one, `HOLDFAST_URL` or the default port here."""
+        portal = Portal("holdfast")
+        if DETACHED in os.environ:
+            return cls(portal, DetachedApi(), portal.close, 0)
+        from holdfast.client.remote import RemoteApi  # an embedded app need not load an HTTP client
+
+        config = load_config()
+        address = url or os.environ.get("HOLDFAST_URL") or f"http://{config.host}:{config.port}"
+        api = RemoteApi(address)
+
+        def close() -> None:
+            portal.call(api.close())
+            portal.close()
+
+        return cls(portal, api, close, 0)
+
+    def __enter__(self) -> "Holdfast":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the worker gracefully, then the node or the connection."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        if self._worker is not None:
+            self._worker.stop()
+        self._close()
+
+    # --- tasks --------------------------------------------------------------------------------
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        *,
+        name: str | None = None,
+        retries: int = 3,
+        backoff: str | RetryBackoff = "exponential",
+        timeout: Span | None = None,
+        priority: int = 0,
+        remember_key: Span | None = None,
+        keep_result: Span | None = None,
+    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+
+    def task(
+        self,
+        function: Callable[P, R] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        retries: int = 3,
+        backoff: str | RetryBackoff = "exponential",
+        timeout: Span | None = None,
+        priority: int = 0,
+        remember_key: Span | None = None,
+        keep_result: Span | None = None,
+    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
+        """Makes a function a task. It can still be called; `submit` stores it instead.
+
+        `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and `keep_result` the time that
+        results and errors are kept; both default to the node's configuration.
+        """
+
+        def make(function: Callable[P, R]) -> Task[P, R]:
+            options = TaskOptions(
+                name=name or function.__name__,
+                retries=retries,
+                backoff=backoff_of(backoff),
+                timeout_ms=0 if timeout is None else span_ms(timeout),
+                priority=priority,
+                window_ms=None if remember_key is None else span_ms(remember_key),
+                keep_ms=None if keep_result is None else span_ms(keep_result),
+            )
+            if options.name in self.tasks:
+                raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
+            task = Task(self, function, options)
+            self.tasks[options.name] = task
+            return task
+
+        return make if function is None else make(function)
+
+    # --- submitting ---------------------------------------------------------------------------
+
+    def submit(
+        self,
+        bound: BoundTask[R],
+        *,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+    ) -> Handle[R]:
+        """Durable when it returns."""
+        self._ensure_worker()
+        receipts = self.portal.call(self._submit([bound.new_task(key, delay, due, priority)]))
+        return self._handle(receipts[0], bound)
+
+    async def submit_async(
+        self,
+        bound: BoundTask[R],
+        *,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+    ) -> Handle[R]:
+        """Like `submit`, for an event loop."""
+        self._ensure_worker()
+        new = bound.new_task(key, delay, due, priority)
+        return self._handle((await self.portal.reach(self._submit([new])))[0], bound)
+
+    def submit_many(
+        self, tasks: Iterable[BoundTask[R]], *, keys: Sequence[str] | None = None
+    ) -> list[Handle[R]]:
+        """Submits tasks together: one append, all or none, for every 10,000 of them without keys."""
+        bound = list(tasks)
+        return self._handles(self.portal.call(self._submit_many(bound, keys)), bound)
+
+    async def submit_many_async(
+        self, tasks: Iterable[BoundTask[R]], *, keys: Sequence[str] | None = None
+    ) -> list[Handle[R]]:
+        """Like `submit_many`, for an event loop."""
+        bound = list(tasks)
+        return self._handles(await self.portal.reach(self._submit_many(bound, keys)), bound)
+
+    async def _submit_many(
+        self, bound: list[BoundTask[Any]], keys: Sequence[str] | None
+    ) -> list[TaskReceipt]:
+        self._ensure_worker()
+        if keys is not None and len(keys) != len(bound):
+            raise InvalidArgument(f"Expected {len(bound)} keys, but found {len(keys)}")
+        new = [task.new_task(key) for task, key in zip(bound, keys or [None] * len(bound), strict=True)]
+        receipts: list[TaskReceipt] = []
+        for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
+            receipts += await self._submit(new[start : start + TASKS_PER_SUBMIT_MAX])
+        return receipts
+
+    async def _submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
+        """A refused submit was not stored, so trying again is safe; any other error is the caller's."""
+        try:
+            return await self.api.submit(tasks)
+        except ResourceExhausted:
+            async for attempt in AsyncRetrying(
+                retry=retry_if_exception_type(ResourceExhausted),
+                wait=wait_random_exponential(0.02, max=1.0),
+                stop=stop_after_delay(_PATIENCE_SECONDS),
+                reraise=True,
+            ):
+                with attempt:
+                    return await self.api.submit(tasks)
+            raise
+
+    def handle(self, key: str) -> Handle[Any]:
+        """A handle on a task that was submitted earlier, here or elsewhere."""
+        return Handle(self, key, msgspec.json.decode)
+
+    def _handle(self, receipt: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
+        decode = bound.task.arguments.result_decoder
+        return Handle(self, receipt.task_key, decode, receipt.created)
+
+    def _handles(
+        self, receipts: list[TaskReceipt], bound: list[BoundTask[R]]
+    ) -> list[Handle[R]]:
+        return [self._handle(receipt, task) for receipt, task in zip(receipts, bound, strict=True)]
+
+    # --- schedules and incidents --------------------------------------------------------------
+
+    def schedule(
+        self,
+        schedule_id: str,
+        bound: BoundTask[Any],
+        *,
+        cron: str | None = None,
+        every: Span | None = None,
+        timezone: str = "UTC",
+        catch_up: bool = True,
+    ) -> ScheduleView:
+        """Submits the task at each due time of a cron expression, or every so often.
+
+        Each due time fires once. After a stand-still `catch_up` fires for all that were missed, else for the latest.
+        """
+        self._ensure_worker()
+        interval_ms = None if every is None else span_ms(every)
+        new = NewSchedule(bound.new_task(), cron, interval_ms, timezone, catch_up)
+        return self.portal.call(self.api.put_schedule(schedule_id, new))
+
+    def unschedule(self, schedule_id: str) -> None:
+        """The schedule fires no more."""
+        self.portal.call(self.api.delete_schedule(schedule_id))
+
+    def incidents(self, task: str | None = None, limit: int = 100) -> list[IncidentView]:
+        """Tasks that used up their retries and wait for a decision."""
+        return self.portal.call(self.api.incidents(IncidentQuery(task, limit))).items
+
+    def retry_incident(self, incident_key: str, retries: int = 0) -> None:
+        """The cause is mended: the task is tried again, with this many retries beyond the next."""
+        self.portal.call(self.api.resolve_incident(incident_key, retries))
+
+    def discard_incident(self, incident_key: str) -> None:
+        """The task ends without a result."""
+        self.portal.call(self.api.discard_incident(incident_key))
+
+    # --- working ------------------------------------------------------------------------------
+
+    def worker(
+        self,
+        *,
+        concurrency: int = 4,
+        mode: WorkerMode | str = WorkerMode.THREADS,
+        prefetch: int | None = None,
+        lease: Span = 30.0,
+        name: str | None = None,
+        tasks: Sequence[str] | None = None,
+    ) -> Worker:
+        """A worker for this app's tasks; start it with `start()`, or `run()` it until it is stopped."""
+        chosen = self.tasks if tasks is None else {task: self.tasks[task] for task in tasks}
+        return Worker(
+            self.portal, self.api, chosen, concurrency=concurrency, mode=WorkerMode(mode),
+            prefetch=prefetch, lease_ms=span_ms(lease), name=name,
+        )  # fmt: skip
+
+    def _ensure_worker(self) -> None:
+        """An embedded app runs its own tasks, from the first submit on."""
+        if not self._workers or self._worker is not None:
+            return
+        with self._lock:
+            if self._worker is None and self.tasks:
+                self._worker = self.worker(concurrency=self._workers, name="embedded")
+                self._worker.start()

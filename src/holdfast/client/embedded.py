@@ -1,0 +1,26 @@
+"""How a client gets a node of its own, without this room knowing how a node is built.
+
+The node is looked up by name when it is asked for: a remote client never loads RocksDB, and `holdfast.node` stays the
+only module that knows every room.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from holdfast.config import Config
+from holdfast.gateway.api import Api
+
+
+class EmbeddedNode(Protocol):
+    """What a client needs of a node."""
+
+    @property
+    def gateway(self) -> Api: ...
+
+    async def close(self) -> None: ...
+
+
+async def open_node(folder: Path, config: Config) -> EmbeddedNode:
+    """Opens the node in a folder, on the loop that is running."""
+    return await import_module("holdfast.node").LocalNode.open(folder, config)

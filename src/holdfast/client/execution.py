@@ -1,0 +1,202 @@
+"""Where a worker runs functions: in threads, in child processes, or on an event loop of their own.
+
+An executor takes jobs and gives each back with a result or an error; it knows nothing of leases and nodes.
+"""
+
+import asyncio
+import importlib
+import inspect
+import multiprocessing
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import msgspec
+
+from holdfast.client.detached import mark_detached
+from holdfast.client.portal import Portal
+from holdfast.client.task import Task
+from holdfast.gateway.shapes import ActivatedJob
+
+
+class Done(msgspec.Struct, frozen=True, gc=False):
+    """What became of one job."""
+
+    job: ActivatedJob
+    result: bytes | None = None  # JSON; None with an error
+    error: str | None = None
+    final: bool = False
+    retry_after_ms: int | None = None
+
+
+Report = Callable[[Done], None]
+
+
+class Executor(Protocol):
+    """Runs jobs; `report` may be called from any thread."""
+
+    def run(self, task: Task[..., Any], job: ActivatedJob) -> None: ...
+
+    def close(self) -> None:
+        """No more jobs come; running ones are finished by then or abandoned."""
+        ...
+
+
+class RetryLaterError(Exception):
+    """Raised by a task: try again after this many seconds, instead of the back-off."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"asked to be retried in {seconds} s")
+        self.seconds = seconds
+
+
+class GiveUpError(Exception):
+    """Raised by a task: trying again is of no use."""
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def run_function(task: Task[..., Any], payload: bytes | msgspec.Raw) -> Any:
+    """Calls the task's function with the arguments in a payload."""
+    return task.function(**task.arguments.decode(payload))
+
+
+def failed(job: ActivatedJob, error: BaseException) -> Done:
+    """What is told of an attempt that raised."""
+    if isinstance(error, RetryLaterError):
+        return Done(job, error=str(error), retry_after_ms=int(error.seconds * 1000))
+    text = "".join(traceback.format_exception(error)).rstrip()
+    final = isinstance(error, GiveUpError | msgspec.ValidationError)  # bad arguments stay bad
+    return Done(job, error=text, final=final)
+
+
+class Threads:
+    """Runs functions in threads of this process."""
+
+    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
+        self._queue: SimpleQueue[tuple[Task[..., Any], ActivatedJob] | None] = SimpleQueue()
+        self._report = report
+        self._started = started
+        self._threads = [
+            threading.Thread(target=self._work, name=f"holdfast-worker-{n}", daemon=True)
+            for n in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
+        self._queue.put((task, job))
+
+    def _work(self) -> None:
+        queue, report, started = self._queue, self._report, self._started
+        while (item := queue.get()) is not None:
+            task, job = item
+            if not started(job):
+                continue
+            try:
+                done = Done(job, _encode(run_function(task, job.payload)))
+            except BaseException as error:
+                done = failed(job, error)
+            report(done)
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._queue.put(None)
+
+
+class Loop:
+    """Runs coroutine functions, so many at a time, on an event loop of their own."""
+
+    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
+        self._portal = Portal("holdfast-worker-loop")
+        self._report = report
+        self._started = started
+        self._places = asyncio.Semaphore(count)
+
+    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
+        self._portal.start(self._work(task, job))
+
+    async def _work(self, task: Task[..., Any], job: ActivatedJob) -> None:
+        async with self._places:
+            if not self._started(job):
+                return
+            try:
+                done = Done(job, _encode(await run_function(task, job.payload)))
+            except BaseException as error:
+                done = failed(job, error)
+            self._report(done)
+
+    def close(self) -> None:
+        self._portal.close()
+
+
+class Processes:
+    """Runs functions in child processes, which import the user's module for themselves."""
+
+    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
+        self._count = count
+        self._report = report
+        self._started = started
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._count, context, initializer=mark_detached)
+
+    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
+        if not self._started(job):
+            return
+        module = _importable(task.function)
+        call = (_in_child, module, task.function.__qualname__, bytes(job.payload))
+        try:
+            future = self._pool.submit(*call)
+        except BrokenProcessPool:  # a child was killed: its jobs failed, the next ones get a new pool
+            self._pool = self._new_pool()
+            future = self._pool.submit(*call)
+        future.add_done_callback(lambda done: self._finished(job, done))
+
+    def _finished(self, job: ActivatedJob, future: "Future[tuple[bytes | None, Any]]") -> None:
+        error = future.exception()
+        if error is not None:
+            return self._report(failed(job, error))
+        result, failure = future.result()
+        self._report(Done(job, result) if failure is None else Done(job, None, *failure))
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _importable(function: Callable[..., Any]) -> str:
+    """The name under which a child process finds the function's module."""
+    module = function.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        return spec.name if spec else "__mp_main__"
+    return module
+
+
+def _in_child(
+    module: str, name: str, payload: bytes
+) -> tuple[bytes | None, tuple[str | None, bool, int | None] | None]:
+    """Runs one job in a child process; errors come back as text, for not every exception travels."""
+    job = ActivatedJob("0", name, msgspec.Raw(payload), "0", 0, 0, 0, False)
+    try:
+        task: Any = importlib.import_module(module)
+        for part in name.split("."):
+            task = getattr(task, part)
+        return _encode(run_function(task, payload)), None
+    except BaseException as error:
+        done = failed(job, error)
+        return None, (done.error, done.final, done.retry_after_ms)
+
+
+def is_async(task: Task[..., Any]) -> bool:
+    """Whether the task's function is a coroutine function."""
+    return inspect.iscoroutinefunction(task.function)

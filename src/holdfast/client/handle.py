@@ -1,0 +1,80 @@
+"""A handle on a submitted task: its key, its state and its result."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from holdfast.engine.jobs.values import JobState
+from holdfast.errors import DeadlineExceeded, NotFound, TaskFailed
+from holdfast.gateway.api import Api
+from holdfast.gateway.shapes import TaskOutcome, TaskView
+from holdfast.limits import WAIT_MS_MAX
+
+if TYPE_CHECKING:
+    from holdfast.client.app import Holdfast
+
+R = TypeVar("R")
+
+
+class Handle(Generic[R]):
+    """A task that is durable. It can be asked for from anywhere by its key: `app.handle(key)`."""
+
+    def __init__(
+        self, app: "Holdfast", key: str, decode: Callable[[Any], R], created: bool = True
+    ) -> None:
+        self.key = key
+        self.created = created  # False: its idempotency key named a task that was there already
+        self._app = app
+        self._decode = decode
+
+    def __repr__(self) -> str:
+        return f"Handle(key={self.key!r})"
+
+    def result(self, timeout: float | None = None) -> R:
+        """The task's result, waiting for it; TaskFailed if it ended, or is stuck, without one."""
+        return self._app.portal.call(self._result(timeout))
+
+    async def result_async(self, timeout: float | None = None) -> R:
+        """Like `result`, for an event loop."""
+        return await self._app.portal.reach(self._result(timeout))
+
+    def view(self) -> TaskView:
+        """All that is known of the task."""
+        return self._app.portal.call(self._app.api.task(self.key))
+
+    def cancel(self) -> None:
+        """Ends the task; what a worker is doing for it meanwhile counts for nothing."""
+        self._app.portal.call(self._app.api.cancel(self.key))
+
+    async def _result(self, timeout: float | None) -> R:
+        outcome = await wait_for_outcome(self._app.api, self.key, timeout)
+        if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
+            return self._decode(outcome.result)
+        if outcome.state is None:
+            raise NotFound(f"Expected task {self.key}, but it is unknown or no longer kept")
+        raise TaskFailed(
+            f"Expected a result of task {self.key}, but it is {outcome.state}: {outcome.error}",
+            key=self.key,
+            state=str(outcome.state),
+            error=outcome.error,
+        )
+
+
+_OPEN = (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE)
+
+
+async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOutcome:
+    """How a task ended, over as many long polls as it takes; DeadlineExceeded after the time-out."""
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout is None else loop.time() + timeout
+    while True:
+        left = WAIT_MS_MAX if deadline is None else int((deadline - loop.time()) * 1000)
+        (outcome,) = await api.results([key], max(0, min(left, WAIT_MS_MAX)))
+        if outcome.state not in _OPEN:
+            return outcome
+        if left <= 0:
+            raise DeadlineExceeded(
+                f"Expected task {key} to end within {timeout} s, but it is {outcome.state}", key=key
+            )

@@ -1,0 +1,49 @@
+"""A door from threads into an event loop of its own: the sync methods and the async ones share one body."""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import uvloop
+
+from holdfast.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class Portal:
+    """A thread with an event loop that coroutines can be handed to from anywhere."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        """Begins a coroutine on the portal's loop."""
+        if self.loop.is_closed() or not self._thread.is_alive():
+            coroutine.close()
+            raise Unavailable("This holdfast was closed")
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine on the portal's loop and waits for it."""
+        assert threading.current_thread() is not self._thread, "the portal would wait for itself"
+        return self.start(coroutine).result()
+
+    async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine on the portal's loop while another loop goes on."""
+        return await asyncio.wrap_future(self.start(coroutine))
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join()

@@ -1,0 +1,252 @@
+"""A worker: takes jobs from a node, has them run, and reports what became of them, many at a time."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+
+from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async
+from holdfast.client.portal import Portal
+from holdfast.client.task import Task
+from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
+from holdfast.gateway.api import Api
+from holdfast.gateway.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    Answer,
+    HeldJob,
+    JobCompletion,
+    JobFailure,
+)
+from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX
+from holdfast.logs import log
+
+_POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
+_STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
+
+
+class WorkerMode(StrEnum):
+    """Where plain functions are run; coroutine functions always have a loop of their own."""
+
+    THREADS = "threads"
+    PROCESSES = "processes"
+
+
+class Worker:
+    """Runs the jobs of some tasks, `concurrency` at a time.
+
+    It holds at most `concurrency + prefetch` jobs. Its leases run on while it lives. When it is stopped it takes no
+    more, finishes what is running and gives back what it has not begun.
+    """
+
+    def __init__(
+        self,
+        portal: Portal,
+        api: Api,
+        tasks: Mapping[str, Task[..., Any]],
+        *,
+        concurrency: int = 4,
+        mode: WorkerMode = WorkerMode.THREADS,
+        prefetch: int | None = None,
+        lease_ms: int = 30_000,
+        name: str | None = None,
+    ) -> None:
+        if not tasks:
+            raise InvalidArgument("Expected a worker to have tasks, but none are defined")
+        if concurrency < 1:
+            raise InvalidArgument(f"Expected a concurrency of 1 or more, but found {concurrency}")
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.completed = 0
+        self.failed = 0
+        self.lost = 0  # reports that came too late: the lease had ended
+        self._portal = portal
+        self._api = api
+        self._tasks = dict(tasks)
+        self._lease_ms = lease_ms
+        spare = concurrency * 4 if prefetch is None else prefetch
+        self._hold_max = min(concurrency + spare, JOBS_PER_ACTIVATION_MAX)
+        self._concurrency = concurrency
+        self._mode = mode
+        self._held: dict[str, ActivatedJob] = {}
+        self._begun: set[str] = set()
+        self._done: list[Done] = []
+        self._told = False  # the loop knows that there is something in `_done`
+        self._stopping = threading.Event()
+        self._room = asyncio.Event()
+        self._reports = asyncio.Event()
+        self._executors: dict[bool, Executor] = {}
+        self._running: Any = None
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> "Worker":
+        """Begins to work in the background."""
+        self._running = self._portal.start(self._run())
+        return self
+
+    def run(self) -> None:
+        """Works until `stop` is called from elsewhere."""
+        self.start()
+        self._running.result()
+
+    def stop(self) -> None:
+        """Stops gracefully: takes no more, finishes what is running, gives back the rest."""
+        self._stopping.set()
+        with contextlib.suppress(RuntimeError):  # the loop is gone already
+            self._portal.loop.call_soon_threadsafe(self._wake)
+        if self._running is not None:
+            self._running.result()
+
+    def _wake(self) -> None:
+        self._room.set()
+        self._reports.set()
+
+    async def _run(self) -> None:
+        for asynchronous in {is_async(task) for task in self._tasks.values()}:
+            make = Loop if asynchronous else {"threads": Threads, "processes": Processes}[self._mode]
+            self._executors[asynchronous] = make(self._concurrency, self._report, self._begin)
+        fetching = asyncio.create_task(self._fetch())
+        reporting = asyncio.create_task(self._report_done())
+        beating = asyncio.create_task(self._extend_leases())
+        try:
+            stopped = asyncio.create_task(self._until_stopped())
+            await asyncio.wait([fetching, reporting, stopped], return_when="FIRST_COMPLETED")
+            stopped.cancel()
+            fetching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await fetching
+            await self._give_back()
+            await self._finish_running()
+            await reporting
+        finally:
+            for task in (fetching, reporting, beating):
+                task.cancel()
+            for executor in self._executors.values():
+                executor.close()
+
+    async def _until_stopped(self) -> None:
+        while not self._stopping.is_set():
+            self._room.clear()
+            await self._room.wait()
+
+    # --- taking jobs --------------------------------------------------------------------------
+
+    async def _fetch(self) -> None:
+        types = list(self._tasks)
+        while not self._stopping.is_set():
+            room = self._hold_max - len(self._held)
+            # Asking for few jobs at a time would make many small leases: wait until half of them are gone.
+            if room < max(1, self._hold_max // 2):
+                self._room.clear()
+                await self._room.wait()
+                continue
+            request = ActivationRequest(types, self.name, room, self._lease_ms, _POLL_MS)
+            for job in await self._retrying(lambda r=request: self._api.activate(r)):
+                self._held[job.job_key] = job
+                task = self._tasks[job.type]
+                self._executors[is_async(task)].run(task, job)
+
+    def _begin(self, job: ActivatedJob) -> bool:
+        """Called by an executor when a job's turn has come; False if it was given back meanwhile."""
+        if self._stopping.is_set() or job.job_key not in self._held:
+            return False
+        self._begun.add(job.job_key)
+        return True
+
+    async def _extend_leases(self) -> None:
+        """The worker lives, so its leases run on; those with a timeout of their own do not."""
+        while True:
+            await asyncio.sleep(self._lease_ms / 3000)
+            leases = sorted({job.lease for job in self._held.values() if job.extendable})
+            for start in range(0, len(leases), JOBS_PER_REPORT_MAX):
+                with contextlib.suppress(HoldfastError):  # the next beat tries again
+                    await self._api.extend(leases[start : start + JOBS_PER_REPORT_MAX], self._lease_ms)
+
+    # --- reporting ----------------------------------------------------------------------------
+
+    def _report(self, done: Done) -> None:
+        """Called from any thread; wakes the loop once for all that gathers until it comes."""
+        self._done.append(done)
+        if not self._told:
+            self._told = True
+            self._portal.loop.call_soon_threadsafe(self._reports.set)
+
+    async def _report_done(self) -> None:
+        while not (self._stopping.is_set() and not self._begun and not self._done):
+            self._reports.clear()
+            self._told = False
+            done, self._done = self._done, []
+            if not done:
+                await self._reports.wait()
+                continue
+            for start in range(0, len(done), JOBS_PER_REPORT_MAX):
+                await self._send(done[start : start + JOBS_PER_REPORT_MAX])
+            for item in done:
+                self._held.pop(item.job.job_key, None)
+                self._begun.discard(item.job.job_key)
+            self._room.set()
+
+    async def _send(self, done: list[Done]) -> None:
+        completions = [
+            JobCompletion(item.job.job_key, item.job.lease, msgspec.Raw(item.result))
+            for item in done
+            if item.result is not None
+        ]
+        failures = [
+            JobFailure(item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms)
+            for item in done
+            if item.error is not None
+        ]
+        if completions:
+            answers = await self._retrying(lambda: self._api.complete(completions))
+            self.completed += len(completions) - self._count_lost(answers)
+        if failures:
+            answers = await self._retrying(lambda: self._api.fail(failures))
+            self.failed += len(failures) - self._count_lost(answers)
+
+    def _count_lost(self, answers: list[Answer]) -> int:
+        lost = [answer for answer in answers if answer.code is not None]
+        for answer in lost:
+            log.warning("report refused", job=answer.key, code=answer.code, reason=answer.message)
+        self.lost += len(lost)
+        return len(lost)
+
+    async def _retrying(self, call: Any) -> Any:
+        """Asks until the node answers: it may be restarting, or have too much to do."""
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type((Unavailable, ResourceExhausted)),
+            wait=wait_random_exponential(0.05, max=5.0),
+            stop=lambda _: self._stopping.is_set() and not self._begun,
+            reraise=True,
+        ):
+            with attempt:
+                return await call()
+
+    # --- stopping -----------------------------------------------------------------------------
+
+    async def _give_back(self) -> None:
+        """Returns the jobs that have not begun; others can have them at once."""
+        idle = [job for key, job in self._held.items() if key not in self._begun]
+        for job in idle:
+            self._held.pop(job.job_key, None)
+        for start in range(0, len(idle), JOBS_PER_REPORT_MAX):
+            with contextlib.suppress(HoldfastError):  # else their leases run out
+                await self._api.release(
+                    [HeldJob(job.job_key, job.lease) for job in idle[start : start + JOBS_PER_REPORT_MAX]]
+                )
+
+    async def _finish_running(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                while self._begun:
+                    self._room.clear()
+                    await self._room.wait()
+        self._begun.clear()
+        self._reports.set()

@@ -1,0 +1,116 @@
+"""What the gateway accepts: shapes become the engine's values here, or an error that says what was expected."""
+
+from datetime import UTC, datetime
+from zlib import crc32
+
+from holdfast.config import Config
+from holdfast.engine.jobs.values import Backoff, NewJob
+from holdfast.errors import InvalidArgument, NotFound
+from holdfast.gateway.shapes import NewTask
+from holdfast.limits import (
+    ERROR_CHARS_MAX,
+    NAME_CHARS_MAX,
+    PAYLOAD_BYTES_MAX,
+    PRIORITY_MAX,
+    RETRIES_MAX,
+    SPAN_MS_MAX,
+)
+from holdfast.records import partition_of
+
+
+def key_from(text: str, partitions: int, what: str) -> int:
+    """The key in a string; NotFound where no partition of ours can have made it."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise InvalidArgument(f"Expected the key of a {what}, but found {text!r}")
+    key = int(text)
+    if not 1 <= partition_of(key) <= partitions:
+        raise NotFound(f"Expected a {what} with key {text}, but there is none", key=text)
+    return key
+
+
+def partition_for(text: str, partitions: int) -> int:
+    """The partition that a name always lives on."""
+    return crc32(text.encode()) % partitions + 1
+
+
+def name(text: str, what: str) -> str:
+    """A name that can be stored, listed and typed."""
+    if not text or len(text) > NAME_CHARS_MAX or not text.isprintable():
+        raise InvalidArgument(
+            f"Expected a {what} of 1 to {NAME_CHARS_MAX} printable characters, but found {text[:50]!r}"
+        )
+    return text
+
+
+def within(value: int, low: int, high: int, what: str) -> int:
+    """A number inside its limits."""
+    if not low <= value <= high:
+        raise InvalidArgument(f"Expected {what} from {low} to {high}, but found {value}", field=what)
+    return value
+
+
+def shortened(error: str) -> str:
+    """An error text of bearable length: its beginning and its end say most."""
+    if len(error) <= ERROR_CHARS_MAX:
+        return error
+    half = ERROR_CHARS_MAX // 2 - 10
+    return f"{error[:half]}\n[...]\n{error[-half:]}"
+
+
+_DEFAULT_BACKOFF = NewTask(type="").backoff
+_DEFAULT_STORED = Backoff()
+
+
+def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
+    """The job that a submitted task becomes."""
+    payload = bytes(task.payload)
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        raise InvalidArgument(
+            f"Expected a payload of at most {PAYLOAD_BYTES_MAX} bytes, but found {len(payload)};"
+            " put large content elsewhere and submit a reference to it"
+        )
+    backoff = task.backoff
+    if backoff is _DEFAULT_BACKOFF:
+        stored = _DEFAULT_STORED
+    else:
+        stored = Backoff(
+            backoff.kind,
+            within(backoff.base_ms, 1, SPAN_MS_MAX, "backoff.baseMs"),
+            within(backoff.cap_ms, 1, SPAN_MS_MAX, "backoff.capMs"),
+            within(backoff.jitter_percent, 0, 100, "backoff.jitterPercent"),
+        )
+    keep_ms = config.keep_result_ms if task.keep_ms is None else task.keep_ms
+    key, window_ms = task.key or "", 0
+    if key:
+        window_ms = config.idempotency_window_ms if task.window_ms is None else task.window_ms
+        within(window_ms, 1, SPAN_MS_MAX, "windowMs")
+        name(key, "key")
+        keep_ms = max(keep_ms, window_ms)  # the same key finds the same result
+    return NewJob(
+        name(task.type, "type"),
+        payload,
+        within(task.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority"),
+        within(task.retries, 0, RETRIES_MAX, "retries"),
+        stored,
+        within(task.timeout_ms, 0, SPAN_MS_MAX, "timeoutMs"),
+        due_ms(task, now_ms),
+        key,
+        window_ms,
+        within(keep_ms, 0, SPAN_MS_MAX, "keepMs"),
+    )
+
+
+def due_ms(task: NewTask, now_ms: int) -> int:
+    """When the task may run: 0 for at once."""
+    if task.due is None:
+        return now_ms + within(task.delay_ms, 0, SPAN_MS_MAX, "delayMs") if task.delay_ms else 0
+    if task.delay_ms:
+        raise InvalidArgument("Expected a delay or a point in time, but found both", field="due")
+    if task.due.tzinfo is None:
+        raise InvalidArgument("Expected a time with a time zone in `due`, but it has none", field="due")
+    return within(int(task.due.timestamp() * 1000), 0, now_ms + SPAN_MS_MAX, "due")
+
+
+def moment(ms: int) -> datetime | None:
+    """A stored time for people; None for 0."""
+    return datetime.fromtimestamp(ms / 1000, UTC) if ms else None

@@ -1,0 +1,58 @@
+"""Incidents: list them, retry or discard them one by one."""
+
+from datetime import UTC, datetime
+
+from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
+from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
+from holdfast.gateway import checks
+from holdfast.gateway.shapes import IncidentPage, IncidentQuery, IncidentView
+from holdfast.limits import PAGE_ITEMS_MAX, RETRIES_MAX
+from holdfast.records import ValueType, partition_of
+
+
+class Incidents:
+    """What can be asked about incidents."""
+
+    def __init__(self, runner: Runner[EngineState]) -> None:
+        self._runner = runner
+        self._partitions = len(runner.processors)
+
+    async def incidents(self, query: IncidentQuery) -> IncidentPage:
+        """Open incidents in the order of their keys."""
+        limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
+        after = checks.key_from(query.after, self._partitions, "incident") if query.after else 0
+        await self._runner.settled()
+        items: list[IncidentView] = []
+        for partition in range(max(partition_of(after), 1), self._partitions + 1):
+            view = self._runner.processors[partition].view.incidents
+            for key, incident in view.open.scan(start=after + 1):
+                if query.type is not None and incident.job_type != query.type:
+                    continue
+                items.append(
+                    IncidentView(
+                        str(key), str(incident.job_key), incident.job_type, incident.reason,
+                        incident.error, datetime.fromtimestamp(incident.created_ms / 1000, UTC),
+                    )
+                )  # fmt: skip
+                if len(items) == limit:
+                    return IncidentPage(items, items[-1].incident_key)
+            after = 0
+        return IncidentPage(items)
+
+    async def resolve(self, incident_key: str, retries: int) -> None:
+        value = Resolution(checks.within(retries, 0, RETRIES_MAX, "retries"))
+        await self._do(incident_key, IncidentIntent.RESOLVE, value)
+
+    async def discard(self, incident_key: str) -> None:
+        await self._do(incident_key, IncidentIntent.DISCARD, JobIncident())
+
+    async def _do(
+        self, incident_key: str, intent: IncidentIntent, value: Resolution | JobIncident
+    ) -> None:
+        key = checks.key_from(incident_key, self._partitions, "incident")
+        command = Command(ValueType.INCIDENT, intent, key, value)
+        (reply,) = await self._runner.submit(partition_of(key), [command])
+        if error := reply.error():
+            raise error

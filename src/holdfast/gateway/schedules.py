@@ -1,0 +1,73 @@
+"""Schedules: rules that submit tasks at their due times."""
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
+from holdfast.engine.timers.state import StoredSchedule
+from holdfast.engine.timers.values import Schedule, ScheduleId, ScheduleIntent
+from holdfast.errors import Code, InvalidArgument
+from holdfast.gateway import checks
+from holdfast.gateway.shapes import NewSchedule, ScheduleView
+from holdfast.records import ValueType
+from holdfast.records.keys import NO_KEY
+
+
+class Schedules:
+    """What can be asked about schedules."""
+
+    def __init__(self, runner: Runner[EngineState], config: Config, clock: Clock) -> None:
+        self._runner = runner
+        self._config = config
+        self._clock = clock
+
+    async def put(self, schedule_id: str, new: NewSchedule) -> ScheduleView:
+        """Creates the schedule or gives it another rule; the same rule again changes nothing."""
+        checks.name(schedule_id, "schedule id")
+        if new.task.key or new.task.delay_ms or new.task.due:
+            raise InvalidArgument(
+                "Expected a task without key, delay and due time, for the schedule sets them"
+            )
+        job = checks.new_job(new.task, self._clock.now_ms(), self._config)
+        schedule = Schedule(
+            schedule_id, job, new.cron or "", new.interval_ms or 0, new.timezone, new.catch_up
+        )
+        command = Command(ValueType.SCHEDULE, ScheduleIntent.CREATE, NO_KEY, schedule)
+        partition = self._partition(schedule_id)
+        (reply,) = await self._runner.submit(partition, [command])
+        error = reply.error()
+        if error is not None and error.code != Code.ALREADY_EXISTS:
+            raise error
+        stored = self._runner.processors[partition].view.schedules.schedules.get(reply.key)
+        assert stored is not None
+        return _view(stored)
+
+    async def delete(self, schedule_id: str) -> None:
+        checks.name(schedule_id, "schedule id")
+        command = Command(
+            ValueType.SCHEDULE, ScheduleIntent.DELETE, NO_KEY, ScheduleId(schedule_id)
+        )
+        (reply,) = await self._runner.submit(self._partition(schedule_id), [command])
+        if error := reply.error():
+            raise error
+
+    async def all(self) -> list[ScheduleView]:
+        await self._runner.settled()
+        stored = [
+            schedule
+            for processor in self._runner.processors.values()
+            for _, schedule in processor.view.schedules.schedules.scan()
+        ]
+        return sorted(map(_view, stored), key=lambda view: view.schedule_id)
+
+    def _partition(self, schedule_id: str) -> int:
+        return checks.partition_for(schedule_id, len(self._runner.processors))
+
+
+def _view(stored: StoredSchedule) -> ScheduleView:
+    rule = stored.schedule
+    return ScheduleView(
+        rule.id, rule.job.type, rule.cron or None, rule.interval_ms or None, rule.timezone,
+        rule.catch_up, checks.moment(stored.next_due_ms), stored.fired,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+"""The gateway inside the node: keeps the `Api` over the node's own partitions."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.engine.jobs.values import JobEnded, JobsAvailable
+from holdfast.engine.kernel import Submission
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
+from holdfast.gateway.incidents import Incidents
+from holdfast.gateway.jobs import Jobs
+from holdfast.gateway.schedules import Schedules
+from holdfast.gateway.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    Answer,
+    HeldJob,
+    IncidentPage,
+    IncidentQuery,
+    JobCompletion,
+    JobFailure,
+    NewSchedule,
+    NewTask,
+    PartitionView,
+    ScheduleView,
+    TaskOutcome,
+    TaskPage,
+    TaskQuery,
+    TaskReceipt,
+    TaskView,
+    Topology,
+)
+from holdfast.gateway.tasks import Tasks
+from holdfast.metrics import Metrics
+from holdfast.version import VERSION
+
+
+class Gateway:
+    """Everything that can be asked of this node, and whom its effects go to."""
+
+    def __init__(
+        self, runner: Runner[EngineState], config: Config, clock: Clock, metrics: Metrics
+    ) -> None:
+        self._runner = runner
+        self._metrics = metrics
+        self._tasks = Tasks(runner, config, clock)
+        self._jobs = Jobs(runner, clock)
+        self._incidents = Incidents(runner)
+        self._schedules = Schedules(runner, config, clock)
+        runner.outside = self
+
+    # --- what the runner tells ----------------------------------------------------------------
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
+        return self._jobs.demand(partition, effects)
+
+    def deliver(self, effects: list[Any]) -> None:
+        for effect in effects:
+            match effect:
+                case JobEnded():
+                    self._tasks.ended(effect)
+                case JobsAvailable():
+                    self._jobs.available(effect)
+                case _:
+                    raise AssertionError(f"nobody takes the effect {effect!r}")
+
+    def refresh(self, partition: int) -> None:
+        self._jobs.refresh(partition)
+
+    # --- what can be asked --------------------------------------------------------------------
+
+    async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
+        return await self._tasks.submit(tasks)
+
+    async def task(self, task_key: str) -> TaskView:
+        return await self._tasks.task(task_key)
+
+    async def tasks(self, query: TaskQuery) -> TaskPage:
+        return await self._tasks.tasks(query)
+
+    async def results(self, task_keys: Sequence[str], wait_ms: int) -> list[TaskOutcome]:
+        return await self._tasks.results(task_keys, wait_ms)
+
+    async def cancel(self, task_key: str) -> None:
+        await self._tasks.cancel(task_key)
+
+    async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
+        return await self._jobs.activate(request)
+
+    async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
+        return await self._jobs.complete(jobs)
+
+    async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
+        return await self._jobs.fail(jobs)
+
+    async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
+        return await self._jobs.release(jobs)
+
+    async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
+        return await self._jobs.extend(leases, lease_ms)
+
+    async def incidents(self, query: IncidentQuery) -> IncidentPage:
+        return await self._incidents.incidents(query)
+
+    async def resolve_incident(self, incident_key: str, retries: int) -> None:
+        await self._incidents.resolve(incident_key, retries)
+
+    async def discard_incident(self, incident_key: str) -> None:
+        await self._incidents.discard(incident_key)
+
+    async def put_schedule(self, schedule_id: str, schedule: NewSchedule) -> ScheduleView:
+        return await self._schedules.put(schedule_id, schedule)
+
+    async def delete_schedule(self, schedule_id: str) -> None:
+        await self._schedules.delete(schedule_id)
+
+    async def schedules(self) -> list[ScheduleView]:
+        return await self._schedules.all()
+
+    async def topology(self) -> Topology:
+        return Topology(
+            VERSION,
+            [
+                PartitionView(
+                    partition, processor.next_position, processor.progress.processed_position
+                )
+                for partition, processor in self._runner.processors.items()
+            ],
+        )
+
+    async def metrics(self) -> bytes:
+        return self._metrics.exposition()
+
+    async def close(self) -> None:
+        """The node that this gateway belongs to is closed by whoever opened it."""

@@ -1,0 +1,150 @@
+"""Puts one node together from a Config; the only place that knows every room.
+
+    <folder>/journal   the log
+    <folder>/state     the store and its snapshots
+    <folder>/readers   how far readers in other processes are, one JSON file each
+"""
+
+import asyncio
+import contextlib
+import gc
+from pathlib import Path
+
+import msgspec
+
+from holdfast.clock import Clock, SystemClock
+from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.engine.kernel.cut import cut_before
+from holdfast.engine.kernel.runner import TOPIC, Runner
+from holdfast.engine.partition import open_partition
+from holdfast.engine.state import EngineState
+from holdfast.errors import InvalidArgument
+from holdfast.gateway.service import Gateway
+from holdfast.journal import Journal
+from holdfast.journal.local import LocalJournal
+from holdfast.logs import log
+from holdfast.metrics import Metrics
+from holdfast.state import Store
+from holdfast.state.snapshots import Positions, Snapshots
+
+# The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the time.
+_GC_THRESHOLD = (50_000, 20, 50)
+
+
+class Node:
+    """A running node: a journal, a store, partitions and the gateway to them."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        store: Store,
+        config: Config,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self.journal = journal
+        self.store = store
+        self.config = config
+        partitions = range(1, journal.topics()[TOPIC] + 1)
+        processors = {partition: open_partition(store, partition) for partition in partitions}
+        self.runner: Runner[EngineState] = Runner(
+            processors, journal, store, clock, metrics, config.commands_in_flight_max
+        )
+        self.gateway = Gateway(self.runner, config, clock, metrics)
+        self.replayed_events = self.runner.recover()
+        self.runner.start()
+
+    async def close(self) -> None:
+        """Finishes what was accepted and lets go of the files."""
+        await self.runner.close()
+        self.store.close()
+        await self.journal.close()
+
+
+class LocalNode(Node):
+    """A node over a folder of this machine."""
+
+    def __init__(self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics) -> None:
+        self._folder = folder
+        self._snapshots = Snapshots(folder / "state")
+        store, repairs = self._snapshots.open_store()
+        for repair in repairs:
+            log.warning("state repaired", what=repair)
+        try:
+            super().__init__(journal, store, config, clock, metrics)
+        except BaseException:
+            store.close()
+            raise
+        self._snapshot_positions: Positions = {}
+        self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
+
+    @classmethod
+    async def open(
+        cls, folder: Path, config: Config | None = None, clock: Clock | None = None
+    ) -> "LocalNode":
+        """Opens the node in a folder; a new folder becomes a new node."""
+        config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
+        gc.set_threshold(*_GC_THRESHOLD)
+        folder.mkdir(parents=True, exist_ok=True)
+        journal = LocalJournal.open(
+            folder / "journal", clock=clock, segment_bytes=config.segment_bytes, observer=metrics
+        )
+        try:
+            _create_topic(journal, config)
+            return cls(folder, journal, config, clock, metrics)
+        except BaseException:
+            await journal.close()
+            raise
+
+    async def close(self) -> None:
+        self._snapshot_task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._snapshot_task
+        await super().close()
+
+    # --- snapshots and the end of the log -----------------------------------------------------
+
+    async def _snapshot_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(self.config.snapshot_interval_ms / 1000)
+            await self.take_snapshot()
+
+    async def take_snapshot(self) -> None:
+        """Takes a snapshot if something has happened since the last, and cuts the log behind it."""
+        await self.runner.settled()
+        self.runner.write_state()
+        positions = {
+            partition: processor.replay_from
+            for partition, processor in self.runner.processors.items()
+        }
+        if positions == self._snapshot_positions:
+            return
+        # RocksDB flushes its memtable for a checkpoint: not something to wait for on the loop.
+        number = await asyncio.to_thread(self._snapshots.take, self.store, positions)
+        self._snapshot_positions = positions
+        cut = cut_before(
+            self._snapshots.kept_from(), self._reader_positions(),
+            self.journal.bytes_used(TOPIC), self.config.journal_bytes_max,
+        )  # fmt: skip
+        for partition, position in cut.items():
+            self.journal.discard(TOPIC, partition, position)
+        log.info("snapshot taken", number=number, cut=cut)
+
+    def _reader_positions(self) -> list[Positions]:
+        """How far each reader is that left word in the readers' folder."""
+        return [
+            msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
+            for path in (self._folder / "readers").glob("*.json")
+        ]
+
+
+def _create_topic(journal: Journal, config: Config) -> None:
+    """The number of partitions is fixed when a folder is first used."""
+    existing = journal.topics().get(TOPIC)
+    if existing is None:
+        journal.create_topic(TOPIC, config.partitions or DEFAULT_PARTITIONS)
+    elif config.partitions not in (None, existing):
+        raise InvalidArgument(
+            f"Expected {config.partitions} partitions, but the folder was made with {existing};"
+            " the number cannot be changed"
+        )
