@@ -209,6 +209,8 @@ def scan(data: Buffer, sequence: int, base: int = 0) -> Scan:
 
 def is_zero(data: Buffer, start: int) -> bool:
     """Whether everything from `start` on is untouched."""
+    if data[start : start + ALIGNMENT_BYTES].strip(b"\0"):
+        return False  # what is not zeros mostly shows at once
     for at in range(start, len(data), len(_ZEROS)):
         piece = data[at : at + len(_ZEROS)]
         if piece != _ZEROS[: len(piece)]:
