@@ -1,25 +1,30 @@
 """holdfast: a durable, distributed work log for Python."""
 
-from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
-from holdfast.client.execution import GiveUpError, RetryLaterError
-from holdfast.config import Config
-from holdfast.errors import (
-    AlreadyExists,
-    DataLoss,
-    DeadlineExceeded,
-    Forbidden,
-    HoldfastError,
-    Internal,
-    InvalidArgument,
-    InvalidState,
-    NotFound,
-    ResourceExhausted,
-    TaskFailed,
-    Unauthorized,
-    Unavailable,
-)
-from holdfast.gateway.shapes import RetryBackoff
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from holdfast.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
+    from holdfast.client.execution import GiveUpError, RetryLaterError
+    from holdfast.config import Config
+    from holdfast.errors import (
+        AlreadyExists,
+        DataLoss,
+        DeadlineExceeded,
+        Forbidden,
+        HoldfastError,
+        Internal,
+        InvalidArgument,
+        InvalidState,
+        NotFound,
+        ResourceExhausted,
+        TaskFailed,
+        Unauthorized,
+        Unavailable,
+    )
+    from holdfast.gateway.shapes import RetryBackoff
 
 __all__ = [
     "AlreadyExists",
@@ -47,3 +52,25 @@ __all__ = [
     "WorkerMode",
     "__version__",
 ]
+
+# Which module a public name comes from. Loaded when first asked for: `holdfast --help` and a worker's
+# child processes need little of it, and all of it takes a quarter of a second.
+_HOMES = {
+    "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
+    "holdfast.client.execution": ("GiveUpError", "RetryLaterError"),
+    "holdfast.config": ("Config",),
+    "holdfast.gateway.shapes": ("RetryBackoff",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME.get(name, "holdfast.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
