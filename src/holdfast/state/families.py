@@ -51,6 +51,7 @@ class Family(Generic[K, V]):
         self._store = state.store
         self._undo = state.undo_log
         self._rows: dict[bytes, Any] = {}  # the overlay: changed since the store was last written
+        self._recent: dict[bytes, Any] = {}  # what the store was last given: saves reading it back
         self._fresh: set[bytes] = set()  # rows of the overlay that the store does not have
         # The overlay's keys in order, kept up from the first scan on: a family that nobody scans pays nothing.
         # It may name rows that are gone, and a row that died and was born again twice.
@@ -61,14 +62,20 @@ class Family(Generic[K, V]):
         value = self._rows.get(raw, _ABSENT)
         if value is not _ABSENT:
             return value
+        value = self._recent.get(raw, _ABSENT)
+        if value is not _ABSENT:
+            return value
         stored = self._store.get(raw)
         return None if stored is None else self._decode(stored)
 
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
-        rows = self._rows
+        rows, recent = self._rows, self._recent
         raws = list(map(self._pack, keys))
         values = [rows.get(raw, _ABSENT) for raw in raws]
+        for i, value in enumerate(values):
+            if value is _ABSENT:
+                values[i] = recent.get(raws[i], _ABSENT)
         missing = [i for i, value in enumerate(values) if value is _ABSENT]
         if missing:
             stored = self._store.get_many([raws[i] for i in missing])
@@ -162,7 +169,7 @@ class Family(Generic[K, V]):
 
     def forget(self) -> None:
         """The store has the overlay's rows now."""
-        self._rows.clear()
+        self._recent, self._rows = self._rows, {}
         self._fresh.clear()
         if self._order is not None:
             self._order.clear()
@@ -226,7 +233,7 @@ class PartitionState:
         for family in self._families.values():
             if len(family):
                 family.changes(puts, deletes)
-                family.forget()
+            family.forget()
         puts.append((self._progress_key, _encode(progress)))
         self.stored_progress = progress
 

@@ -29,6 +29,9 @@ from holdfast.limits import LEASE_EXPIRIES_MAX, PURGE_ROWS_MAX
 from holdfast.records import Record, ValueType
 
 JOB, JOB_BATCH, INCIDENT = ValueType.JOB, ValueType.JOB_BATCH, ValueType.INCIDENT
+# The two events of every job: an enum's member is slow to look up.
+_CREATED, _COMPLETED = JobIntent.CREATED, JobIntent.COMPLETED
+_STATE_COMPLETED = JobState.COMPLETED
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -48,7 +51,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
 def add_job(turn: Turn[EngineState], new: NewJob) -> int:
     """Writes the job; also for domains that make jobs of their own."""
     key = turn.new_key()
-    turn.event(JOB, JobIntent.CREATED, key, new)
+    turn.event(JOB, _CREATED, key, new)
     if new.due_ms <= turn.now_ms:
         turn.effect_once(JobsAvailable(turn.partition, new.type))
     return key
@@ -59,9 +62,9 @@ def complete(turn: Turn[EngineState], command: Record) -> None:
     done: Completion = command.value
     if not _holds(turn, command, done.lease):
         return
-    turn.event(JOB, JobIntent.COMPLETED, command.key, done)
+    turn.event(JOB, _COMPLETED, command.key, done)
     turn.effect(
-        JobEnded(command.key, Outcome(JobState.COMPLETED, done.result, "", turn.now_ms))
+        JobEnded(command.key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms))
     )
 
 

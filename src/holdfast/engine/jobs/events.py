@@ -20,6 +20,7 @@ from holdfast.engine.state import EngineState
 from holdfast.engine.timers.due import DueKind
 from holdfast.records import Record
 
+_COMPLETED = JobState.COMPLETED
 _replace = msgspec.structs.replace
 
 
@@ -31,7 +32,7 @@ def created(state: EngineState, event: Record) -> None:
 def completed(state: EngineState, event: Record) -> None:
     done: Completion = event.value
     job = _job(state, event.key)
-    outcome = Outcome(JobState.COMPLETED, done.result, "", event.timestamp_ms, job.submitted.type)
+    outcome = Outcome(_COMPLETED, done.result, "", event.timestamp_ms, job.submitted.type)
     state.jobs.end(event.key, job, outcome)
 
 

@@ -84,6 +84,7 @@ class Processor(Generic[S]):
         self.state = state
         self.view = domains_state
         self._tables = tables
+        self._handlers = tables.handlers
         self._due = due
         self._turn: Turn[S] = Turn(state.partition, domains_state, tables)
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
@@ -175,34 +176,43 @@ class Processor(Generic[S]):
                     step.replies.append((awaited.ticket, awaited.replies))
 
     def _process(self, command: Record, step: Step) -> Reply:
-        turn = self._turn
-        handler = self._tables.handlers.get((command.value_type, command.intent))
-        marks = self.state.mark(), len(turn.records), len(turn.effects), len(turn.follow_ups)
-        keys, position = turn.key_counter, turn.next_position
+        turn, undo_log = self._turn, self.state.undo_log
+        records, effects = turn.records, turn.effects
+        marks = len(undo_log), len(effects), len(turn.follow_ups), turn.key_counter
+        written = len(records)
         turn.begin(command.position)
         step.commands += 1
         try:
+            handler = self._handlers.get((command.value_type, command.intent))
             if handler is None:
                 turn.reject(command, Code.INVALID_ARGUMENT, "Expected a command, but found an event")
             else:
                 handler(turn, command)
-            if len(turn.records) == marks[1]:
+            if len(records) == written:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
         except Exception as error:  # a bug of a handler must not stop the partition
-            self.state.undo_to(marks[0])
-            del turn.records[marks[1] :], turn.effects[marks[2] :]
-            while len(turn.follow_ups) > marks[3]:
-                turn.follow_ups.pop()
-            turn.key_counter, turn.next_position = keys, position
+            self._take_back(written, *marks)
             reason = f"{type(error).__name__}: {error}"
             step.bugs.append(reason)
             turn.begin(command.position)
             turn.reject(command, Code.INTERNAL, reason)
         self._processed = command.position
-        reply = turn.take_reply() or Reply()
+        reply = turn.reply or _NOT_YET
         if reply.rejection is not None:
             step.rejections += 1
         return reply
+
+    def _take_back(
+        self, written: int, changes: int, effects: int, follow_ups: int, key_counter: int
+    ) -> None:
+        """Undoes what one command did."""
+        turn = self._turn
+        self.state.undo_to(changes)
+        turn.next_position -= len(turn.records) - written
+        turn.key_counter = key_counter
+        del turn.records[written:], turn.effects[effects:]
+        while len(turn.follow_ups) > follow_ups:
+            turn.follow_ups.pop()
 
     def commit(self, step: Step) -> None:
         """The step's entries are durable."""

@@ -14,6 +14,9 @@ from holdfast.records.keys import NO_KEY
 
 S = TypeVar("S")
 
+# Looking up a member of an enum takes as long as making a small struct: the hot ones are looked up once.
+_COMMAND, _EVENT, _REJECTION = RecordKind.COMMAND, RecordKind.EVENT, RecordKind.REJECTION
+
 FROM_OUTSIDE = -1  # the source position of a command that no other record led to
 
 
@@ -63,7 +66,7 @@ class Turn(Generic[S]):
         self.said: set[Hashable] = set()
         self._appliers = tables.appliers
         self._source = FROM_OUTSIDE
-        self._reply: Reply | None = None
+        self.reply: Reply | None = None  # to the command that is being processed
 
     # --- what a handler uses ------------------------------------------------------------------
 
@@ -75,19 +78,19 @@ class Turn(Generic[S]):
     def event(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Tells that something happened: it is recorded, and applied to the state at once."""
         record = Record(
-            self.next_position, RecordKind.EVENT, value_type, intent, key,
+            self.next_position, _EVENT, value_type, intent, key,
             self._source, self.now_ms, value,
         )  # fmt: skip
         self.next_position += 1
         self.records.append(record)
         self._appliers[value_type, intent](self.state, record)
-        if self._reply is None:
-            self._reply = Reply(key)
+        if self.reply is None:
+            self.reply = Reply(key)
 
     def command(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Asks for a follow-up: it is recorded now and processed after this command."""
         record = Record(
-            self.next_position, RecordKind.COMMAND, value_type, intent, key,
+            self.next_position, _COMMAND, value_type, intent, key,
             self._source, self.now_ms, value,
         )  # fmt: skip
         self.next_position += 1
@@ -100,16 +103,16 @@ class Turn(Generic[S]):
         about = command.key if key is None else key
         self.records.append(
             Record(
-                self.next_position, RecordKind.REJECTION, command.value_type, command.intent, about,
+                self.next_position, _REJECTION, command.value_type, command.intent, about,
                 self._source, self.now_ms, None, None, rejection,
             )
         )  # fmt: skip
         self.next_position += 1
-        self._reply = Reply(about, None, rejection)
+        self.reply = Reply(about, None, rejection)
 
     def answer(self, value: Any, key: int = NO_KEY) -> None:
         """What the asker is told, where the key of the first event is not enough."""
-        self._reply = Reply(key, value)
+        self.reply = Reply(key, value)
 
     def effect(self, effect: Any) -> None:
         """Something to do outside once the step is durable."""
@@ -126,7 +129,7 @@ class Turn(Generic[S]):
     def write_command(self, command: Command) -> Record:
         """Puts a command from outside on the log."""
         record = Record(
-            self.next_position, RecordKind.COMMAND, command.value_type, command.intent, command.key,
+            self.next_position, _COMMAND, command.value_type, command.intent, command.key,
             FROM_OUTSIDE, self.now_ms, command.value, command.claims,
         )  # fmt: skip
         self.next_position += 1
@@ -135,7 +138,4 @@ class Turn(Generic[S]):
 
     def begin(self, source: int) -> None:
         self._source = source
-        self._reply = None
-
-    def take_reply(self) -> Reply | None:
-        return self._reply
+        self.reply = None

@@ -1,0 +1,63 @@
+# Two commands matter: `make demo` shows what holdfast does, `make test` checks that it does it.
+
+SHELL  := /bin/bash
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+ONLY   ?=
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit soak bench docs clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+# A stamp says what is installed; it is older than pyproject.toml when something has to be installed again.
+$(VENV)/made:
+	@echo "· creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
+	@echo "· installing holdfast and what it needs (once; about half a minute)"
+	@$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/development: $(VENV)/runtime
+	@echo "· installing the checks and the test runner (once; about half a minute)"
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(VENV)/benchmarks: $(VENV)/development
+	@echo "· installing what the benchmarks draw and measure with (once)"
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	@touch $@
+
+demo: $(VENV)/runtime ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled
+	@$(BIN)/holdfast demo
+
+test: check unit ## all checks and tests
+
+check: $(VENV)/development
+	@echo "· style (ruff)"
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+	@echo "· the order of the rooms (import-linter)"
+	@$(BIN)/lint-imports --no-logo --cache-dir build/import-linter > build-imports.log 2>&1 || (cat build-imports.log; rm -f build-imports.log; exit 1); rm -f build-imports.log
+	@echo "· types (basedpyright)"
+	@$(BIN)/basedpyright --level error | tail -n 20; exit $${PIPESTATUS[0]}
+
+unit: $(VENV)/development
+	@echo "· tests (pytest, $(WORKERS) at a time)"
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+
+soak: $(VENV)/development ## the tests that take minutes
+	@$(BIN)/python -m pytest -m soak -s
+
+bench: $(VENV)/benchmarks ## measure against limits and peers; ONLY=name for one
+	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) build dist src/*.egg-info .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
