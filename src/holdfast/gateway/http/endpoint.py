@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import msgspec
+from litestar.types import Method
 
 from holdfast.gateway.api import Api
 
@@ -24,7 +25,7 @@ _PARAMETER = re.compile(r"{(\w+)}")
 class Endpoint:
     """One method of one path."""
 
-    method: str
+    method: Method
     path: str  # with at most one {parameter}
     name: str
     summary: str
@@ -43,7 +44,7 @@ class Endpoint:
 
 
 def endpoint(
-    method: str,
+    method: Method,
     path: str,
     *,
     media_type: str = JSON,

@@ -61,10 +61,7 @@ def decode_body(endpoint: Endpoint, body: bytes) -> Any:
     except RecursionError as error:
         raise InvalidArgument("Expected JSON, but it is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        found = str(error)
-        raise InvalidArgument(
-            f"Expected {endpoint.request.__name__} as JSON, but found: {found}"
-        ) from error
+        raise InvalidArgument(f"The body is no {endpoint.request.__name__}: {error}") from error
 
 
 def parameter_of(endpoint: Endpoint, scope: Scope) -> str:

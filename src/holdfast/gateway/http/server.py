@@ -9,7 +9,7 @@ import uvicorn
 
 from holdfast.errors import InvalidState, Unavailable
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.app import create_app
+from holdfast.gateway.http.app import BODY_BYTES_MAX, create_app
 from holdfast.gateway.http.polls import LongPolls
 
 BACKLOG_CONNECTIONS = 2_048
@@ -22,12 +22,19 @@ CLOSE_S_MAX = 5  # for requests that are being served; long polls end at once
 class HttpServer:
     """Serves an Api over HTTP from `start` to `close`. Port 0 takes any free port."""
 
-    def __init__(self, api: Api, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        api: Api,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        body_bytes_max: int = BODY_BYTES_MAX,
+    ) -> None:
         self._host = host
         self._port = port
         self._polls = LongPolls()
         config = uvicorn.Config(
-            create_app(api, polls=self._polls),
+            create_app(api, polls=self._polls, body_bytes_max=body_bytes_max),
             http="httptools",
             ws="none",
             lifespan="off",

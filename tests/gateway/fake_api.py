@@ -1,0 +1,203 @@
+"""An Api that does nothing but tell what it was asked, so that tests see the wire alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from holdfast.client.remote import RemoteApi
+from holdfast.engine.incidents.values import IncidentReason
+from holdfast.engine.jobs.values import JobState
+from holdfast.gateway.http import HttpServer
+from holdfast.gateway.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    Answer,
+    HeldJob,
+    IncidentPage,
+    IncidentQuery,
+    IncidentView,
+    JobCompletion,
+    JobFailure,
+    NewSchedule,
+    NewTask,
+    PartitionView,
+    ScheduleView,
+    TaskOutcome,
+    TaskPage,
+    TaskQuery,
+    TaskReceipt,
+    TaskView,
+    Topology,
+)
+
+NOON = datetime(2030, 1, 2, 12, tzinfo=UTC)
+JOB = ActivatedJob("7", "mail", msgspec.Raw(b'{"to":"a"}'), "lease-7", 30_000, 1, 3, True)
+
+
+class FakeApi:
+    """Keeps each call in `calls`; raises `error` if there is one; long polls wait for `ready`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.error: Exception | None = None
+        self.jobs: list[ActivatedJob] = [JOB]
+        self.ready = asyncio.Event()
+        self.waiting = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.gives_jobs_when_cancelled = False
+
+    async def called(self, times: int) -> None:
+        """Waits until there were so many calls."""
+        async with asyncio.timeout(10):
+            while len(self.calls) < times:  # noqa: ASYNC110 - it is the tests' fake, and short
+                await asyncio.sleep(0.01)
+
+    def _called(self, *call: Any) -> None:
+        self.calls.append(call)
+        if self.error is not None:
+            raise self.error
+
+    async def _wait(self, wait_ms: int) -> bool:
+        """Whether it is ready in time."""
+        if wait_ms == 0:
+            return self.ready.is_set()
+        self.waiting.set()
+        try:
+            await asyncio.wait_for(self.ready.wait(), wait_ms / 1_000)
+        except TimeoutError:
+            return False
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            if not self.gives_jobs_when_cancelled:
+                raise
+        return True
+
+    async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
+        self._called("submit", *[(task.type, bytes(task.payload), task.key) for task in tasks])
+        return [TaskReceipt(str(index), index == 0) for index, _ in enumerate(tasks)]
+
+    async def task(self, task_key: str) -> TaskView:
+        self._called("task", task_key)
+        return TaskView(task_key, "mail", JobState.WAITING, created=NOON)
+
+    async def tasks(self, query: TaskQuery) -> TaskPage:
+        self._called("tasks", query)
+        return TaskPage([TaskView("7", "mail", JobState.WAITING)], after="7")
+
+    async def results(self, task_keys: Sequence[str], wait_ms: int) -> list[TaskOutcome]:
+        self._called("results", list(task_keys), wait_ms)
+        state = JobState.COMPLETED if await self._wait(wait_ms) else None
+        return [TaskOutcome(task_key, state) for task_key in task_keys]
+
+    async def cancel(self, task_key: str) -> None:
+        self._called("cancel", task_key)
+
+    async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
+        self._called("activate", request)
+        return self.jobs if await self._wait(request.wait_ms) else []
+
+    async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
+        self._called("complete", *[(job.job_key, job.lease, bytes(job.result)) for job in jobs])
+        return [Answer(job.job_key) for job in jobs]
+
+    async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
+        self._called("fail", *jobs)
+        return [Answer(job.job_key, "NOT_FOUND", "no such lease") for job in jobs]
+
+    async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
+        self._called("release", *jobs)
+        return [Answer(job.job_key) for job in jobs]
+
+    async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
+        self._called("extend", list(leases), lease_ms)
+        return [Answer(lease) for lease in leases]
+
+    async def incidents(self, query: IncidentQuery) -> IncidentPage:
+        self._called("incidents", query)
+        reason = next(iter(IncidentReason))
+        return IncidentPage([IncidentView("9", "7", "mail", reason, "no route", NOON)])
+
+    async def resolve_incident(self, incident_key: str, retries: int) -> None:
+        self._called("resolve_incident", incident_key, retries)
+
+    async def discard_incident(self, incident_key: str) -> None:
+        self._called("discard_incident", incident_key)
+
+    async def put_schedule(self, schedule_id: str, schedule: NewSchedule) -> ScheduleView:
+        self._called("put_schedule", schedule_id, schedule.task.type, schedule.cron)
+        return _schedule(schedule_id)
+
+    async def delete_schedule(self, schedule_id: str) -> None:
+        self._called("delete_schedule", schedule_id)
+
+    async def schedules(self) -> list[ScheduleView]:
+        self._called("schedules")
+        return [_schedule("nightly")]
+
+    async def topology(self) -> Topology:
+        self._called("topology")
+        return Topology("1.2.3", [PartitionView(1, 10, 9)])
+
+    async def metrics(self) -> bytes:
+        self._called("metrics")
+        return b"holdfast_lag_records 0\n"
+
+    async def close(self) -> None:
+        self._called("close")
+
+
+def _schedule(schedule_id: str) -> ScheduleView:
+    return ScheduleView(schedule_id, "mail", "0 0 * * *", None, "UTC", True, NOON, 3)
+
+
+@asynccontextmanager
+async def served(api: FakeApi) -> AsyncIterator[HttpServer]:
+    """The api on a free port of loopback."""
+    server = HttpServer(api)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def remote(api: FakeApi) -> AsyncIterator[RemoteApi]:
+    """A client of the api over HTTP."""
+    async with served(api) as server:
+        client = RemoteApi(server.url)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+class Reply(msgspec.Struct):
+    """An HTTP answer as tests look at it."""
+
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.content)
+
+
+async def ask(url: str, method: str, path: str, **options: Any) -> Reply:
+    """One plain HTTP request."""
+    async with aiohttp.ClientSession() as session:
+        return await ask_in(session, url, method, path, **options)
+
+
+async def ask_in(
+    session: aiohttp.ClientSession, url: str, method: str, path: str, **options: Any
+) -> Reply:
+    """One plain HTTP request in a session that stays."""
+    async with session.request(method, url + path, **options) as response:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.status, headers, await response.read())

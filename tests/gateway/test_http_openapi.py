@@ -1,0 +1,71 @@
+"""The OpenAPI document tells of every endpoint and every shape."""
+
+import asyncio
+import inspect
+from typing import Any
+
+import msgspec
+import pytest
+from fake_api import FakeApi, Reply, ask, served
+
+from holdfast.gateway import shapes
+from holdfast.gateway.http.endpoints import ENDPOINTS
+
+
+def get(path: str) -> Reply:
+    async def run() -> Reply:
+        async with served(FakeApi()) as server:
+            return await ask(server.url, "GET", path)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    reply = get("/openapi/openapi.json")
+    assert reply.headers["content-type"] == "application/json"
+    return reply.json()
+
+
+def test_the_document_is_also_at_the_folder_itself(document: dict[str, Any]) -> None:
+    assert get("/openapi").json() == document
+
+
+def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
+    listed = [(verb.upper(), path) for path, verbs in document["paths"].items() for verb in verbs]
+    assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
+    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 20
+
+
+def test_every_shape_is_listed(document: dict[str, Any]) -> None:
+    every = {
+        name
+        for name, kind in inspect.getmembers(shapes, inspect.isclass)
+        if issubclass(kind, shapes.Shape) and kind is not shapes.Shape
+    }
+    assert every <= set(document["components"]["schemas"])
+
+
+def test_raw_fields_are_any_json(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["NewTask"]["properties"]["payload"] == {}
+    assert schemas["ActivatedJob"]["properties"]["payload"] == {}
+    assert schemas["TaskOutcome"]["properties"]["result"] == {}
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    text = msgspec.json.encode(document).decode()
+    names = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert names <= set(document["components"]["schemas"])
+
+
+def test_an_operation_names_its_parameter_its_body_and_its_answers(
+    document: dict[str, Any],
+) -> None:
+    operation = document["paths"]["/v2/schedules/{schedule_id}"]["put"]
+    assert [each["name"] for each in operation["parameters"]] == ["schedule_id"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"$ref": "#/components/schemas/NewSchedule"}
+    assert set(operation["responses"]) == {"200", "default"}
+    assert "application/problem+json" in operation["responses"]["default"]["content"]
+    assert "204" in document["paths"]["/v2/tasks/{task_key}/cancellation"]["post"]["responses"]
