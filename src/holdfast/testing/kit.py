@@ -1,0 +1,177 @@
+"""For users' own tests: an app in memory whose clock stands still until the test turns it.
+
+Nothing runs by itself. `run_all` runs what is due, in the test's own thread, so that a debugger, a mock and an
+exception's traceback work as in any other test; `advance` lets time pass.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.client.app import Holdfast
+from holdfast.client.execution import failed, is_async, run_function
+from holdfast.client.task import Span, span_ms
+from holdfast.config import Config
+from holdfast.errors import DeadlineExceeded, Internal
+from holdfast.gateway.shapes import ActivatedJob, ActivationRequest, JobCompletion, JobFailure
+from holdfast.limits import LEASE_MS_MAX
+from holdfast.testing.loop import START_MS, VirtualClock, VirtualLoop
+from holdfast.testing.node import MemoryNode
+
+T = TypeVar("T")
+
+_RUNS_MAX = 100_000  # a task that submits itself for ever is found, not waited for
+_WORKER = "run_all"
+
+
+class VirtualPortal:
+    """A door into a virtual loop that only runs while somebody is in it, in the caller's thread."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.loop = VirtualLoop(clock)
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Runs a coroutine as far as it comes without time passing."""
+        answer: Future[T] = Future()
+        try:
+            answer.set_result(self.call(coroutine))
+        except BaseException as error:
+            answer.set_exception(error)
+        return answer
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine to its end; DeadlineExceeded if it waits for time or for work to be run."""
+        with _no_loop():
+            task = self.loop.create_task(coroutine)
+            self.loop.run_for(0)
+            if not task.done():
+                task.cancel()
+                self.loop.run_for(0)
+                raise DeadlineExceeded(
+                    "Expected an answer, but it takes time or work: call `run_all()` or `advance()` before"
+                )
+            return task.result()
+
+    def call_over_time(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine to its end, however much time that takes."""
+        with _no_loop():
+            return self.loop.run_until_complete(coroutine)
+
+    async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine for a caller that is on a loop itself: this one or another."""
+        if asyncio.get_running_loop() is self.loop:
+            return await coroutine
+        return self.call(coroutine)
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass and whatever is due in it happen."""
+        with _no_loop():
+            self.loop.run_for(seconds)
+
+    def close(self) -> None:
+        if not self.loop.is_closed():
+            self.loop.close()
+
+
+class TestApp(Holdfast):
+    """A `Holdfast` in memory, made by `app`."""
+
+    __test__ = False  # its name looks like a test to pytest
+
+    portal: VirtualPortal  # type: ignore[assignment]
+
+    def __init__(self, portal: VirtualPortal, node: MemoryNode) -> None:
+        super().__init__(portal, node.gateway, self._close_node, workers=0)  # type: ignore[arg-type]
+        self._node = node
+
+    @property
+    def now_ms(self) -> int:
+        """What the app's clock shows."""
+        return self.portal.loop.clock.now_ms()
+
+    def advance(self, span: Span) -> None:
+        """Lets time pass: delays and pauses end, leases run out, schedules fire. Runs no task."""
+        self.portal.advance(span_ms(span) / 1000)
+
+    def run_all(self) -> int:
+        """Runs all tasks that are due, and those that they submit; returns how many runs that took.
+
+        A task that raises is retried as always: after its pause, so `advance` first.
+        """
+        runs = 0
+        while job := self._next_job():
+            runs += 1
+            if runs > _RUNS_MAX:
+                raise Internal(f"Expected an end, but {job.type} and others went on after {_RUNS_MAX} runs")
+            self._run(job)
+        return runs
+
+    def _next_job(self) -> ActivatedJob | None:
+        if not self.tasks:
+            return None
+        request = ActivationRequest(list(self.tasks), _WORKER, 1, LEASE_MS_MAX)
+        return next(iter(self.portal.call(self.api.activate(request))), None)
+
+    def _run(self, job: ActivatedJob) -> None:
+        task = self.tasks[job.type]
+        try:
+            result = run_function(task, job.payload)
+            if is_async(task):
+                result = self.portal.call_over_time(result)
+            encoded = msgspec.Raw(msgspec.json.encode(result))
+        except Exception as error:
+            done = failed(job, error)
+            failure = JobFailure(
+                job.job_key, job.lease, done.error or "", done.final, done.retry_after_ms
+            )
+            self.portal.call(self.api.fail([failure]))
+        else:
+            self.portal.call(self.api.complete([JobCompletion(job.job_key, job.lease, encoded)]))
+
+    def _close_node(self) -> None:
+        self.portal.call(self._node.close())
+        self.portal.close()
+
+
+@contextmanager
+def app(
+    *, partitions: int = 1, start_ms: int = START_MS, config: Config | None = None
+) -> Iterator[TestApp]:
+    """An app in memory for one test.
+
+    >>> with app() as work:
+    ...     @work.task(retries=1)
+    ...     def double(number: int) -> int:
+    ...         return number * 2
+    ...
+    ...     handle = double.submit(21, delay=60)
+    ...     before = work.run_all()  # nothing is due yet
+    ...     work.advance(60)
+    ...     after = work.run_all()
+    ...     before, after, handle.result()
+    (0, 1, 42)
+    """
+    clock = VirtualClock(start_ms)
+    portal = VirtualPortal(clock)
+    node = MemoryNode(partitions=partitions, clock=clock, config=config)
+    portal.call(node.start())
+    opened = TestApp(portal, node)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def _no_loop() -> Iterator[None]:
+    """Lets the portal's loop run inside a test that is on another loop itself."""
+    outer = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(outer)
