@@ -112,6 +112,10 @@ class Processor(Generic[S]):
         """Whether commands on the log are still waiting to be processed."""
         return bool(self._leftover)
 
+    def awaits(self, ticket: Any) -> bool:
+        """Whether commands of a ticket are on the log and not processed yet."""
+        return any(awaited.ticket is ticket for awaited, _ in self._awaited.values())
+
     def next_due_ms(self) -> int | None:
         """When time will next give a command."""
         return self._due.next_due_ms()
@@ -210,6 +214,7 @@ class Processor(Generic[S]):
         self.state.undo_to(changes)
         turn.next_position -= len(turn.records) - written
         turn.key_counter = key_counter
+        turn.said.difference_update(turn.effects[effects:])
         del turn.records[written:], turn.effects[effects:]
         while len(turn.follow_ups) > follow_ups:
             turn.follow_ups.pop()
@@ -242,12 +247,12 @@ class Processor(Generic[S]):
         partition, turn, applied = self.partition, self._turn, 0
         for entry in entries:
             record = decode(entry.payload)
+            if record.source_position > FROM_OUTSIDE:
+                self._processed = max(self._processed, record.source_position)
             if record.kind == RecordKind.COMMAND:
                 if entry.offset > self._processed:
                     self._leftover.append(self._tables.codec.decode(entry.payload))
                 continue
-            if record.source_position > FROM_OUTSIDE:
-                self._processed = max(self._processed, record.source_position)
             if record.kind == RecordKind.EVENT and entry.offset > self._applied:
                 assert isinstance(record, Record)
                 appliers[record.value_type, record.intent](state, record)

@@ -162,10 +162,10 @@ class Runner(Generic[S]):
                 await self._round()
         except BaseException as error:
             self.failure = error
-            log.error("runner stopped", error=repr(error))
             self._refuse_all(Unavailable(f"The node stopped: {error}"))
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception):  # it was told to stop
                 raise
+            log.error("runner stopped", error=repr(error))
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()
@@ -247,7 +247,7 @@ class Runner(Generic[S]):
             self.outside.refresh(partition)
         self._refuse(partition, taken, error)
         for ticket, _ in step.replies:  # those that were demanded in the step itself
-            if not ticket.done():
+            if not ticket.done() and not processor.awaits(ticket):
                 ticket.set_exception(error)
         retry_seconds = max(error.retry_after_ms, 100) / 1000
         self._set_timer(partition, self._clock.now_ms() + int(retry_seconds * 1000), retry_seconds)
