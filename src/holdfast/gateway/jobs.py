@@ -24,7 +24,7 @@ from holdfast.clock import Clock
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
-from holdfast.errors import Code, InvalidArgument
+from holdfast.errors import Code, HoldfastError, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.shapes import (
     ActivatedJob,
@@ -170,7 +170,12 @@ class Jobs:
             parked = waiting[0]
             self._unpark(parked)
             command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, parked.activation)
-            ticket = self._runner.submit(effect.partition, [command])
+            try:
+                ticket = self._runner.submit(effect.partition, [command])
+            except HoldfastError as error:  # overload, or the node is closing: the worker is told
+                if not parked.ticket.done():
+                    parked.ticket.set_exception(error)
+                return
             ticket.add_done_callback(lambda done: _pass_on(done, parked.ticket))
 
     def refresh(self, partition: int) -> None:
