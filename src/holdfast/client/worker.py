@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 import threading
+from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -76,7 +77,7 @@ class Worker:
         self._mode = mode
         self._held: dict[str, ActivatedJob] = {}
         self._begun: set[str] = set()
-        self._done: list[Done] = []
+        self._done: deque[Done] = deque()
         self._told = False  # the loop knows that there is something in `_done`
         self._stopping = threading.Event()
         self._room = asyncio.Event()
@@ -182,7 +183,7 @@ class Worker:
         while not (self._stopping.is_set() and not self._begun and not self._done):
             self._reports.clear()
             self._told = False
-            done, self._done = self._done, []
+            done = [self._done.popleft() for _ in range(len(self._done))]
             if not done:
                 await self._reports.wait()
                 continue
