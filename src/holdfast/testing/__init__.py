@@ -1,15 +1,15 @@
-"""What tests need: virtual time, a simulated disk and network, a node in memory, and a kit for users' tests.
+"""What tests need: virtual time, a simulated disk and network, a node in memory, and a kit.
 
-    import holdfast.testing
+import holdfast.testing
 
-    with holdfast.testing.app() as app:
-        @app.task
-        def greet(name: str) -> str:
-            return f"hello {name}"
+with holdfast.testing.app() as app:
+    @app.task
+    def greet(name: str) -> str:
+        return f"hello {name}"
 
-        handle = greet.submit("world")
-        app.run_all()
-        assert handle.result() == "hello world"
+    handle = greet.submit("world")
+    app.run_all()
+    assert handle.result() == "hello world"
 """
 
 from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk

@@ -1,7 +1,7 @@
 """For users' own tests: an app in memory whose clock stands still until the test turns it.
 
-Nothing runs by itself. `run_all` runs what is due, in the test's own thread, so that a debugger, a mock and an
-exception's traceback work as in any other test; `advance` lets time pass.
+Nothing runs by itself. `run_all` runs what is due, in the test's own thread, so that a debugger, a
+mock and an exception's traceback work as in any other test; `advance` lets time pass.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class VirtualPortal:
         return answer
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine to its end; DeadlineExceeded if it waits for time or for work to be run."""
+        """Runs a coroutine to its end; DeadlineExceeded if it waits for time or for work."""
         with _no_loop():
             task = self.loop.create_task(coroutine)
             self.loop.run_for(0)
@@ -52,7 +52,7 @@ class VirtualPortal:
                 task.cancel()
                 self.loop.run_for(0)
                 raise DeadlineExceeded(
-                    "Expected an answer, but it takes time or work: call `run_all()` or `advance()` before"
+                    "Expected an answer, but it takes time or work: call `run_all()` or `advance()`"
                 )
             return task.result()
 
@@ -106,7 +106,9 @@ class TestApp(Holdfast):
         while job := self._next_job():
             runs += 1
             if runs > _RUNS_MAX:
-                raise Internal(f"Expected an end, but {job.type} and others went on after {_RUNS_MAX} runs")
+                raise Internal(
+                    f"Expected an end, but {job.type} and others went on after {_RUNS_MAX} runs"
+                )
             self._run(job)
         return runs
 

@@ -1,7 +1,7 @@
 """An event loop whose time is a number: it jumps to the next timer when nothing else can run.
 
-An hour passes at once, and the same program takes the same steps every time. A program in which everybody waits
-and no timer is set can never go on: that is an error that says so, not a test that hangs.
+An hour passes at once, and the same program takes the same steps every time. A program in which
+everybody waits and no timer is set can never go on: that is an error, not a test that hangs.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class VirtualClock:
         return self._passed
 
     def advance(self, seconds: float) -> None:
-        """Turns the hands forward; timers of a loop are run by the loop, see `VirtualLoop.run_for`."""
+        """Turns the hands forward; timers are run by the loop, see `VirtualLoop.run_for`."""
         assert seconds >= 0, "time does not go back"
         self._passed += seconds
 
@@ -75,13 +75,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             return
         if self._until is None:
             if seconds is None:
-                raise DeadlockError("Expected something to run, but everybody waits and no timer is set")
-            return self.clock.advance(seconds)
+                raise DeadlockError(
+                    "Expected something to run, but everybody waits and no timer is set"
+                )
+            self.clock.advance(seconds)
+            return
         left = max(self._until - self.time(), 0.0)
         if seconds is None or seconds > left:
             self.clock.advance(left)
-            return self.stop()
-        return self.clock.advance(seconds)
+            self.stop()
+        else:
+            self.clock.advance(seconds)
 
     def run_for(self, seconds: float) -> None:
         """Runs all that can run while this much time passes; with 0, all that can run now."""

@@ -1,7 +1,7 @@
 """A network in memory that does what real ones do: delays, loses, doubles, reorders and splits.
 
-Everything it does follows from its seed and the order of the sends, so a seed replays a failure. It runs on whatever
-loop runs the test; on a `VirtualLoop` the delays cost nothing.
+Everything it does follows from its seed and the order of the sends, so a seed replays a failure. It
+runs on whatever loop runs the test; on a `VirtualLoop` the delays cost nothing.
 """
 
 import asyncio
@@ -44,7 +44,9 @@ class SimulatedNetwork:
         self.delivered = 0
         self._random = Random(seed)
         self._receivers: dict[str, Receive] = {}
-        self._sides: dict[str, int] = {}  # name -> its side of the split; none while there is no split
+        self._sides: dict[
+            str, int
+        ] = {}  # name -> its side of the split; none while there is no split
         self._cut: set[tuple[str, str]] = set()  # (from, to) that is broken one way
 
     def attach(self, name: str, receive: Receive) -> None:
@@ -80,7 +82,7 @@ class SimulatedNetwork:
         return same_side and (sender, target) not in self._cut
 
     def split(self, *sides: Iterable[str]) -> None:
-        """Only names of the same side reach each other; names that are not given are one more side."""
+        """Only names of the same side reach each other; those that are not given are one more."""
         self._sides = {name: number for number, side in enumerate(sides) for name in side}
 
     def cut(self, sender: str, target: str) -> None:

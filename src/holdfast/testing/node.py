@@ -1,7 +1,7 @@
 """A whole node in memory, on virtual time, that can lose its power and come back.
 
-With a `SimulatedDisk` its log is the real local journal on that disk; without one it is the journal in memory. Its
-state is a `MemoryStore`, which a crash throws back to what was last flushed.
+With a `SimulatedDisk` its log is the real local journal on that disk; without one it is the journal
+in memory. Its state is a `MemoryStore`, which a crash throws back to what was last flushed.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class MemoryNode:
     restart = start
 
     async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
-        """The power goes: what was not durable is kept, dropped or torn; nobody is told anything."""
+        """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
         task = self.node.runner._task
         assert task is not None
         task.cancel()
@@ -107,7 +107,7 @@ class MemoryNode:
             self.disk = self.disk.after_crash(outcome, seed=seed)
 
     async def close(self) -> None:
-        """Stops as a node does that is told to; it can be started again on a disk, not in memory."""
+        """Stops as a node does that is told to; on a disk it can be started again."""
         await self.node.close()
         self._node = None
 

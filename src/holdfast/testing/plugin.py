@@ -1,12 +1,12 @@
 """The pytest fixture: `pytest_plugins = ["holdfast.testing.plugin"]` in a `conftest.py`.
 
-    def test_invoices(holdfast_app):
-        @holdfast_app.task
-        def send_invoice(order: int) -> str: ...
+def test_invoices(holdfast_app):
+    @holdfast_app.task
+    def send_invoice(order: int) -> str: ...
 
-        handle = send_invoice.submit(42)
-        holdfast_app.run_all()
-        assert handle.result() == ...
+    handle = send_invoice.submit(42)
+    holdfast_app.run_all()
+    assert handle.result() == ...
 """
 
 from collections.abc import Iterator
