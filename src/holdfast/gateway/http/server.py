@@ -11,6 +11,7 @@ from holdfast.errors import InvalidState, Unavailable
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.app import BODY_BYTES_MAX, create_app
 from holdfast.gateway.http.polls import LongPolls
+from holdfast.gateway.http.protocol import GatheringProtocol
 
 BACKLOG_CONNECTIONS = 2_048
 KEEP_ALIVE_S = (
@@ -35,7 +36,7 @@ class HttpServer:
         self._polls = LongPolls()
         config = uvicorn.Config(
             create_app(api, polls=self._polls, body_bytes_max=body_bytes_max),
-            http="httptools",
+            http=GatheringProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
