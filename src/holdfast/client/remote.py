@@ -63,6 +63,7 @@ class RemoteApi:
 
     It belongs to the event loop in which it is first used. It does not try again: after an
     `Unavailable` or a `DeadlineExceeded` the caller knows whether the request may be sent twice.
+    Only aiohttp itself repeats a GET, PUT or DELETE, once, when a kept connection proves closed.
     """
 
     def __init__(self, url: str) -> None:
