@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from holdfast.version import VERSION as __version__
+from holdfast.version import VERSION as __version__  # noqa: N811 - the name that Python knows
 
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
@@ -53,8 +53,8 @@ __all__ = [
     "__version__",
 ]
 
-# Which module a public name comes from. Loaded when first asked for: `holdfast --help` and a worker's
-# child processes need little of it, and all of it takes a quarter of a second.
+# Which module a public name comes from. It is loaded when first asked for: `holdfast --help` needs
+# little of it, and all of it takes a quarter of a second.
 _HOMES = {
     "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
     "holdfast.client.execution": ("GiveUpError", "RetryLaterError"),

@@ -1,4 +1,4 @@
-"""The configuration: one frozen object, read from `holdfast.toml` and `HOLDFAST_*`, and passed down."""
+"""The configuration: one frozen object, from `holdfast.toml` and `HOLDFAST_*`, passed down."""
 
 import os
 import tomllib
@@ -19,11 +19,15 @@ _PREFIX = "HOLDFAST_"
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a node is set up. Every field can be set as `HOLDFAST_<FIELD>` in the environment."""
 
-    partitions: int | None = None  # fixed when the data folder is first used; None: as it is, 4 if new
+    partitions: int | None = (
+        None  # fixed when the data folder is first used; None: as it is, 4 if new
+    )
     host: str = "127.0.0.1"  # loopback: there is no authorization yet that would allow more
     port: int = 8080
     segment_bytes: int = SEGMENT_BYTES
-    journal_bytes_max: int = 16_384 * MIB  # a reader that is stuck cannot keep more of the log than this
+    journal_bytes_max: int = (
+        16_384 * MIB
+    )  # a reader that is stuck cannot keep more of the log than this
     snapshot_interval_ms: int = 300_000
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000

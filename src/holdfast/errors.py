@@ -1,6 +1,7 @@
 """The errors of holdfast: one shallow tree, each with a stable code.
 
-Operating errors (bad input, a full disk, a lost lease) are values of this tree; a bug is any other exception.
+Operating errors (bad input, a full disk, a lost lease) are values of this tree; a bug is any other
+exception.
 """
 
 from enum import StrEnum
@@ -107,7 +108,7 @@ class DataLoss(HoldfastError):
 
 
 class TaskFailed(HoldfastError):
-    """The task ended without a result: its retries are used up, or it was discarded or cancelled."""
+    """The task has no result: its retries are used up, or it was discarded or canceled."""
 
     code = Code.TASK_FAILED
 

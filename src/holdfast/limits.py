@@ -8,7 +8,9 @@ MIB = 1024 * KIB
 
 # --- keys -------------------------------------------------------------------------------------
 KEY_COUNTER_BITS = 51  # 2^51 keys a partition: 70 years at 1,000,000 keys/s
-PARTITIONS_MAX = 4_095  # 13 bits less the sign bit, so that a key is a positive signed 64-bit integer
+PARTITIONS_MAX = (
+    4_095  # 13 bits less the sign bit, so that a key is a positive signed 64-bit integer
+)
 
 # --- journal ----------------------------------------------------------------------------------
 ENTRY_BYTES_MAX = 4 * MIB  # one record; larger content goes by reference
@@ -18,12 +20,16 @@ INDEX_INTERVAL_BYTES = 4 * KIB  # a reader scans at most one page of frames to f
 READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, small enough to hold
 TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
-COMMIT_BYTES_MAX = 16 * MIB  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes
+COMMIT_BYTES_MAX = (
+    16 * MIB
+)  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes
 SEGMENT_BYTES_FIRST = 4 * MIB  # 5 ms to fill: a fresh topic opens at once; each next one doubles
 SPARE_SEGMENTS_MAX = 4  # discarded files kept for reuse: 256 MiB that need no new blocks
 SEGMENTS_OPEN_MAX = 16  # files and offset points kept at hand: 16 x 1.5 MiB at 256 partitions
 STREAM_POLL_MS_MIN = 2  # how soon another process's stream looks again after it saw something
-STREAM_POLL_MS_MAX = 100  # and how seldom when nothing comes: 10 looks/s of 20 us are 0.02% of a core
+STREAM_POLL_MS_MAX = (
+    100  # and how seldom when nothing comes: 10 looks/s of 20 us are 0.02% of a core
+)
 DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
 
 # --- engine -----------------------------------------------------------------------------------
@@ -45,7 +51,9 @@ JOBS_PER_REPORT_MAX = 10_000  # completions or failures in one request
 NAME_CHARS_MAX = 200  # task types, worker names, idempotency keys, schedule ids
 PRIORITY_MAX = 1_000_000  # and -PRIORITY_MAX at the least
 RETRIES_MAX = 1_000
-ERROR_CHARS_MAX = 8_192  # an error message with its traceback; the middle of a longer one is cut out
+ERROR_CHARS_MAX = (
+    8_192  # an error message with its traceback; the middle of a longer one is cut out
+)
 LEASE_MS_MAX = 86_400_000
 WAIT_MS_MAX = 300_000  # a long poll; longer waits are made of several
 PAGE_ITEMS_MAX = 10_000

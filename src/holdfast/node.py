@@ -1,8 +1,8 @@
 """Puts one node together from a Config; the only place that knows every room.
 
-    <folder>/journal   the log
-    <folder>/state     the store and its snapshots
-    <folder>/readers   how far readers in other processes are, one JSON file each
+<folder>/journal   the log
+<folder>/state     the store and its snapshots
+<folder>/readers   how far readers in other processes are, one JSON file each
 """
 
 import asyncio
@@ -27,7 +27,8 @@ from holdfast.metrics import Metrics
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
 
-# The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the time.
+# The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the
+# time.
 _GC_THRESHOLD = (50_000, 20, 50)
 
 
@@ -64,7 +65,9 @@ class Node:
 class LocalNode(Node):
     """A node over a folder of this machine."""
 
-    def __init__(self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
+    ) -> None:
         self._folder = folder
         self._snapshots = Snapshots(folder / "state")
         store, repairs = self._snapshots.open_store()
@@ -85,7 +88,7 @@ class LocalNode(Node):
         """Opens the node in a folder; a new folder becomes a new node."""
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         gc.set_threshold(*_GC_THRESHOLD)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - once, before anything runs
         journal = LocalJournal.open(
             folder / "journal", clock=clock, segment_bytes=config.segment_bytes, observer=metrics
         )

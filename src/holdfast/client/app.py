@@ -1,4 +1,4 @@
-"""`Holdfast`: what a user's program holds. Opened on a folder or connected to a node, it is used the same way."""
+"""`Holdfast`: what a user's program holds, opened on a folder or connected to a node."""
 
 import os
 import threading
@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
 from holdfast.client.detached import DETACHED, DetachedApi
 from holdfast.client.embedded import open_node
@@ -77,7 +82,7 @@ class Holdfast:
 
     @classmethod
     def connect(cls, url: str | None = None) -> "Holdfast":
-        """A node elsewhere, by its address; without one, `HOLDFAST_URL` or the default port here."""
+        """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here."""
         portal = Portal("holdfast")
         if DETACHED in os.environ:
             return cls(portal, DetachedApi(), portal.close, 0)
@@ -142,8 +147,9 @@ class Holdfast:
     ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
         """Makes a function a task. It can still be called; `submit` stores it instead.
 
-        `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and `keep_result` the time that
-        results and errors are kept; both default to the node's configuration.
+        `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and
+        `keep_result` the time that results and errors are kept; both default to the node's
+        configuration.
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
@@ -197,7 +203,7 @@ class Holdfast:
     def submit_many(
         self, tasks: Iterable[BoundTask[R]], *, keys: Sequence[str] | None = None
     ) -> list[Handle[R]]:
-        """Submits tasks together: one append, all or none, for every 10,000 of them without keys."""
+        """Submits tasks together: one append, all or none, for every 10,000 without keys."""
         bound = list(tasks)
         return self._handles(self.portal.call(self._submit_many(bound, keys)), bound)
 
@@ -214,14 +220,16 @@ class Holdfast:
         self._ensure_worker()
         if keys is not None and len(keys) != len(bound):
             raise InvalidArgument(f"Expected {len(bound)} keys, but found {len(keys)}")
-        new = [task.new_task(key) for task, key in zip(bound, keys or [None] * len(bound), strict=True)]
+        new = [
+            task.new_task(key) for task, key in zip(bound, keys or [None] * len(bound), strict=True)
+        ]
         receipts: list[TaskReceipt] = []
         for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
             receipts += await self._submit(new[start : start + TASKS_PER_SUBMIT_MAX])
         return receipts
 
     async def _submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
-        """A refused submit was not stored, so trying again is safe; any other error is the caller's."""
+        """A refused submit was not stored: trying again is safe. Other errors are the caller's."""
         try:
             return await self.api.submit(tasks)
         except ResourceExhausted:
@@ -243,9 +251,7 @@ class Holdfast:
         decode = bound.task.arguments.result_decoder
         return Handle(self, receipt.task_key, decode, receipt.created)
 
-    def _handles(
-        self, receipts: list[TaskReceipt], bound: list[BoundTask[R]]
-    ) -> list[Handle[R]]:
+    def _handles(self, receipts: list[TaskReceipt], bound: list[BoundTask[R]]) -> list[Handle[R]]:
         return [self._handle(receipt, task) for receipt, task in zip(receipts, bound, strict=True)]
 
     # --- schedules and incidents --------------------------------------------------------------
@@ -262,7 +268,8 @@ class Holdfast:
     ) -> ScheduleView:
         """Submits the task at each due time of a cron expression, or every so often.
 
-        Each due time fires once. After a stand-still `catch_up` fires for all that were missed, else for the latest.
+        Each due time fires once. After a stand-still `catch_up` fires for all that were missed,
+        else for the latest.
         """
         self._ensure_worker()
         interval_ms = None if every is None else span_ms(every)
@@ -297,7 +304,7 @@ class Holdfast:
         name: str | None = None,
         tasks: Sequence[str] | None = None,
     ) -> Worker:
-        """A worker for this app's tasks; start it with `start()`, or `run()` it until it is stopped."""
+        """A worker for this app's tasks: `start()` it, or `run()` it until it is stopped."""
         chosen = self.tasks if tasks is None else {task: self.tasks[task] for task in tasks}
         return Worker(
             self.portal, self.api, chosen, concurrency=concurrency, mode=WorkerMode(mode),

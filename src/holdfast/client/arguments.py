@@ -1,4 +1,4 @@
-"""A function's arguments as JSON: bound by its signature when submitted, checked by its types when run."""
+"""A function's arguments as JSON: bound when submitted, checked by their types when run."""
 
 import inspect
 import typing
@@ -32,7 +32,10 @@ class Arguments:
                 raise InvalidArgument(f"{where}: the parameter name {name!r} belongs to submit()")
             field = (name, hints.get(name, Any))
             if parameter.default is not parameter.empty:
-                field = (*field, msgspec.field(default_factory=lambda value=parameter.default: value))
+                field = (
+                    *field,
+                    msgspec.field(default_factory=lambda value=parameter.default: value),
+                )
             (fields if parameter.kind is parameter.KEYWORD_ONLY else positional).append(field)
         self._names = [field[0] for field in (*positional, *fields)]
         base = msgspec.defstruct("PositionalArguments", positional, forbid_unknown_fields=True)
@@ -67,7 +70,9 @@ def _decoder(struct: type[msgspec.Struct], fields: list[Any]) -> Callable[[Any],
     try:
         return msgspec.json.Decoder(struct, strict=False).decode
     except TypeError:
-        plain = [(field[0], Any if not _known(field[1]) else field[1], *field[2:]) for field in fields]
+        plain = [
+            (field[0], Any if not _known(field[1]) else field[1], *field[2:]) for field in fields
+        ]
         return msgspec.json.Decoder(
             msgspec.defstruct("PlainArguments", plain, kw_only=True, forbid_unknown_fields=True),
             strict=False,

@@ -1,4 +1,4 @@
-"""An app that only knows its tasks: what a worker's child process makes of the user's `Holdfast.open`."""
+"""An app that only knows its tasks: what `Holdfast.open` gives in a worker's child process."""
 
 import os
 from typing import Any

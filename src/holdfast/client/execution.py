@@ -1,6 +1,7 @@
 """Where a worker runs functions: in threads, in child processes, or on an event loop of their own.
 
-An executor takes jobs and gives each back with a result or an error; it knows nothing of leases and nodes.
+An executor takes jobs and gives each back with a result or an error; it knows nothing of leases and
+nodes.
 """
 
 import asyncio
@@ -156,7 +157,9 @@ class Processes:
         call = (_in_child, module, task.function.__qualname__, bytes(job.payload))
         try:
             future = self._pool.submit(*call)
-        except BrokenProcessPool:  # a child was killed: its jobs failed, the next ones get a new pool
+        except (
+            BrokenProcessPool
+        ):  # a child was killed: its jobs failed, the next ones get a new pool
             self._pool = self._new_pool()
             future = self._pool.submit(*call)
         future.add_done_callback(lambda done: self._finished(job, done))
@@ -185,7 +188,7 @@ def _importable(function: Callable[..., Any]) -> str:
 def _in_child(
     module: str, name: str, payload: bytes
 ) -> tuple[bytes | None, tuple[str | None, bool, int | None] | None]:
-    """Runs one job in a child process; errors come back as text, for not every exception travels."""
+    """Runs one job in a child process; errors come back as text, as not every one travels."""
     job = ActivatedJob("0", name, msgspec.Raw(payload), "0", 0, 0, 0, False)
     try:
         task: Any = importlib.import_module(module)

@@ -66,7 +66,7 @@ _OPEN = (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE)
 
 
 async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOutcome:
-    """How a task ended, over as many long polls as it takes; DeadlineExceeded after the time-out."""
+    """How a task ended, over many long polls if need be; DeadlineExceeded after the time-out."""
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     while True:

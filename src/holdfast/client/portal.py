@@ -1,4 +1,4 @@
-"""A door from threads into an event loop of its own: the sync methods and the async ones share one body."""
+"""A door into an event loop of its own: sync and async methods share one body."""
 
 import asyncio
 import concurrent.futures

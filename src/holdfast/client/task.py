@@ -41,7 +41,7 @@ class TaskOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backoff_of(backoff: str | RetryBackoff) -> RetryBackoff:
-    """"exponential", "linear", "fixed", or all of it spelled out."""
+    """ "exponential", "linear", "fixed", or all of it spelled out."""
     if isinstance(backoff, RetryBackoff):
         return backoff
     if backoff not in list(BackoffKind):

@@ -1,4 +1,4 @@
-"""A worker: takes jobs from a node, has them run, and reports what became of them, many at a time."""
+"""A worker: takes jobs from a node, has them run, and reports what became of them."""
 
 import asyncio
 import contextlib
@@ -43,8 +43,8 @@ class WorkerMode(StrEnum):
 class Worker:
     """Runs the jobs of some tasks, `concurrency` at a time.
 
-    It holds at most `concurrency + prefetch` jobs. Its leases run on while it lives. When it is stopped it takes no
-    more, finishes what is running and gives back what it has not begun.
+    It holds at most `concurrency + prefetch` jobs. Its leases run on while it lives. When it is
+    stopped it takes no more, finishes what is running and gives back what it has not begun.
     """
 
     def __init__(
@@ -111,7 +111,9 @@ class Worker:
 
     async def _run(self) -> None:
         for asynchronous in {is_async(task) for task in self._tasks.values()}:
-            make = Loop if asynchronous else {"threads": Threads, "processes": Processes}[self._mode]
+            make = (
+                Loop if asynchronous else {"threads": Threads, "processes": Processes}[self._mode]
+            )
             self._executors[asynchronous] = make(self._concurrency, self._report, self._begin)
         fetching = asyncio.create_task(self._fetch())
         reporting = asyncio.create_task(self._report_done())
@@ -143,7 +145,8 @@ class Worker:
         types = list(self._tasks)
         while not self._stopping.is_set():
             room = self._hold_max - len(self._held)
-            # Asking for few jobs at a time would make many small leases: wait until half of them are gone.
+            # Asking for few jobs at a time would make many small leases: wait until half of them
+            # are gone.
             if room < max(1, self._hold_max // 2):
                 self._room.clear()
                 await self._room.wait()
@@ -155,7 +158,7 @@ class Worker:
                 self._executors[is_async(task)].run(task, job)
 
     def _begin(self, job: ActivatedJob) -> bool:
-        """Called by an executor when a job's turn has come; False if it was given back meanwhile."""
+        """Called by an executor when a job's turn has come; False if it was given back."""
         if self._stopping.is_set() or job.job_key not in self._held:
             return False
         self._begun.add(job.job_key)
@@ -168,7 +171,9 @@ class Worker:
             leases = sorted({job.lease for job in self._held.values() if job.extendable})
             for start in range(0, len(leases), JOBS_PER_REPORT_MAX):
                 with contextlib.suppress(HoldfastError):  # the next beat tries again
-                    await self._api.extend(leases[start : start + JOBS_PER_REPORT_MAX], self._lease_ms)
+                    await self._api.extend(
+                        leases[start : start + JOBS_PER_REPORT_MAX], self._lease_ms
+                    )
 
     # --- reporting ----------------------------------------------------------------------------
 
@@ -201,7 +206,9 @@ class Worker:
             if item.result is not None
         ]
         failures = [
-            JobFailure(item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms)
+            JobFailure(
+                item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms
+            )
             for item in done
             if item.error is not None
         ]
@@ -240,7 +247,10 @@ class Worker:
         for start in range(0, len(idle), JOBS_PER_REPORT_MAX):
             with contextlib.suppress(HoldfastError):  # else their leases run out
                 await self._api.release(
-                    [HeldJob(job.job_key, job.lease) for job in idle[start : start + JOBS_PER_REPORT_MAX]]
+                    [
+                        HeldJob(job.job_key, job.lease)
+                        for job in idle[start : start + JOBS_PER_REPORT_MAX]
+                    ]
                 )
 
     async def _finish_running(self) -> None:

@@ -1,1 +1,1 @@
-"""The gateway: the one way in. It checks what is asked, finds the partition, and waits for the answer."""
+"""The gateway: the one way in. It checks what is asked and finds who has the answer."""

@@ -1,4 +1,4 @@
-"""What can be asked of a node, in one Protocol: the gateway keeps it inside, a remote client from afar."""
+"""What can be asked of a node: the gateway keeps it inside, a remote client from afar."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What the gateway accepts: shapes become the engine's values here, or an error that says what was expected."""
+"""What the gateway accepts: shapes become the engine's values here, or a clear error."""
 
 from datetime import UTC, datetime
 from zlib import crc32
@@ -37,7 +37,8 @@ def name(text: str, what: str) -> str:
     """A name that can be stored, listed and typed."""
     if not text or len(text) > NAME_CHARS_MAX or not text.isprintable():
         raise InvalidArgument(
-            f"Expected a {what} of 1 to {NAME_CHARS_MAX} printable characters, but found {text[:50]!r}"
+            f"Expected a {what} of 1 to {NAME_CHARS_MAX} printable characters,"
+            f" but found {text[:50]!r}"
         )
     return text
 
@@ -45,7 +46,9 @@ def name(text: str, what: str) -> str:
 def within(value: int, low: int, high: int, what: str) -> int:
     """A number inside its limits."""
     if not low <= value <= high:
-        raise InvalidArgument(f"Expected {what} from {low} to {high}, but found {value}", field=what)
+        raise InvalidArgument(
+            f"Expected {what} from {low} to {high}, but found {value}", field=what
+        )
     return value
 
 
@@ -107,7 +110,9 @@ def due_ms(task: NewTask, now_ms: int) -> int:
     if task.delay_ms:
         raise InvalidArgument("Expected a delay or a point in time, but found both", field="due")
     if task.due.tzinfo is None:
-        raise InvalidArgument("Expected a time with a time zone in `due`, but it has none", field="due")
+        raise InvalidArgument(
+            "Expected a time with a time zone in `due`, but it has none", field="due"
+        )
     return within(int(task.due.timestamp() * 1000), 0, now_ms + SPAN_MS_MAX, "due")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.clock import Clock
 from holdfast.engine.jobs.values import (
     ActivatedJob as EngineJob,
 )
@@ -20,7 +21,6 @@ from holdfast.engine.jobs.values import (
     JobList,
     JobsAvailable,
 )
-from holdfast.clock import Clock
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
@@ -220,9 +220,7 @@ class Jobs:
             leases.setdefault(self._lease(job.lease), []).append(self._job(job.job_key))
         answers = await self._report([_release(lease, keys) for lease, keys in leases.items()])
         by_lease = {answer.key: answer for answer in answers}
-        return [
-            msgspec.structs.replace(by_lease[job.lease], key=job.job_key) for job in jobs
-        ]
+        return [msgspec.structs.replace(by_lease[job.lease], key=job.job_key) for job in jobs]
 
     async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
         span = checks.within(lease_ms, 1, LEASE_MS_MAX, "leaseMs")

@@ -1,7 +1,7 @@
 """The shapes of the API: what goes over the wire as JSON and in and out of a client in Python.
 
-Field names are camelCase in JSON. Keys are strings, because they do not fit a JavaScript number. Unknown fields are
-refused.
+Field names are camelCase in JSON. Keys are strings, because they do not fit a JavaScript number.
+Unknown fields are refused.
 """
 
 from datetime import datetime
@@ -46,7 +46,9 @@ class NewTask(Shape, frozen=True):
     timeout_ms: int = 0  # how long one attempt may take; 0: as long as its worker lives
     delay_ms: int = 0
     due: datetime | None = None  # a point in time, instead of a delay
-    window_ms: int | None = None  # how long the idempotency key is remembered; None: the node's setting
+    window_ms: int | None = (
+        None  # how long the idempotency key is remembered; None: the node's setting
+    )
     keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
 
 

@@ -44,7 +44,7 @@ class Tasks:
     # --- submitting ---------------------------------------------------------------------------
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
-        """Tasks without a key go to one partition in one append; a key decides its own partition."""
+        """Tasks without a key go to one partition in one append; a key decides its partition."""
         checks.within(len(tasks), 1, TASKS_PER_SUBMIT_MAX, "number of tasks")
         now_ms, config = self._clock.now_ms(), self._config
         anywhere = next(self._turn) % self._partitions + 1
@@ -62,7 +62,9 @@ class Tasks:
         if len(tickets) == 1:
             return [_receipt(reply) for reply in await tickets[0]]
         receipts: list[TaskReceipt | None] = [None] * len(tasks)
-        for (indexes, _), replies in zip(groups.values(), await asyncio.gather(*tickets), strict=True):
+        for (indexes, _), replies in zip(
+            groups.values(), await asyncio.gather(*tickets), strict=True
+        ):
             for index, reply in zip(indexes, replies, strict=True):
                 receipts[index] = _receipt(reply)
         return [receipt for receipt in receipts if receipt is not None]
@@ -89,7 +91,7 @@ class Tasks:
                 finished=checks.moment(outcome.finished_ms),
             )  # fmt: skip
         raise NotFound(
-            f"Expected a task with key {task_key}, but there is none, or its outcome is no longer kept",
+            f"Expected a task with key {task_key}, but it is unknown or no longer kept",
             key=task_key,
         )
 

@@ -2,7 +2,7 @@
 
 from holdfast.records.codec import Codec, Schema
 from holdfast.records.keys import counter_of, key_of, partition_of
-from holdfast.records.record import Record, RecordKind, Rejection
+from holdfast.records.record import Record, RecordKind, Rejection, Value
 from holdfast.records.value_types import ValueType
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "RecordKind",
     "Rejection",
     "Schema",
+    "Value",
     "ValueType",
     "counter_of",
     "key_of",

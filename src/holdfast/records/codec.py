@@ -1,47 +1,45 @@
 """The one codec: records to bytes and back. Garbage gives an error that carries the bytes."""
 
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import msgspec
 
 from holdfast.errors import DataLoss
-from holdfast.records.record import Record, RecordKind, Rejection
+from holdfast.records.record import Record, RecordKind
 
-Tag = tuple[int, int]  # (value type, intent)
+_MANY = struct.Struct(">BI").pack  # msgpack's head of an array with a 32-bit length
+_ARRAY_32 = 0xDD
 
 
 class Schema:
-    """Which struct the value of a (value type, intent) is. Built once from the domains' tables."""
+    """Which struct the value of a (value type, intent) is. Built once from the domains' tables.
 
-    def __init__(self, values: Mapping[Tag, type[msgspec.Struct]]) -> None:
+    Each struct has a tag of its own, a number that is on disk: it says what the bytes are without a
+    second look.
+    """
+
+    def __init__(self, values: Mapping[tuple[int, int], type[msgspec.Struct]]) -> None:
         self.values = dict(values)
-
-
-class _Envelope(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A record whose value is still bytes: a reader decodes only the values that it wants."""
-
-    position: int
-    kind: RecordKind
-    value_type: int
-    intent: int
-    key: int
-    source_position: int
-    timestamp_ms: int
-    value: msgspec.Raw
-    claims: dict[str, Any] | None = None
-    rejection: Rejection | None = None
+        kinds = dict.fromkeys(self.values.values())
+        tags = [kind.__struct_config__.tag for kind in kinds]
+        assert all(isinstance(tag, int) for tag in tags), "the value of a record has no tag"
+        assert len(set(tags)) == len(tags), "two values of records have the same tag"
+        self.union: Any = reduce(or_, kinds, None)
 
 
 class Codec:
     """Encodes records as msgpack arrays and decodes them by the schema."""
 
     def __init__(self, schema: Schema) -> None:
+        self._schema = schema.values
         self._encode = msgspec.msgpack.Encoder().encode
-        self._envelope = msgspec.msgpack.Decoder(_Envelope).decode
-        self._values = {
-            tag: msgspec.msgpack.Decoder(kind | None).decode for tag, kind in schema.values.items()
-        }
+        record = Record[schema.union]
+        self._decode = msgspec.msgpack.Decoder(record).decode
+        self._decode_many = msgspec.msgpack.Decoder(list[record]).decode
 
     def encode(self, record: Record) -> bytes:
         return self._encode(record)
@@ -53,39 +51,26 @@ class Codec:
     def decode(self, payload: bytes) -> Record:
         """The record in these bytes; DataLoss with the bytes if there is none."""
         try:
-            envelope = self._envelope(payload)
-            return self._open(envelope)
-        except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError) as error:
-            raise DataLoss(
-                f"Expected a record, but {len(payload)} bytes could not be decoded: {error!r}",
-                payload=payload,
-            ) from error
+            record = self._decode(payload)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise _undecodable(payload, str(error)) from error
+        expected = self._schema.get((record.value_type, record.intent))
+        if expected is None:
+            raise _undecodable(payload, "it is of a kind that this version does not know")
+        if record.kind != RecordKind.REJECTION and type(record.value) is not expected:
+            raise _undecodable(payload, f"its value is no {expected.__name__}")
+        return record
 
-    def decode_replayable(self, payload: bytes) -> Record | _Envelope:
-        """Like `decode`, but leaves the value of commands and rejections as bytes.
-
-        Replay applies events only; most commands it meets were processed long ago.
-        """
+    def decode_many(self, payloads: Sequence[bytes]) -> list[Record]:
+        """Like `decode` for each, in one go and a third of the time."""
         try:
-            envelope = self._envelope(payload)
-            return self._open(envelope) if envelope.kind == RecordKind.EVENT else envelope
-        except (msgspec.DecodeError, msgspec.ValidationError, KeyError, ValueError) as error:
-            raise DataLoss(
-                f"Expected a record, but {len(payload)} bytes could not be decoded: {error!r}",
-                payload=payload,
-            ) from error
+            return self._decode_many(_MANY(_ARRAY_32, len(payloads)) + b"".join(payloads))
+        except (msgspec.MsgspecError, ValueError):
+            return [self.decode(payload) for payload in payloads]
 
-    def _open(self, envelope: _Envelope) -> Record:
-        value = self._values[envelope.value_type, envelope.intent](envelope.value)
-        return Record(
-            envelope.position,
-            envelope.kind,
-            envelope.value_type,
-            envelope.intent,
-            envelope.key,
-            envelope.source_position,
-            envelope.timestamp_ms,
-            value,
-            envelope.claims,
-            envelope.rejection,
-        )
+
+def _undecodable(payload: bytes, reason: str) -> DataLoss:
+    return DataLoss(
+        f"Expected a record, but {len(payload)} bytes could not be decoded: {reason}",
+        payload=payload,
+    )

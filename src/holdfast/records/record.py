@@ -1,19 +1,30 @@
 """The record: everything that is asked, everything that happened, everything that was refused."""
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, Generic
 
 import msgspec
+from typing_extensions import TypeVar
 
 from holdfast.errors import Code
 
+V = TypeVar("V", default=Any)
+
 
 class RecordKind(IntEnum):
-    """Commands ask (imperative), events tell (past tense), rejections answer what cannot be done."""
+    """Commands ask (imperative), events tell (past tense), rejections refuse."""
 
     COMMAND = 0
     EVENT = 1
     REJECTION = 2
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field="tag"):
+    """What all values of records have in common.
+
+    Each has a tag, a number that is on disk and is never changed: `class NewJob(Value, frozen=True,
+    tag=1)`.
+    """
 
 
 class Rejection(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -23,8 +34,8 @@ class Rejection(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One record of a partition's log. On the wire it is an array: fields are only added at the end."""
+class Record(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False):
+    """One record of a partition's log: an array on disk, to whose end fields may be added."""
 
     position: int  # its offset in the partition's log
     kind: RecordKind
@@ -33,6 +44,6 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     key: int  # what the record is about; 0 for a command that makes something new
     source_position: int  # the command that led to this record; -1 for a command from outside
     timestamp_ms: int
-    value: Any  # the struct that the domain's VALUES table names for this intent
+    value: V  # the struct that the domain's VALUES table names for this intent
     claims: dict[str, Any] | None = None  # who asks, for commands from outside
     rejection: Rejection | None = None

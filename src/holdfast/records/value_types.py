@@ -1,4 +1,4 @@
-"""What a record can be about. The numbers are on disk: they are never changed and never used again."""
+"""What a record can be about. The numbers are on disk: never changed, never used again."""
 
 from enum import IntEnum
 

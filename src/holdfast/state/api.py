@@ -8,8 +8,8 @@ from typing import Protocol
 class Store(Protocol):
     """An ordered map of bytes with atomic writes.
 
-    What `write` was given is visible at once and durable after `flush` (or earlier). After a crash the store
-    holds the writes up to some point in their order, never a part of one.
+    What `write` was given is visible at once and durable after `flush` (or earlier). After a crash
+    the store holds the writes up to some point in their order, never a part of one.
     """
 
     def get(self, key: bytes) -> bytes | None: ...

@@ -1,8 +1,9 @@
 """Column families of one partition: typed rows, changed in memory, written to the store in one go.
 
-Changes of a step live in each family's overlay until `write_to` hands them to the store together with the
-progress they stand for. A row that is born and dies in between never reaches the store, which is why short-lived
-work is cheap. Until a step is committed its changes can be undone, one command or the whole step.
+Changes of a step live in each family's overlay until `write_to` hands them to the store together
+with the progress they stand for. A row that is born and dies in between never reaches the store,
+which is why short-lived work is cheap. Until a step is committed its changes can be undone, one
+command or the whole step.
 """
 
 import struct
@@ -41,9 +42,7 @@ _decode_progress = msgspec.msgpack.Decoder(Progress).decode
 class Family(Generic[K, V]):
     """One column family: rows by typed key, with ordered scans."""
 
-    def __init__(
-        self, state: "PartitionState", tag: int, key: KeyCodec[K], value: Any
-    ) -> None:
+    def __init__(self, state: "PartitionState", tag: int, key: KeyCodec[K], value: Any) -> None:
         self._prefix = _PREFIX.pack(state.partition, tag)
         self._pack = key.packer(self._prefix)
         self._unpack = key.unpack
@@ -53,8 +52,9 @@ class Family(Generic[K, V]):
         self._rows: dict[bytes, Any] = {}  # the overlay: changed since the store was last written
         self._recent: dict[bytes, Any] = {}  # what the store was last given: saves reading it back
         self._fresh: set[bytes] = set()  # rows of the overlay that the store does not have
-        # The overlay's keys in order, kept up from the first scan on: a family that nobody scans pays nothing.
-        # It may name rows that are gone, and a row that died and was born again twice.
+        # The overlay's keys in order, kept up from the first scan on: a family that nobody scans
+        # pays nothing. It may name rows that are gone, and a row that died and was born again
+        # twice.
         self._order: list[bytes] | None = None
 
     def get(self, key: K) -> V | None:

@@ -1,8 +1,8 @@
 """RocksDB as a store. The only module that imports rocksdict.
 
-The journal is the write-ahead log, so RocksDB keeps none: after a crash it holds what its last memtable flush
-held, rows and progress of the same moment, because all families share one real column family and so one memtable.
-Replay brings the rest.
+The journal is the write-ahead log, so RocksDB keeps none: after a crash it holds what its last
+memtable flush held, rows and progress of the same moment, because all families share one real
+column family and so one memtable. Replay brings the rest.
 """
 
 from collections.abc import Iterable, Iterator

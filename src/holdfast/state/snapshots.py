@@ -3,8 +3,8 @@
     state/live                the store that is written
     state/snapshots/<number>  RocksDB checkpoints, newest highest; `positions.json` inside
 
-A node starts from `live`. Where that does not open, it is set aside and the newest snapshot that opens takes its
-place; the log brings the rest.
+A node starts from `live`. Where that does not open, it is set aside and the newest snapshot that
+opens takes its place; the log brings the rest.
 """
 
 import os
@@ -40,7 +40,9 @@ class Snapshots:
             return RocksStore(self._live), done
         except DataLoss as error:
             done.append(error.message)
-        aside = self._live.with_name(f"damaged-{len(list(self._live.parent.glob('damaged-*'))) + 1}")
+        aside = self._live.with_name(
+            f"damaged-{len(list(self._live.parent.glob('damaged-*'))) + 1}"
+        )
         self._live.rename(aside)
         done.append(f"set the damaged state aside as {aside}")
         for number in reversed(self.numbers()):

@@ -1,7 +1,15 @@
 """What a person can do about an incident."""
 
 from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident
-from holdfast.engine.jobs.values import Ending, JobEnded, JobIntent, JobsAvailable, JobState, Outcome, Retry
+from holdfast.engine.jobs.values import (
+    Ending,
+    JobEnded,
+    JobIntent,
+    JobsAvailable,
+    JobState,
+    Outcome,
+    Retry,
+)
 from holdfast.engine.kernel import Turn
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code

@@ -4,6 +4,8 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from holdfast.records import Value
+
 
 class IncidentIntent(IntEnum):
     """What is asked of an incident and what happened to it. The numbers are on disk."""
@@ -22,7 +24,7 @@ class IncidentReason(StrEnum):
     LEASES_EXPIRED = "LEASES_EXPIRED"
 
 
-class Incident(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Incident(Value, frozen=True, tag=32):
     """An open incident."""
 
     job_key: int
@@ -32,13 +34,13 @@ class Incident(msgspec.Struct, frozen=True, array_like=True, gc=False):
     created_ms: int
 
 
-class Resolution(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Resolution(Value, frozen=True, tag=33):
     """Try the job again: the value of RESOLVE."""
 
     retries: int = 0  # how many more failures it may have beyond the next
 
 
-class JobIncident(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class JobIncident(Value, frozen=True, tag=34):
     """The job that the incident was about: the value of DISCARD and of both endings."""
 
     job_key: int = 0

@@ -1,1 +1,1 @@
-"""Jobs: pieces of work that are submitted once, leased to workers, retried, and end exactly once."""
+"""Jobs: work that is submitted once, leased to workers, retried, and ends exactly once."""

@@ -1,4 +1,4 @@
-"""What is asked of jobs: one function a command. They read, decide and write; they change nothing themselves."""
+"""What is asked of jobs: one function a command. They decide; only events change the state."""
 
 from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason, JobIncident
 from holdfast.engine.jobs.backoff import pause_ms
@@ -63,9 +63,7 @@ def complete(turn: Turn[EngineState], command: Record) -> None:
     if not _holds(turn, command, done.lease):
         return
     turn.event(JOB, _COMPLETED, command.key, done)
-    turn.effect(
-        JobEnded(command.key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms))
-    )
+    turn.effect(JobEnded(command.key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms)))
 
 
 def fail(turn: Turn[EngineState], command: Record) -> None:
@@ -191,7 +189,7 @@ def release(turn: Turn[EngineState], command: Record) -> None:
 
 
 def expire(turn: Turn[EngineState], command: Record) -> None:
-    """A worker did not come back: its jobs go to others, or to a person if that happens too often."""
+    """A worker did not come back: its jobs go to others, or to a person if too often."""
     lease = turn.state.jobs.leases.get(command.key)
     if lease is None:
         reason = f"Expected a lease with key {command.key}, but there is none"

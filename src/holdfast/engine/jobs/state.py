@@ -33,8 +33,8 @@ class Jobs:
         self._outcomes = state.family(Tag.JOB_OUTCOMES, U64_U64, Outcome)
         self._idempotency = state.family(Tag.JOB_IDEMPOTENCY, U64_TEXT, int)
         self._buckets = state.family(Tag.JOB_BUCKETS, U64, bytes)
-        # Where the first waiting job of a type can be at the earliest: keeps a scan from walking over the
-        # graves of those that were taken before.
+        # Where the first waiting job of a type can be at the earliest: keeps a scan from walking
+        # over the graves of those that were taken before.
         self._first_waiting: dict[str, tuple[str, int, int]] = {}
         self._bucket_cache: list[int] | None = None
         state.when_undone(self._forget)
@@ -190,16 +190,14 @@ class Jobs:
         """Up to `limit` outcomes and idempotency keys of a bucket."""
         prefix = u64_bytes(bucket)
         outcomes = [row for row, _ in _first(self._outcomes.scan(prefix), limit)]
-        keys = [
-            row for row, _ in _first(self._idempotency.scan(prefix), limit - len(outcomes))
-        ]
+        keys = [row for row, _ in _first(self._idempotency.scan(prefix), limit - len(outcomes))]
         return outcomes, keys
 
     def _bucket(self, now_ms: int, span_ms: int) -> int:
         """The bucket of what is to be forgotten after a span.
 
-        A bucket ends on a multiple of an eighth of the span: rows live up to 1/8 longer than asked, a span has at
-        most nine buckets to look into, and a whole bucket is forgotten together.
+        A bucket ends on a multiple of an eighth of the span: rows live up to 1/8 longer than asked,
+        a span has at most nine buckets to look into, and a whole bucket is forgotten together.
         """
         width = max(span_ms // 8, 1_000)
         bucket = -(-(now_ms + span_ms) // width) * width

@@ -4,6 +4,8 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from holdfast.records import Value
+
 
 class JobState(StrEnum):
     """Where a job stands. The last three are final."""
@@ -87,10 +89,12 @@ class Backoff(msgspec.Struct, frozen=True, array_like=True, gc=False):
     kind: BackoffKind = BackoffKind.EXPONENTIAL
     base_ms: int = 1_000
     cap_ms: int = 3_600_000
-    jitter_percent: int = 20  # spreads retries that failed together by up to this share of the pause
+    jitter_percent: int = (
+        20  # spreads retries that failed together by up to this share of the pause
+    )
 
 
-class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class NewJob(Value, frozen=True, tag=1):
     """A job as it was submitted: the value of CREATE and CREATED."""
 
     type: str  # which workers take it: the task's name
@@ -118,18 +122,18 @@ class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error: str = ""
 
 
-class JobRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class JobRef(Value, frozen=True, tag=2):
     """Only the job itself: the value of CANCEL."""
 
 
-class Completion(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Completion(Value, frozen=True, tag=3):
     """The job was done. `lease` proves that the worker still holds it."""
 
     lease: int
     result: bytes = b"null"  # JSON
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Failure(Value, frozen=True, tag=4):
     """The attempt failed: the value of FAIL."""
 
     lease: int
@@ -138,7 +142,7 @@ class Failure(msgspec.Struct, frozen=True, array_like=True, gc=False):
     retry_after_ms: int | None = None  # the worker's own pause, instead of the back-off
 
 
-class FailureRecorded(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FailureRecorded(Value, frozen=True, tag=5):
     """What the failure led to: the value of FAILED."""
 
     error: str
@@ -147,19 +151,19 @@ class FailureRecorded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     incident_key: int = 0
 
 
-class Ending(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Ending(Value, frozen=True, tag=6):
     """The end of a job without a result: the value of CANCELED and DISCARDED."""
 
     error: str = ""
 
 
-class Retry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Retry(Value, frozen=True, tag=7):
     """The job may be tried again."""
 
     retries: int
 
 
-class Activation(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Activation(Value, frozen=True, tag=16):
     """A worker asks for jobs: the value of ACTIVATE."""
 
     types: tuple[str, ...]
@@ -168,31 +172,32 @@ class Activation(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lease_ms: int
 
 
-class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Jobs that a worker holds until a deadline: the value of ACTIVATED. Its key names the lease."""
+class Lease(Value, frozen=True, tag=17):
+    """Jobs that a worker holds until a deadline: the value of ACTIVATED. Its key is the lease's."""
 
     worker: str
     deadline_ms: int
-    type: str  # all jobs of a lease are of one type and priority: their rows are found without reading them
+    # all jobs of a lease are of one type and priority: their rows are found without reading them
+    type: str
     priority: int
     jobs: tuple[int, ...]
     fixed: bool = False  # the deadline is the jobs' own timeout and cannot be moved
 
 
-class Extension(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Extension(Value, frozen=True, tag=18):
     """The worker lives and asks for more time: EXTEND with a span, EXTENDED with a deadline."""
 
     until_ms: int
 
 
-class JobList(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class JobList(Value, frozen=True, tag=19):
     """Jobs that something happened to together: RELEASE(D), EXPIRE(D), WAKE, WOKEN."""
 
     jobs: tuple[int, ...] = ()
     incidents: tuple[tuple[int, int], ...] = ()  # (job, incident) of those that expired too often
 
 
-class Purge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Purge(Value, frozen=True, tag=20):
     """Outcomes and idempotency keys whose time is over, `rows` of them at a time."""
 
     bucket_ms: int

@@ -10,9 +10,10 @@ def cut_before(
 ) -> dict[int, int]:
     """The position of each partition below which the log is not needed any more.
 
-    `snapshot` and `readers` map a partition to the first position that they still need. A reader that does not name a
-    partition needs all of it. Past `log_bytes_max` readers are no longer waited for: one that is stuck must not
-    fill the disk. The snapshot always is, for without it nothing can be recovered.
+    `snapshot` and `readers` map a partition to the first position that they still need. A reader
+    that does not name a partition needs all of it. Past `log_bytes_max` readers are no longer
+    waited for: one that is stuck must not fill the disk. The snapshot always is, for without it
+    nothing can be recovered.
     """
     if log_bytes > log_bytes_max:
         return dict(snapshot)

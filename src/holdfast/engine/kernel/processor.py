@@ -6,7 +6,8 @@ A step takes many commands and gives one append. The order in which its owner mu
     2. `commit(step)`: the changes of the step can no longer be taken back
     3. hand out `step.replies` and `step.effects`
 
-If the append is refused (a full disk), `abandon(step)` takes everything back as if the step had not been.
+If the append is refused (a full disk), `abandon(step)` takes everything back as if the step had not
+been.
 """
 
 from collections import deque
@@ -16,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.domain import DueCommand, Tables
-from holdfast.engine.kernel.turn import FROM_OUTSIDE, Command, Reply, Submission, Turn
+from holdfast.engine.kernel.turn import Command, Reply, Submission, Turn
 from holdfast.errors import Code, Internal
 from holdfast.journal import Entry
 from holdfast.limits import STEP_COMMANDS_MAX
@@ -24,6 +25,8 @@ from holdfast.records import Record, RecordKind, counter_of, partition_of
 from holdfast.state import PartitionState, Progress
 
 S = TypeVar("S")
+
+_COMMAND, _EVENT = RecordKind.COMMAND, RecordKind.EVENT
 
 
 class DueSource(Protocol):
@@ -148,8 +151,8 @@ class Processor(Generic[S]):
         for submission in submissions:
             replies: list[Reply] = []
             awaited = _Awaited(submission.ticket, replies, 0)
-            for command in submission.commands:
-                replies.append(self._take(command, step, awaited))
+            for command in submission.commands:  # not a comprehension: _take counts the replies
+                replies.append(self._take(command, step, awaited))  # noqa: PERF401
             if submission.ticket is not None and not awaited.missing:
                 step.replies.append((submission.ticket, replies))
 
@@ -189,7 +192,9 @@ class Processor(Generic[S]):
         try:
             handler = self._handlers.get((command.value_type, command.intent))
             if handler is None:
-                turn.reject(command, Code.INVALID_ARGUMENT, "Expected a command, but found an event")
+                turn.reject(
+                    command, Code.INVALID_ARGUMENT, "Expected a command, but found an event"
+                )
             else:
                 handler(turn, command)
             if len(records) == written:
@@ -243,26 +248,29 @@ class Processor(Generic[S]):
 
     def replay(self, entries: Sequence[Entry]) -> int:
         """Applies the events among these entries; returns how many. Called in the log's order."""
-        decode, appliers, state = self._tables.codec.decode_replayable, self._tables.appliers, self.view
-        partition, turn, applied = self.partition, self._turn, 0
-        for entry in entries:
-            record = decode(entry.payload)
-            if record.source_position > FROM_OUTSIDE:
-                self._processed = max(self._processed, record.source_position)
-            if record.kind == RecordKind.COMMAND:
-                if entry.offset > self._processed:
-                    self._leftover.append(self._tables.codec.decode(entry.payload))
+        if not entries:
+            return 0
+        appliers, state, partition = self._tables.appliers, self.view, self.partition
+        records = self._tables.codec.decode_many([entry.payload for entry in entries])
+        already, processed, last_key, events = self._applied, self._processed, 0, 0
+        for record in records:
+            kind = record.kind
+            if kind is _COMMAND:
                 continue
-            if record.kind == RecordKind.EVENT and entry.offset > self._applied:
-                assert isinstance(record, Record)
+            if record.source_position > processed:
+                processed = record.source_position
+            if kind is _EVENT and record.position > already:
                 appliers[record.value_type, record.intent](state, record)
-                applied += 1
-                if partition_of(record.key) == partition:
-                    turn.key_counter = max(turn.key_counter, counter_of(record.key))
-        if entries:
-            self._applied = max(self._applied, entries[-1].offset)
-            turn.next_position = self._applied + 1
-        while self._leftover and self._leftover[0].position <= self._processed:
+                events += 1
+                if record.key > last_key and partition_of(record.key) == partition:
+                    last_key = record.key
+        self._processed = processed
+        self._applied = max(already, entries[-1].offset)
+        turn = self._turn
+        turn.next_position = self._applied + 1
+        turn.key_counter = max(turn.key_counter, counter_of(last_key))
+        self._leftover.extend(record for record in records if record.kind is _COMMAND)
+        while self._leftover and self._leftover[0].position <= processed:
             self._leftover.popleft()
         self.state.commit()
-        return applied
+        return events

@@ -1,7 +1,7 @@
-"""The shell around the processors of a node: takes submissions, makes steps durable, lets effects out.
+"""The shell around a node's processors: takes submissions, makes steps durable, acts on them.
 
-One round steps every partition that has something to do and appends all their records with one sync. Partitions
-that have nothing to do cost nothing.
+One round steps every partition that has something to do and appends all their records with one
+sync. Partitions that have nothing to do cost nothing.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ S = TypeVar("S")
 
 TOPIC = "records"  # the topic in which every partition has its log
 
-_WAIT_SECONDS_MAX = 60.0  # a due date is looked at again after this, should the wall clock have jumped
+_WAIT_SECONDS_MAX = (
+    60.0  # a due date is looked at again after this, should the wall clock have jumped
+)
 
 
 class Outside(Protocol):
@@ -123,15 +125,17 @@ class Runner(Generic[S]):
     # --- submitting ---------------------------------------------------------------------------
 
     def submit(self, partition: int, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
-        """Hands commands to a partition; they are appended together. The future has their replies."""
+        """Hands commands to a partition, to be appended together; the future has their replies."""
         if self._closing or self.failure is not None:
-            raise Unavailable("The node is closing" if self._closing else f"The node stopped: {self.failure}")
+            raise Unavailable(
+                "The node is closing" if self._closing else f"The node stopped: {self.failure}"
+            )
         waiting = self._in_flight[partition]
         if waiting and waiting + len(commands) > self._in_flight_max:
             self._metrics.refused(len(commands))
             raise ResourceExhausted(
-                f"Expected at most {self._in_flight_max} commands in flight on partition {partition},"
-                f" but {waiting} are waiting",
+                f"Expected at most {self._in_flight_max} commands in flight on partition"
+                f" {partition}, but {waiting} are waiting",
                 retry_after_ms=max(1, int(waiting / self._rate * 1000)),
             )
         self._in_flight[partition] = waiting + len(commands)
@@ -305,7 +309,7 @@ class Runner(Generic[S]):
             self.write_state()
 
     def write_state(self) -> None:
-        """Hands all committed changes and the positions they stand for to the store, in one write."""
+        """Hands all committed changes with the positions they stand for to the store at once."""
         puts: list[tuple[bytes, bytes]] = []
         deletes: list[bytes] = []
         for partition in self._changed:

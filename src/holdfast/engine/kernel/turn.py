@@ -14,7 +14,8 @@ from holdfast.records.keys import NO_KEY
 
 S = TypeVar("S")
 
-# Looking up a member of an enum takes as long as making a small struct: the hot ones are looked up once.
+# Looking up a member of an enum takes as long as making a small struct: the hot ones are looked up
+# once.
 _COMMAND, _EVENT, _REJECTION = RecordKind.COMMAND, RecordKind.EVENT, RecordKind.REJECTION
 
 FROM_OUTSIDE = -1  # the source position of a command that no other record led to
@@ -52,7 +53,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 
 class Turn(Generic[S]):
-    """The pen of a command handler. Everything written stays in memory until the step is durable."""
+    """The pen of a command handler; what it writes stays in memory until the step is durable."""
 
     def __init__(self, partition: int, state: S, tables: Tables) -> None:
         self.partition = partition

@@ -30,9 +30,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         reason = f"Expected a change, but schedule {schedule.id!r} has this rule already"
         return turn.reject(command, Code.ALREADY_EXISTS, reason, key=key)
     first = next_due_ms(schedule, turn.now_ms)
-    turn.event(
-        SCHEDULE, ScheduleIntent.CREATED, turn.new_key(), ScheduleCreated(schedule, first)
-    )
+    turn.event(SCHEDULE, ScheduleIntent.CREATED, turn.new_key(), ScheduleCreated(schedule, first))
 
 
 def fire(turn: Turn[EngineState], command: Record) -> None:
@@ -44,9 +42,7 @@ def fire(turn: Turn[EngineState], command: Record) -> None:
     due, schedule = stored.next_due_ms, stored.schedule
     if not schedule.catch_up:
         due = max(due, last_due_ms(schedule, turn.now_ms))
-    turn.event(
-        SCHEDULE, ScheduleIntent.FIRED, command.key, Firing(due, next_due_ms(schedule, due))
-    )
+    turn.event(SCHEDULE, ScheduleIntent.FIRED, command.key, Firing(due, next_due_ms(schedule, due)))
     add_job(turn, schedule.job)
 
 

@@ -30,7 +30,8 @@ def validate(schedule: Schedule) -> None:
 def next_due_ms(schedule: Schedule, after_ms: int) -> int:
     """The first due time after a moment; 0 if there is none any more.
 
-    Intervals are counted from the epoch, so that the due times do not depend on when the node was started.
+    Intervals are counted from the epoch, so that the due times do not depend on when the node was
+    started.
     """
     if schedule.interval_ms:
         return (after_ms // schedule.interval_ms + 1) * schedule.interval_ms

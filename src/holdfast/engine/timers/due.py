@@ -1,7 +1,7 @@
 """Due dates: one ordered list of all that waits for time on a partition.
 
-A domain adds (when, what kind, which key); once it is due the kernel turns it into a command. The next due date is
-known without looking at anything that is not due.
+A domain adds (when, what kind, which key); once it is due the kernel turns it into a command. The
+next due date is known without looking at anything that is not due.
 """
 
 from enum import IntEnum

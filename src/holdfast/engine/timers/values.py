@@ -5,6 +5,7 @@ from enum import IntEnum
 import msgspec
 
 from holdfast.engine.jobs.values import NewJob
+from holdfast.records import Value
 
 
 class ScheduleIntent(IntEnum):
@@ -18,8 +19,8 @@ class ScheduleIntent(IntEnum):
     DELETED = 5
 
 
-class Schedule(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A rule that creates a job at each of its due times: by cron, or every so many milliseconds."""
+class Schedule(Value, frozen=True, tag=40):
+    """A rule that creates a job at each of its due times: by cron, or at an interval."""
 
     id: str
     job: NewJob
@@ -29,21 +30,21 @@ class Schedule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     catch_up: bool = True  # after a stand-still: fire for every missed due time, or once for all
 
 
-class ScheduleCreated(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ScheduleCreated(Value, frozen=True, tag=41):
     """The schedule and when it first fires; written again, it replaces the one with its id."""
 
     schedule: Schedule
     next_due_ms: int
 
 
-class Firing(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Firing(Value, frozen=True, tag=42):
     """One due time: the value of FIRE and FIRED. Each is fired once, over restarts too."""
 
     due_ms: int
     next_due_ms: int = 0
 
 
-class ScheduleId(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ScheduleId(Value, frozen=True, tag=43):
     """Which schedule: the value of DELETE and DELETED."""
 
     id: str

@@ -1,0 +1,1 @@
+"""What our own submitter and worker processes run, as the peers' scripts do for them."""
