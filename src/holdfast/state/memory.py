@@ -25,6 +25,7 @@ class MemoryStore:
         return iter([(key, self._rows[key]) for key in self._order[low:high]])
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        puts, deletes = list(puts), list(deletes)  # should the caller fail, nothing has changed
         for key, value in puts:
             if key not in self._rows:
                 insort(self._order, key)
