@@ -58,10 +58,10 @@ class Metrics:
     def refused(self, commands: int) -> None:
         self._overloaded.inc(commands)
 
-    def on_commit(self, entries: int, bytes_: int, sync_seconds: float) -> None:
+    def on_commit(self, entries: int, size_bytes: int, sync_seconds: float) -> None:
         """The journal wrote and synced; named as the journal's observer expects it."""
         self._synced.observe(sync_seconds)
-        self._bytes.inc(bytes_)
+        self._bytes.inc(size_bytes)
 
     def exposition(self) -> bytes:
         """All of it in Prometheus' text format."""

@@ -13,8 +13,12 @@ from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import BackoffKind, JobState
 
 
-class Shape(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What all shapes have in common."""
+class Shape(msgspec.Struct, frozen=True, rename="camel"):
+    """What all shapes have in common. An answer may gain fields that an older client overlooks."""
+
+
+class Question(Shape, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is sent to a node: a field that it does not know is an error, never overlooked."""
 
 
 _NULL = msgspec.Raw(b"null")
@@ -25,7 +29,7 @@ def _null() -> msgspec.Raw:
     return _NULL
 
 
-class RetryBackoff(Shape, frozen=True):
+class RetryBackoff(Question, frozen=True):
     """The pause before a retry."""
 
     kind: BackoffKind = BackoffKind.EXPONENTIAL
@@ -34,7 +38,7 @@ class RetryBackoff(Shape, frozen=True):
     jitter_percent: int = 20
 
 
-class NewTask(Shape, frozen=True):
+class NewTask(Question, frozen=True):
     """A task to submit."""
 
     type: str  # the task's name: workers that take it get it
@@ -52,7 +56,7 @@ class NewTask(Shape, frozen=True):
     keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
 
 
-class NewTasks(Shape, frozen=True):
+class NewTasks(Question, frozen=True):
     """Tasks to submit together."""
 
     tasks: list[NewTask]
@@ -90,7 +94,7 @@ class TaskView(Shape, frozen=True):
     incident_key: str | None = None
 
 
-class TaskQuery(Shape, frozen=True):
+class TaskQuery(Question, frozen=True):
     """Which tasks to list; those that have not ended."""
 
     type: str | None = None
@@ -106,7 +110,7 @@ class TaskPage(Shape, frozen=True):
     after: str | None = None  # give it to get the next page; None at the end
 
 
-class ResultQuery(Shape, frozen=True):
+class ResultQuery(Question, frozen=True):
     """Wait for tasks to end."""
 
     task_keys: list[str]
@@ -128,7 +132,7 @@ class TaskOutcomes(Shape, frozen=True):
     tasks: list[TaskOutcome]
 
 
-class ActivationRequest(Shape, frozen=True):
+class ActivationRequest(Question, frozen=True):
     """A worker asks for work."""
 
     types: list[str]
@@ -157,7 +161,7 @@ class ActivatedJobs(Shape, frozen=True):
     jobs: list[ActivatedJob]
 
 
-class JobCompletion(Shape, frozen=True):
+class JobCompletion(Question, frozen=True):
     """A job is done."""
 
     job_key: str
@@ -165,13 +169,13 @@ class JobCompletion(Shape, frozen=True):
     result: msgspec.Raw = msgspec.field(default_factory=_null)
 
 
-class JobCompletions(Shape, frozen=True):
+class JobCompletions(Question, frozen=True):
     """Jobs that are done."""
 
     jobs: list[JobCompletion]
 
 
-class JobFailure(Shape, frozen=True):
+class JobFailure(Question, frozen=True):
     """An attempt failed."""
 
     job_key: str
@@ -181,26 +185,26 @@ class JobFailure(Shape, frozen=True):
     retry_after_ms: int | None = None  # instead of the task's back-off
 
 
-class JobFailures(Shape, frozen=True):
+class JobFailures(Question, frozen=True):
     """Attempts that failed."""
 
     jobs: list[JobFailure]
 
 
-class HeldJob(Shape, frozen=True):
+class HeldJob(Question, frozen=True):
     """A job that the worker holds and gives back."""
 
     job_key: str
     lease: str
 
 
-class HeldJobs(Shape, frozen=True):
+class HeldJobs(Question, frozen=True):
     """Jobs that the worker gives back."""
 
     jobs: list[HeldJob]
 
 
-class LeaseExtension(Shape, frozen=True):
+class LeaseExtension(Question, frozen=True):
     """Leases that are to run on."""
 
     leases: list[str]
@@ -232,7 +236,7 @@ class IncidentView(Shape, frozen=True):
     created: datetime
 
 
-class IncidentQuery(Shape, frozen=True):
+class IncidentQuery(Question, frozen=True):
     """Which incidents to list."""
 
     type: str | None = None
@@ -247,13 +251,13 @@ class IncidentPage(Shape, frozen=True):
     after: str | None = None
 
 
-class IncidentResolution(Shape, frozen=True):
+class IncidentResolution(Question, frozen=True):
     """Try the task again."""
 
     retries: int = 0  # how many more failures it may have beyond the next
 
 
-class NewSchedule(Shape, frozen=True):
+class NewSchedule(Question, frozen=True):
     """A rule that submits a task at each of its due times."""
 
     task: NewTask

@@ -143,7 +143,7 @@ class Family(Generic[K, V]):
         raw = order[at]
         if at and order[at - 1] == raw:
             return  # a row that died and was born again stands twice in the order
-        value = self._rows.get(raw)
+        value: Any = self._rows.get(raw)
         if value is not _DELETED:
             yield self._unpack(raw[skip:]), value
 

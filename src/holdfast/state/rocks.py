@@ -7,6 +7,7 @@ column family and so one memtable. Replay brings the rest.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rocksdict import (
     BlockBasedOptions,
@@ -54,12 +55,12 @@ class RocksStore:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._db = Rdict(str(path), _options())
+            self._db: Any = Rdict(str(path), _options())
         except Exception as error:  # rocksdict raises plain Exceptions with RocksDB's message
             raise DataLoss(
                 f"Expected RocksDB state in {path}, but it does not open: {error}", path=str(path)
             ) from error
-        self._write = WriteOptions()
+        self._write: Any = WriteOptions()
         self._write.disable_wal = True
 
     def get(self, key: bytes) -> bytes | None:
