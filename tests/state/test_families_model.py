@@ -1,0 +1,223 @@
+"""Families against a dict: whatever is put, deleted, undone, committed and drained, reads are right."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from holdfast.state import PartitionState, Progress, Store
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U8_U64, U64_U64, text_bytes
+from holdfast.state.memory import MemoryStore
+from holdfast.state.rocks import RocksStore
+
+PARTITION = 7
+Row = tuple[str, int, int]
+names = st.sampled_from(["a", "ab", "b", "ä"])
+rows = st.tuples(names, st.integers(0, 3), st.integers(0, 3))
+values = st.integers(0, 9)
+
+
+def order(row: Row) -> tuple[bytes, int, int]:
+    return row[0].encode(), row[1], row[2]
+
+
+class Families(RuleBasedStateMachine):
+    """One family of three-part keys and one of numbers, side by side, over a store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store: Store = self.new_store()
+        self.drained = 0
+        self.model: dict[Row, int] = {}
+        self.numbers: dict[int, int] = {}
+        self.marks: list[tuple[int, dict[Row, int], dict[int, int]]] = []
+        self.open()
+
+    def new_store(self) -> Store:
+        return MemoryStore()
+
+    def open(self) -> None:
+        """A partition over the store, with neighbours whose rows must never be seen."""
+        self.state = PartitionState(self.store, PARTITION)
+        self.neighbour = self.state.family(4, U64, int)
+        self.family = self.state.family(3, TEXT_U32_U64, int)
+        self.other = self.state.family(2, U64, int)
+
+    # --- changes ------------------------------------------------------------------------------
+
+    @rule(row=rows, value=values)
+    def put(self, row: Row, value: int) -> None:
+        self.family.put(row, value)
+        self.model[row] = value
+
+    @rule(row=rows, value=values)
+    def insert(self, row: Row, value: int) -> None:
+        if row not in self.model:
+            self.family.insert(row, value)
+            self.model[row] = value
+
+    @rule(row=rows)
+    def delete(self, row: Row) -> None:
+        self.family.delete(row)
+        self.model.pop(row, None)
+
+    @rule(number=st.integers(0, 2), value=values)
+    def put_other(self, number: int, value: int) -> None:
+        self.other.put(number, value)
+        self.neighbour.put(number, value)
+        self.numbers[number] = value
+
+    @rule(number=st.integers(0, 2))
+    def delete_other(self, number: int) -> None:
+        self.other.delete(number)
+        self.numbers.pop(number, None)
+
+    # --- steps --------------------------------------------------------------------------------
+
+    @rule()
+    def mark(self) -> None:
+        self.marks.append((self.state.mark(), dict(self.model), dict(self.numbers)))
+
+    @precondition(lambda self: self.marks)
+    @rule(back=st.integers(1, 3))
+    def undo(self, back: int) -> None:
+        mark, self.model, self.numbers = self.marks[-min(back, len(self.marks))]
+        del self.marks[-min(back, len(self.marks)) :]
+        self.model, self.numbers = dict(self.model), dict(self.numbers)
+        self.state.undo_to(mark)
+
+    @rule()
+    def commit(self) -> None:
+        self.state.commit()
+        self.marks.clear()
+
+    @rule(reopen=st.booleans())
+    def drain(self, reopen: bool) -> None:
+        self.commit()
+        self.drained += 1
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        self.state.drain(Progress(self.drained, self.drained, 5), puts, deletes)
+        assert self.state.changed_rows() == 0
+        self.store.write(puts, deletes)
+        if reopen:
+            self.open()
+            assert self.state.stored_progress == Progress(self.drained, self.drained, 5)
+
+    # --- reads --------------------------------------------------------------------------------
+
+    @rule(row=rows, others=st.lists(rows, max_size=4))
+    def get(self, row: Row, others: list[Row]) -> None:
+        assert self.family.get(row) == self.model.get(row)
+        assert self.family.get_many(others) == [self.model.get(other) for other in others]
+
+    @rule(name=names, start=rows)
+    def scan_prefix(self, name: str, start: Row) -> None:
+        start = (name, *start[1:])
+        found = list(self.family.scan(text_bytes(name), start))
+        assert found == self.expected(lambda row: row[0] == name and row >= start)
+
+    @rule(start=rows)
+    def scan_from(self, start: Row) -> None:
+        found = list(self.family.scan(start=start))
+        assert found == self.expected(lambda row: order(row) >= order(start))
+
+    @invariant()
+    def scan_all(self) -> None:
+        assert list(self.family.scan()) == self.expected(lambda row: True)
+        assert list(self.other.scan()) == sorted(self.numbers.items())
+
+    @invariant()
+    def dump_is_what_a_store_would_hold(self) -> None:
+        mine = [row for row in self.state.dump() if row[0][2] == 3]
+        assert len(mine) == len(self.model)
+
+    def expected(self, wanted: Any) -> list[tuple[Row, int]]:
+        return [(row, self.model[row]) for row in sorted(self.model, key=order) if wanted(row)]
+
+
+class FamiliesOnRocks(Families):
+    """The same over RocksDB."""
+
+    def new_store(self) -> Store:
+        self.folder = tempfile.TemporaryDirectory()
+        return RocksStore(Path(self.folder.name) / "store")
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.folder.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("machine", "examples"), [(Families, 150), (FamiliesOnRocks, 25)], ids=["memory", "rocks"]
+)
+def test_families_behave_like_a_dict(machine: type[Families], examples: int) -> None:
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("codec", "keys"),
+    [
+        (U64, [0, 1, 255, 256, 2**63, 2**64 - 1]),
+        (U64_U64, [(0, 0), (0, 1), (1, 0), (256, 3)]),
+        (U64_U8_U64, [(0, 1, 5), (0, 2, 0), (1, 0, 0), (2**40, 4, 7)]),
+        (TEXT, ["", "a", "ab", "b", "ä"]),
+        (U64_TEXT, [(0, "b"), (1, ""), (1, "a"), (256, "a")]),
+        (TEXT_U32_U64, [("a", 0, 1), ("a", 1, 0), ("ab", 0, 0), ("b", 0, 0)]),
+    ],
+    ids=["U64", "U64_U64", "U64_U8_U64", "TEXT", "U64_TEXT", "TEXT_U32_U64"],
+)
+def test_the_bytes_of_keys_are_in_the_order_of_the_keys(codec: Any, keys: list[Any]) -> None:
+    pack = codec.packer(b"abc")
+    packed = [pack(key) for key in keys]
+    assert packed == sorted(packed)
+    assert [codec.unpack(raw[3:]) for raw in packed] == keys
+
+
+def test_partitions_of_one_store_do_not_see_each_other() -> None:
+    store = MemoryStore()
+    states = [PartitionState(store, partition) for partition in (1, 2, 256)]
+    families = [state.family(1, U64, int) for state in states]
+    for number, (state, family) in enumerate(zip(states, families, strict=True)):
+        family.put(number, number)
+        state.commit()
+        puts: list[tuple[bytes, bytes]] = []
+        state.drain(Progress(), puts, [])
+        store.write(puts, [])
+    assert [list(family.scan()) for family in families] == [[(0, 0)], [(1, 1)], [(2, 2)]]
+    assert [len(state.dump()) for state in states] == [1, 1, 1]
+
+
+def test_uncommitted_changes_never_reach_the_store() -> None:
+    state = PartitionState(MemoryStore(), 1)
+    state.family(1, U64, int).put(1, 1)
+    with pytest.raises(AssertionError, match="only committed changes"):
+        state.drain(Progress(), [], [])
+
+
+def test_a_row_that_was_born_and_died_in_between_never_reaches_the_store() -> None:
+    state = PartitionState(MemoryStore(), 1)
+    family = state.family(1, U64, int)
+    family.insert(1, 1)
+    state.commit()
+    family.delete(1)
+    state.commit()
+    assert state.changed_rows() == 0
