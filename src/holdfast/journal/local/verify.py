@@ -1,5 +1,7 @@
 """Reads everything that a journal holds and says what is damaged, for `holdfast doctor`."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from holdfast.errors import DataLoss
@@ -40,19 +42,37 @@ class TopicReport(msgspec.Struct):
     damage: list[Damage] = msgspec.field(default_factory=list[Damage])
 
 
-def verify(root: str, *, disk: Disk | None = None) -> list[TopicReport]:
+Progress = Callable[[int, int], None]  # segments read, and how many there are
+
+
+def verify(
+    root: str, *, disk: Disk | None = None, progress: Progress | None = None
+) -> list[TopicReport]:
     """Checks every durable byte of every topic; a writer may be at work meanwhile."""
     disk = disk or RealDisk()
-    reports: list[TopicReport] = []
-    for name in disk.list(str(root)):
-        folder = f"{root}/{name}"
-        settings = load_settings(disk, folder)
-        if settings is not None:
-            reports.append(_verify_topic(disk, folder, name, settings))
-    return reports
+    topics = {
+        name: settings
+        for name in disk.list(str(root))
+        if (settings := load_settings(disk, f"{root}/{name}")) is not None
+    }
+    total = sum(len(segment_sequences(disk.list(f"{root}/{name}"))) for name in topics)
+    done = 0
+
+    def count_segment() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    return [
+        _verify_topic(disk, f"{root}/{name}", name, settings, count_segment)
+        for name, settings in topics.items()
+    ]
 
 
-def _verify_topic(disk: Disk, folder: str, topic: str, settings: Settings) -> TopicReport:
+def _verify_topic(
+    disk: Disk, folder: str, topic: str, settings: Settings, count_segment: Callable[[], None]
+) -> TopicReport:
     report = TopicReport(topic, settings.partitions)
     mark = DurableMark(disk.open(f"{folder}/{DURABLE}"))
     earliest = EarliestOffsets(disk.open(f"{folder}/{EARLIEST}"), settings.partitions)
@@ -66,6 +86,7 @@ def _verify_topic(disk: Disk, folder: str, topic: str, settings: Settings) -> To
     indexed = index_sequences(names)
     segments: list[Segment] = []
     for sequence in segment_sequences(names):
+        count_segment()
         if sequence <= durable.sequence:
             segment = Segment(disk, folder, Summary(sequence))
             try:

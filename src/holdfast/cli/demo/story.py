@@ -1,0 +1,150 @@
+"""The demo's course: submit, kill, go on, mend, resolve, and compare."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+
+from holdfast.cli.demo.audit import Audit
+from holdfast.cli.demo.children import Child, start_node
+from holdfast.cli.demo.ledger import Ledger
+from holdfast.cli.demo.stage import Stage
+from holdfast.cli.demo.tasks import CARRIER, LEDGER
+from holdfast.cli.demo.verdict import Submitted, Verdict, reach_verdict
+from holdfast.cli.demo.workload import Workload
+from holdfast.client.remote import RemoteApi
+from holdfast.errors import DeadlineExceeded, ResourceExhausted
+from holdfast.gateway.api import Api
+from holdfast.gateway.shapes import IncidentQuery, NewTask
+
+_LOOK_SECONDS = 0.1  # how often the journal is looked at
+_KILL_AT = 0.4  # of the work
+_STALL_SECONDS = 60  # no step in this time: something is stuck
+_LEASE = "3s"  # how soon others get what a killed worker held
+_CONCURRENCY = "8"
+
+
+class Story:
+    """One run of the demo in a folder."""
+
+    def __init__(self, folder: Path, workload: Workload, stage: Stage) -> None:
+        self._folder = folder
+        self._data = folder / "data"
+        self._workload = workload
+        self._stage = stage
+        self._ledger = Ledger(folder / "ledger.sqlite")
+        self._submitted = Submitted()
+        self._workers: dict[str, Child] = {}
+        self._url = ""
+        self._began = time.monotonic()
+
+    async def run(self) -> Verdict:
+        """From a fresh folder to the verdict; whatever happens, no process is left behind."""
+        self._keep_the_whole_log()
+        node, started = start_node(self._folder)
+        self._url = started.url
+        self._stage.say(f"node at {started.url} with {started.partitions} partitions")
+        api = RemoteApi(started.url)
+        try:
+            await self._start_workers("worker-1", "worker-2")
+            self._began = time.monotonic()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._submit(api))
+                group.create_task(self._watch(api, node))
+            seconds = time.monotonic() - self._began
+        finally:
+            await api.close()
+            for child in (*self._workers.values(), node):
+                await asyncio.to_thread(child.stop)
+        self._stage.say("workers and node stopped; reading the journal from its first record")
+        return reach_verdict(self._workload, self._submitted, self._data, self._ledger, seconds)
+
+    def _keep_the_whole_log(self) -> None:
+        """A reader at position 0: the node must not cut off what the verdict is about to read."""
+        readers = self._data / "readers"
+        readers.mkdir(parents=True)
+        (readers / "demo.json").write_bytes(msgspec.json.encode({}))
+
+    async def _start_workers(self, *names: str) -> None:
+        environment = {"HOLDFAST_URL": self._url, LEDGER: str(self._folder / "ledger.sqlite")}
+        for name in names:
+            self._workers[name] = Child(
+                self._folder, name, "worker", "holdfast.cli.demo.tasks:app", "--name", name,
+                "--lease", _LEASE, "--concurrency", _CONCURRENCY, **environment,
+            )  # fmt: skip
+        for name in names:
+            await asyncio.to_thread(self._workers[name].first_line)
+        self._stage.say(f"{' and '.join(names)} at work")
+
+    # --- submitting ---------------------------------------------------------------------------
+
+    async def _submit(self, api: Api) -> None:
+        for batch in self._workload.batches():
+            await self._submit_batch(api, batch)
+        self._stage.say(
+            f"{self._submitted.created:,} tasks of {self._workload.orders:,} orders submitted;"
+            f" {self._submitted.refused:,} charges twice, on purpose"
+        )
+
+    async def _submit_batch(self, api: Api, batch: list[NewTask]) -> None:
+        """Tries again only what the node says it did not store."""
+        while True:
+            try:
+                receipts = await api.submit(batch)
+            except ResourceExhausted as error:
+                await asyncio.sleep(max(error.retry_after_ms, 20) / 1000)
+                continue
+            created = sum(receipt.created for receipt in receipts)
+            self._submitted.created += created
+            self._submitted.refused += len(receipts) - created
+            return
+
+    # --- watching -----------------------------------------------------------------------------
+
+    async def _watch(self, api: Api, node: Child) -> None:
+        """Follows the journal to the end of the last task, and does what the story asks for."""
+        audit, tasks, stuck = Audit(self._data), self._workload.tasks, self._workload.stuck
+        last_step, last_records = time.monotonic(), 0
+        is_killed = is_mended = False
+        while (completed := len(audit.completed)) < tasks:
+            await asyncio.sleep(_LOOK_SECONDS)
+            audit.read_on()
+            self._stage.completed(len(audit.completed), time.monotonic() - self._began)
+            if not is_killed and completed >= tasks * _KILL_AT and audit.held_by("worker-1"):
+                is_killed = True
+                await self._kill_worker(audit)
+            if not is_mended and stuck and audit.incidents_raised == stuck:
+                is_mended = await self._mend(api, completed)
+            for child in (node, *self._workers.values()):
+                child.check()
+            if audit.records > last_records:
+                last_step, last_records = time.monotonic(), audit.records
+            elif time.monotonic() - last_step > _STALL_SECONDS:
+                raise DeadlineExceeded(
+                    f"Expected {tasks} tasks to end, but nothing moves at {completed};"
+                    f" see the logs in {self._folder}"
+                )
+
+    async def _kill_worker(self, audit: Audit) -> None:
+        child = self._workers.pop("worker-1")
+        child.kill()
+        self._stage.say(
+            f"[bold red]killed worker-1[/] (process {child.pid}, SIGKILL) after"
+            f" {len(audit.completed):,} tasks, with {audit.held_by('worker-1'):,} in its hands;"
+            f" others get them when its lease of {_LEASE} is over"
+        )
+        await self._start_workers("worker-3")
+
+    async def _mend(self, api: Api, completed: int) -> bool:
+        """Waits until only the incidents are left, as a person would find them; then resolves."""
+        if completed + self._workload.stuck < self._workload.tasks:
+            return False
+        incidents = (await api.incidents(IncidentQuery())).items
+        error = incidents[0].error.splitlines()[-1]
+        self._stage.say(f"{len(incidents)} incidents are open: {error.rpartition('.')[2]}")
+        self._ledger.mend(CARRIER)
+        for incident in incidents:
+            await api.resolve_incident(incident.incident_key, 3)
+        self._stage.say("the carrier is mended and the incidents are resolved: tried again")
+        return True

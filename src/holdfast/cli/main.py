@@ -1,0 +1,89 @@
+"""The `holdfast` command: its verbs, and errors as one line and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import demo, doctor, incidents, journal, node, schedules, tasks, worker
+from holdfast.cli.exit_codes import ExitCode, exit_code_of
+from holdfast.cli.help_text import examples, exit_codes
+from holdfast.errors import HoldfastError
+from holdfast.version import VERSION
+
+# Plain help: loading Rich to draw it would triple the time until it shows.
+app = typer.Typer(
+    name="holdfast",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="A durable work log: submit work once; it is never lost and never doubled.",
+    epilog="\n\n".join(
+        (
+            examples(
+                "holdfast demo                        see it work, and survive a killed worker",
+                "holdfast start ./data                a node at http://127.0.0.1:8080",
+                "holdfast worker shop:app             run the tasks of app in shop.py",
+                "holdfast tasks submit send_invoice '{\"order\": 42}' --key invoice-42",
+                "holdfast journal cat ./data --follow",
+            ),
+            exit_codes(),
+        )
+    ),
+)
+for _verb in (node, worker, doctor, demo):
+    _verb.register(app)
+for _group in (tasks, incidents, schedules, journal):
+    app.add_typer(_group.app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"holdfast {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """The entry point of the `holdfast` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command and returns its exit code."""
+    as_json = "--json" in arguments  # also known where the arguments cannot be understood
+    try:
+        return _invoke(arguments)
+    except HoldfastError as error:
+        if os.environ.get("HOLDFAST_DEBUG") == "1":
+            raise
+        from holdfast.cli.output import print_error
+
+        print_error(error, as_json=as_json)
+        return exit_code_of(error.code)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    """Typer's own way out is an exit; its number is the command's."""
+    try:
+        app(args=list(arguments), prog_name="holdfast")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.OK
+    return ExitCode.OK

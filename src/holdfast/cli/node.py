@@ -1,0 +1,157 @@
+"""`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.help_text import examples
+from holdfast.cli.options import DEFAULT_FOLDER, Json
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from holdfast.config import Config
+    from holdfast.node import LocalNode
+
+_WATCH_SECONDS = 0.5  # how soon a node that cannot write any more takes its process down
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb to the command."""
+    app.command(
+        epilog=examples(
+            "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
+            "holdfast start ./data --port 9000 --partitions 16",
+            "holdfast start ./data --port 0 --json | read -r line   any free port; wait until up",
+        )
+    )(start)
+
+
+def start(
+    folder: Annotated[
+        Path, typer.Argument(help="The data folder; a new one becomes a new node.")
+    ] = DEFAULT_FOLDER,
+    partitions: Annotated[
+        int | None, typer.Option(help="How many; fixed when the folder is first used.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Where to listen. [default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="0 takes any free port. [default: 8080]", min=0, max=65_535)
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info, warning or error. [default: warning]")
+    ] = None,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
+    allow_remote: Annotated[
+        bool,
+        typer.Option(
+            "--allow-remote-without-authorization",
+            help="Listen beyond this machine. Anybody who reaches the port may then do anything.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Start a node over a folder and serve it until SIGINT or SIGTERM.
+
+    Settings come from the options, then HOLDFAST_* in the environment, then holdfast.toml in the
+    folder. The line that it prints says that it is up: url, folder, partitions, and what recovery
+    took.
+    """
+    import uvloop
+
+    from holdfast.config import load_config
+    from holdfast.logs import configure
+
+    config = load_config(
+        folder, partitions=partitions, host=host, port=port, log_level=log_level,
+        log_json=log_json or None,
+    )  # fmt: skip
+    _check_host(config.host, allow_remote)
+    configure(json=config.log_json, level=config.log_level)
+    uvloop.run(_serve(folder, config, json))
+
+
+def _check_host(host: str, allow_remote: bool) -> None:
+    """There is no authorization yet: only this machine may be let in by accident."""
+    from ipaddress import ip_address
+
+    from holdfast.errors import InvalidArgument
+
+    try:
+        is_here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_here = False
+    if not is_here and not allow_remote:
+        raise InvalidArgument(
+            f"Expected a loopback address, but found {host}: whoever reaches the port may do"
+            " anything; if that is wanted, add --allow-remote-without-authorization",
+            host=host,
+        )
+
+
+async def _serve(folder: Path, config: "Config", as_json: bool) -> None:
+    import asyncio
+    import signal
+    import time
+
+    from holdfast.gateway.http.server import HttpServer
+    from holdfast.node import LocalNode
+
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    began = time.monotonic()
+    node = await LocalNode.open(folder, config)
+    try:
+        recovery_ms = round((time.monotonic() - began) * 1000)
+        server = HttpServer(node.gateway, config.host, config.port)
+        await server.start()
+        try:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, stop.set)
+            _announce(server.url, folder, node, recovery_ms, as_json)
+            await _until_stopped(node, stop)
+        finally:
+            await server.close()
+    finally:
+        await node.close()
+
+
+async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:
+    """Returns when asked to stop; raises when the node cannot go on: a supervisor sees it."""
+    import asyncio
+    import contextlib
+
+    from holdfast.errors import Unavailable
+
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
+        if node.runner.failure is not None:
+            raise Unavailable(f"Expected the node to run, but it stopped: {node.runner.failure}")
+
+
+def _announce(url: str, folder: Path, node: "LocalNode", recovery_ms: int, as_json: bool) -> None:
+    import os
+
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.version import VERSION
+
+    partitions = len(node.runner.processors)
+    if as_json:
+        print_json(
+            {
+                "event": "started",
+                "url": url,
+                "folder": str(folder),
+                "partitions": partitions,
+                "replayedEvents": node.replayed_events,
+                "recoveryMs": recovery_ms,
+                "version": VERSION,
+                "pid": os.getpid(),
+            }
+        )
+    else:
+        print_line(
+            f"holdfast {VERSION} at {url} · {folder} · {partitions} partitions ·"
+            f" ready in {recovery_ms / 1000:.2f} s ({node.replayed_events:,} events replayed)"
+        )

@@ -1,0 +1,25 @@
+"""Options that several verbs share, so that they are called and explained the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+DEFAULT_FOLDER = Path("data")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
+Url = Annotated[
+    str, typer.Option("--url", envvar="HOLDFAST_URL", help="Where the node is.", metavar="URL")
+]
+Folder = Annotated[Path, typer.Argument(help="The data folder of a node.", metavar="FOLDER")]
+TaskKey = Annotated[str, typer.Argument(help="The key of a task.", metavar="KEY")]
+IncidentKey = Annotated[str, typer.Argument(help="The key of an incident.", metavar="KEY")]
+Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
+After = Annotated[
+    str | None, typer.Option(help="Go on behind this key: the last of the page before.")
+]
+Payload = Annotated[
+    str,
+    typer.Argument(help="The arguments as JSON; - reads them from standard input.", metavar="JSON"),
+]

@@ -1,0 +1,214 @@
+"""`holdfast tasks`: submit work, look at it, wait for it, call it off."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from holdfast.cli import spans
+from holdfast.cli.help_text import examples
+from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Payload, TaskKey, Url
+
+app = typer.Typer(
+    name="tasks",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Submit tasks, look at them, wait for them, cancel them.",
+)
+
+_State = Literal["WAITING", "SCHEDULED", "ACTIVE", "INCIDENT"]
+_BackoffKind = Literal["exponential", "linear", "fixed"]
+
+
+def _span(help_text: str) -> typer.models.OptionInfo:
+    return typer.Option(help=help_text, metavar=spans.METAVAR)
+
+
+@app.command(
+    epilog=examples(
+        "holdfast tasks submit send_invoice '{\"order\": 42}'",
+        "holdfast tasks submit send_invoice '{\"order\": 42}' --key invoice-42 --delay 10m",
+        "jq -c .order order.json | holdfast tasks submit ship - --wait",
+    )
+)
+def submit(
+    task_type: Annotated[str, typer.Argument(help="The name of the task.", metavar="TYPE")],
+    payload: Payload = "{}",
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: the same key is the same task.")
+    ] = None,
+    delay: Annotated[str | None, _span("Not before this time from now.")] = None,
+    priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
+    retries: Annotated[int, typer.Option(help="Failures allowed beyond the first.")] = 3,
+    backoff: Annotated[
+        _BackoffKind, typer.Option(help="How the pause before a retry grows.")
+    ] = "exponential",
+    backoff_base: Annotated[str, _span("The first pause before a retry.")] = "1s",
+    timeout: Annotated[str | None, _span("How long one attempt may take.")] = None,
+    remember_key: Annotated[str | None, _span("How long the key is remembered.")] = None,
+    keep_result: Annotated[str | None, _span("How long the outcome is kept.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Submit one task. It is durable when this returns.
+
+    TYPE is the name that a worker knows the task by; JSON holds its arguments by name. A SPAN is
+    250ms, 90s, 1.5m, 2h or 7d; a bare number is seconds.
+    """
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.payload import parse_payload
+    from holdfast.cli.remote import ask
+    from holdfast.engine.jobs.values import BackoffKind
+    from holdfast.gateway.shapes import NewTask, RetryBackoff
+
+    task = NewTask(
+        task_type, parse_payload(payload), key, priority, retries,
+        RetryBackoff(BackoffKind(backoff), spans.parse_span_ms(backoff_base)),
+        timeout_ms=spans.maybe_span_ms(timeout) or 0,
+        delay_ms=spans.maybe_span_ms(delay) or 0,
+        window_ms=spans.maybe_span_ms(remember_key),
+        keep_ms=spans.maybe_span_ms(keep_result),
+    )  # fmt: skip
+    (receipt,) = ask(url, lambda api: api.submit([task]))
+    if wait:
+        _print_result(url, receipt.task_key, None, json)
+    elif json:
+        print_json(receipt)
+    else:
+        note = "submitted" if receipt.created else "there already: its key named this task"
+        print_line(f"{receipt.task_key}  {note}")
+
+
+@app.command(
+    "list",
+    epilog=examples(
+        "holdfast tasks list",
+        "holdfast tasks list --state SCHEDULED --type send_invoice --limit 20",
+        "holdfast tasks list --json | jq -r '.items[].taskKey'",
+    ),
+)
+def list_tasks(
+    state: Annotated[_State | None, typer.Option(help="Only those in this state.")] = None,
+    task_type: Annotated[str | None, typer.Option("--type", help="Only those of a name.")] = None,
+    limit: Limit = 100,
+    after: After = None,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """List tasks that have not ended, in the order of their keys."""
+    from holdfast.cli.output import moment, number, print_json, print_note, print_table
+    from holdfast.cli.remote import ask
+    from holdfast.engine.jobs.values import JobState
+    from holdfast.gateway.shapes import TaskQuery
+
+    query = TaskQuery(task_type, JobState(state) if state else None, limit, after)
+    page = ask(url, lambda api: api.tasks(query))
+    if json:
+        print_json(page)
+        return
+    print_table(
+        ("KEY", "TYPE", "STATE", "FAILURES", "RETRIES LEFT", "CREATED", "DUE"),
+        (
+            (
+                task.task_key, task.type, task.state, number(task.failures), number(task.retries),
+                moment(task.created), moment(task.due),
+            )
+            for task in page.items
+        ),
+        empty="no tasks that have not ended",
+    )  # fmt: skip
+    if page.after is not None:
+        print_note(f"there are more: --after {page.after}")
+
+
+@app.command(
+    epilog=examples(
+        "holdfast tasks show 2251799813685249",
+        "holdfast tasks show 2251799813685249 --json | jq .state",
+    )
+)
+def show(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
+    """Show all that is known of a task."""
+    from holdfast.cli.output import moment, number, print_fields, print_json, raw_text
+    from holdfast.cli.remote import ask
+
+    task = ask(url, lambda api: api.task(key))
+    if json:
+        print_json(task)
+        return
+    print_fields(
+        (
+            ("key", task.task_key),
+            ("type", task.type),
+            ("state", task.state),
+            ("payload", raw_text(task.payload)),
+            ("result", raw_text(task.result)),
+            ("priority", number(task.priority)),
+            ("retries left", number(task.retries)),
+            ("failures", number(task.failures)),
+            ("created", moment(task.created)),
+            ("due", moment(task.due)),
+            ("finished", moment(task.finished)),
+            ("worker", task.worker or ""),
+            ("incident", task.incident_key or ""),
+            ("error", task.error or ""),
+        )
+    )
+
+
+@app.command(
+    epilog=examples(
+        "holdfast tasks result 2251799813685249",
+        "holdfast tasks result 2251799813685249 --wait --timeout 30s",
+    )
+)
+def result(
+    key: TaskKey,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the task has ended.")] = False,
+    timeout: Annotated[str | None, _span("With --wait: how long at most.")] = None,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Print the result of a task, as JSON.
+
+    Exit code 7 if it ended without one or waits at an incident, 8 if it has not ended in time.
+    """
+    limit_ms = spans.maybe_span_ms(timeout)
+    _print_result(url, key, (limit_ms if wait else 0), json)
+
+
+def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> None:
+    from holdfast.cli.output import print_json, print_line, raw_text
+    from holdfast.cli.remote import ask
+    from holdfast.client.handle import wait_for_outcome
+    from holdfast.engine.jobs.values import JobState
+    from holdfast.errors import NotFound, TaskFailed
+
+    timeout = None if timeout_ms is None else timeout_ms / 1000
+    outcome = ask(url, lambda api: wait_for_outcome(api, key, timeout))
+    if outcome.state is None:
+        raise NotFound(f"Expected task {key}, but it is unknown or no longer kept", key=key)
+    if outcome.state != JobState.COMPLETED:
+        reason = f": {outcome.error}" if outcome.error else ""
+        raise TaskFailed(
+            f"Expected a result of task {key}, but it is {outcome.state}{reason}",
+            key=key,
+            state=str(outcome.state),
+        )
+    if as_json:
+        print_json(outcome)
+    else:
+        print_line(raw_text(outcome.result))
+
+
+@app.command(epilog=examples("holdfast tasks cancel 2251799813685249"))
+def cancel(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
+    """Cancel a task. What a worker is doing for it meanwhile counts for nothing."""
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    ask(url, lambda api: api.cancel(key))
+    if json:
+        print_json({"taskKey": key, "state": "CANCELED"})
+    else:
+        print_line(f"{key}  canceled")
