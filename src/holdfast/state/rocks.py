@@ -72,7 +72,7 @@ class RocksStore:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        return self._db.items(from_key=start, read_opt=options)
+        return _holding((end, options), self._db.items(from_key=start, read_opt=options))
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         batch = WriteBatch(raw_mode=True)
@@ -93,3 +93,9 @@ class RocksStore:
     def close(self) -> None:
         self._db.flush()
         self._db.close()
+
+
+def _holding(kept: object, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """RocksDB has only a pointer to a scan's upper bound: the bytes must live as long as the scan."""
+    yield from rows
+    del kept
