@@ -88,6 +88,14 @@ def test_a_scan_begins_at_its_start_and_ends_before_its_end(
     assert list(store.scan(start, end)) == expected
 
 
+def test_a_scan_keeps_its_bounds_for_as_long_as_it_runs(store: Store) -> None:
+    store.write(ROWS.items(), [])
+    for number in range(200):
+        scan = store.scan(b"a%d" % 0, b"c%d" % 5)  # bytes that nobody else holds
+        others = [b"%c%d" % (letter, number) for letter in b"ab"]
+        assert len(list(scan)) == len(ROWS), others
+
+
 def test_a_scan_shows_the_rows_of_when_it_began(store: Store) -> None:
     store.write(ROWS.items(), [])
     scan = store.scan(b"a", b"d")

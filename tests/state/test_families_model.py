@@ -1,4 +1,4 @@
-"""Families against a dict: whatever is put, deleted, undone, committed and drained, reads are right."""
+"""Families against a dict: put, insert, delete, scan, undo, commit, drain, in any order."""
 
 import tempfile
 from pathlib import Path
