@@ -14,6 +14,9 @@ from holdfast.records.record import Record, RecordKind
 _MANY = struct.Struct(">BI").pack  # msgpack's head of an array with a 32-bit length
 _ARRAY_32 = 0xDD
 
+# What garbage makes of a decoder: wrong bytes, half a character, nesting or lengths without end.
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError, MemoryError)
+
 
 class Schema:
     """Which struct the value of a (value type, intent) is. Built once from the domains' tables.
@@ -52,7 +55,7 @@ class Codec:
         """The record in these bytes; DataLoss with the bytes if there is none."""
         try:
             record = self._decode(payload)
-        except (msgspec.MsgspecError, ValueError) as error:
+        except _UNREADABLE as error:
             raise _undecodable(payload, str(error)) from error
         expected = self._schema.get((record.value_type, record.intent))
         if expected is None:
@@ -65,7 +68,7 @@ class Codec:
         """Like `decode` for each, in one go and a third of the time."""
         try:
             return self._decode_many(_MANY(_ARRAY_32, len(payloads)) + b"".join(payloads))
-        except (msgspec.MsgspecError, ValueError):
+        except _UNREADABLE:
             return [self.decode(payload) for payload in payloads]
 
 
