@@ -1,0 +1,91 @@
+"""One example of every value that can be on the log, in its (value type, intent)."""
+
+from enum import IntEnum
+
+import msgspec
+
+from holdfast.engine.incidents.values import (
+    Incident,
+    IncidentIntent,
+    IncidentReason,
+    JobIncident,
+    Resolution,
+)
+from holdfast.engine.jobs.values import (
+    Activation,
+    Backoff,
+    BackoffKind,
+    Completion,
+    Ending,
+    Extension,
+    Failure,
+    FailureRecorded,
+    JobBatchIntent,
+    JobIntent,
+    JobList,
+    JobRef,
+    Lease,
+    NewJob,
+    Purge,
+    Retry,
+)
+from holdfast.engine.timers.values import (
+    Firing,
+    Schedule,
+    ScheduleCreated,
+    ScheduleId,
+    ScheduleIntent,
+)
+from holdfast.records import ValueType
+
+NEW_JOB = NewJob(
+    type="send",
+    payload=b'{"order":42}',
+    priority=7,
+    retries=5,
+    backoff=Backoff(BackoffKind.LINEAR, 10, 1_000, 0),
+    timeout_ms=30_000,
+    due_ms=1_700_000_000_000,
+    idempotency_key="order-42",
+    window_ms=60_000,
+    keep_ms=3_600_000,
+)
+SCHEDULE = Schedule("nightly", NEW_JOB, "0 3 * * *", 0, "Europe/Berlin", False)
+
+EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
+    (ValueType.JOB, JobIntent.CREATE): NEW_JOB,
+    (ValueType.JOB, JobIntent.CREATED): NEW_JOB,
+    (ValueType.JOB, JobIntent.COMPLETE): Completion(7, b"42"),
+    (ValueType.JOB, JobIntent.COMPLETED): Completion(7, b"42"),
+    (ValueType.JOB, JobIntent.FAIL): Failure(7, "no answer", True, 500),
+    (ValueType.JOB, JobIntent.FAILED): FailureRecorded("no answer", 2, 99, 8),
+    (ValueType.JOB, JobIntent.CANCEL): JobRef(),
+    (ValueType.JOB, JobIntent.CANCELED): Ending("canceled"),
+    (ValueType.JOB, JobIntent.RETRIED): Retry(3),
+    (ValueType.JOB, JobIntent.DISCARDED): Ending("no answer"),
+    (ValueType.JOB_BATCH, JobBatchIntent.ACTIVATE): Activation(("send", "load"), "w", 32, 30_000),
+    (ValueType.JOB_BATCH, JobBatchIntent.ACTIVATED): Lease("w", 99, "send", 7, (1, 2, 3), True),
+    (ValueType.JOB_BATCH, JobBatchIntent.EXTEND): Extension(30_000),
+    (ValueType.JOB_BATCH, JobBatchIntent.EXTENDED): Extension(1_700_000_030_000),
+    (ValueType.JOB_BATCH, JobBatchIntent.RELEASE): JobList((1, 2)),
+    (ValueType.JOB_BATCH, JobBatchIntent.RELEASED): JobList((1, 2)),
+    (ValueType.JOB_BATCH, JobBatchIntent.EXPIRE): JobList(),
+    (ValueType.JOB_BATCH, JobBatchIntent.EXPIRED): JobList((1,), ((2, 9),)),
+    (ValueType.JOB_BATCH, JobBatchIntent.WAKE): JobList((1, 2)),
+    (ValueType.JOB_BATCH, JobBatchIntent.WOKEN): JobList((1, 2)),
+    (ValueType.JOB_BATCH, JobBatchIntent.PURGE): Purge(1_700_000_000_000),
+    (ValueType.JOB_BATCH, JobBatchIntent.PURGED): Purge(1_700_000_000_000, 1_000),
+    (ValueType.INCIDENT, IncidentIntent.CREATED): Incident(
+        1, "send", IncidentReason.NO_RETRIES_LEFT, "no answer", 99
+    ),
+    (ValueType.INCIDENT, IncidentIntent.RESOLVE): Resolution(2),
+    (ValueType.INCIDENT, IncidentIntent.RESOLVED): JobIncident(1),
+    (ValueType.INCIDENT, IncidentIntent.DISCARD): JobIncident(),
+    (ValueType.INCIDENT, IncidentIntent.DISCARDED): JobIncident(1),
+    (ValueType.SCHEDULE, ScheduleIntent.CREATE): SCHEDULE,
+    (ValueType.SCHEDULE, ScheduleIntent.CREATED): ScheduleCreated(SCHEDULE, 99),
+    (ValueType.SCHEDULE, ScheduleIntent.FIRE): Firing(99),
+    (ValueType.SCHEDULE, ScheduleIntent.FIRED): Firing(99, 199),
+    (ValueType.SCHEDULE, ScheduleIntent.DELETE): ScheduleId("nightly"),
+    (ValueType.SCHEDULE, ScheduleIntent.DELETED): ScheduleId("nightly"),
+}
