@@ -51,6 +51,9 @@ class _Topic:
         self.retention = retention
         self.last_ms = 0
 
+    def bytes_used(self) -> int:
+        return sum(len(entry.payload) for each in self.partitions for entry in each.entries)
+
     def oldest(self) -> _Partition | None:
         """The partition with the entry that was written first."""
         written = [each for each in self.partitions if each.entries]
@@ -159,6 +162,11 @@ class MemoryJournal:
             check_offset(topic, partition, before, found.bounds)
             found.drop(before - found.earliest)
 
+    def bytes_used(self, topic: str) -> int:
+        """How much space the topic's entries take."""
+        self._partition(topic, 1)
+        return self._topics[topic].bytes_used()
+
     def enforce_retention(self, now_ms: int) -> None:
         """Drops what the topics' retention no longer keeps, entry by entry."""
         self._check_open()
@@ -169,9 +177,7 @@ class MemoryJournal:
                     key = attrgetter("timestamp_ms")
                     each.drop(bisect_left(each.entries, now_ms - age_ms, key=key))
             if bytes_max is not None:
-                kept_bytes = sum(
-                    len(entry.payload) for each in topic.partitions for entry in each.entries
-                )
+                kept_bytes = topic.bytes_used()
                 while kept_bytes > bytes_max and (oldest := topic.oldest()) is not None:
                     kept_bytes -= len(oldest.entries[0].payload)
                     oldest.drop(1)

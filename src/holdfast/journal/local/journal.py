@@ -151,6 +151,9 @@ class LocalJournal(ReadableJournal):
             (topic, self._topics[topic].commit.enqueue(several))
             for topic, several in bodies.items()
         ]
+        # Whoever appends many has gathered them: there is nothing to be gained by waiting.
+        for topic in bodies:
+            self._topics[topic].commit.run()
         offsets = [0] * len(appends)
         for topic, answer in answers:
             for number, offset in zip(numbers[topic], await answer, strict=True):
@@ -160,6 +163,10 @@ class LocalJournal(ReadableJournal):
     def discard(self, topic: str, partition: int, before: int) -> None:
         """Gives up the entries below an offset; after a crash some of them may be back."""
         self._topic(topic).writer.discard(partition, before)
+
+    def bytes_used(self, topic: str) -> int:
+        """How much space the topic's entries take."""
+        return sum(each.summary.end for each in self._topic(topic).writer.view.segments)
 
     def enforce_retention(self, now_ms: int) -> None:
         """Drops what the topics' retention no longer keeps."""
