@@ -111,6 +111,23 @@ def test_a_failed_sync_fails_everyone_who_waits_and_everyone_after() -> None:
     asyncio.run(story())
 
 
+def test_what_a_failed_sync_left_in_the_cache_is_durable_before_it_is_read_again() -> None:
+    disk = SimulatedDisk()
+
+    async def story() -> None:
+        journal = opened(disk=disk)
+        disk.fail_sync_at = disk.syncs + 1
+        with pytest.raises(DataLoss):
+            await journal.append("t", 1, [b"a"])
+        await journal.close()
+        restarted = opened(disk=disk)
+        visible = restarted.read("t", 1, 0)
+        after_power_loss = opened(disk=disk.after_crash(Outcome.DROP))
+        assert after_power_loss.read("t", 1, 0) == visible
+
+    asyncio.run(story())
+
+
 def test_a_real_limit_on_the_file_size_is_a_full_disk_too(tmp_path: Path) -> None:
     async def story() -> None:
         journal = opened(tmp_path)

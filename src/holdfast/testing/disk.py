@@ -226,6 +226,7 @@ class SimulatedFile:
         self._finish(self._disk._operate())
         self._disk.syncs += 1
         if self._disk.syncs == self._disk.fail_sync_at:
+            self._content.unsynced.clear()  # as Linux does: still seen, taken for written, and lost
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         self._content.durable = bytearray(self._content.seen)
         self._content.unsynced.clear()

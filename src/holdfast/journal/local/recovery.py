@@ -166,7 +166,7 @@ def _scan(disk: Disk, folder: str, sequence: int, durable: Place, end: int | Non
         raise damaged(segment.path, found.end, reason, _last_offset(found))
     if end is None and found.fault is not None:
         later = found.fault.later
-        if sequence < durable.sequence or (later and later.commit_position > found.end):
+        if later is not None and later.commit_position > found.end:
             raise damaged(segment.path, found.end, found.fault.reason, _last_offset(found))
     summary, points = index_of(sequence, found.headers)
     return Segment(disk, folder, summary, points)
