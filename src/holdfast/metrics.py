@@ -1,10 +1,33 @@
 """What a node counts and measures. The only module that imports prometheus_client."""
 
+from typing import NamedTuple
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SYNC_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
+
+
+class PartitionMetrics(NamedTuple):
+    """What is counted and measured of one partition."""
+
+    appended: Counter
+    processed: Counter
+    rejected: Counter
+    bugs: Counter
+    in_flight: Gauge
+    lag: Gauge
+
+    def step(self, records: int, commands: int, rejections: int, bugs: int, lag: int) -> None:
+        """A step became durable."""
+        self.appended.inc(records)
+        self.processed.inc(commands)
+        if rejections:
+            self.rejected.inc(rejections)
+        if bugs:
+            self.bugs.inc(bugs)
+        self.lag.set(lag)
 
 
 class Metrics:
@@ -39,21 +62,17 @@ class Metrics:
     def _counter(self, name: str, text: str) -> Counter:
         return Counter(f"holdfast_{name}", text, ["partition"], registry=self.registry)
 
-    def step(
-        self, partition: int, records: int, commands: int, rejections: int, bugs: int, lag: int
-    ) -> None:
-        """A step of a partition became durable."""
+    def partition(self, partition: int) -> "PartitionMetrics":
+        """The numbers of one partition; looked up once, for a label is slow to find."""
         label = str(partition)
-        self._appended.labels(label).inc(records)
-        self._processed.labels(label).inc(commands)
-        if rejections:
-            self._rejected.labels(label).inc(rejections)
-        if bugs:
-            self._bugs.labels(label).inc(bugs)
-        self._lag.labels(label).set(lag)
-
-    def in_flight(self, partition: int, commands: int) -> None:
-        self._in_flight.labels(str(partition)).set(commands)
+        return PartitionMetrics(
+            self._appended.labels(label),
+            self._processed.labels(label),
+            self._rejected.labels(label),
+            self._bugs.labels(label),
+            self._in_flight.labels(label),
+            self._lag.labels(label),
+        )
 
     def refused(self, commands: int) -> None:
         self._overloaded.inc(commands)

@@ -4,13 +4,43 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import uvloop
 
 from holdfast.errors import Unavailable
 
 T = TypeVar("T")
+
+
+class _Call(Generic[T]):
+    """A coroutine that a thread waits for. A bare lock wakes it in half the time a future does."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self._ended = threading.Lock()
+        self._ended.acquire()
+        self._task: asyncio.Task[T] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._coroutine)
+        self._task.add_done_callback(self._end)
+
+    def _end(self, _: "asyncio.Task[T]") -> None:
+        self._ended.release()
+
+    def wait(self) -> T:
+        try:
+            self._ended.acquire()
+        except BaseException:  # Ctrl-C in the thread that waits
+            if self._task is not None:
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+            raise
+        assert self._task is not None
+        try:
+            return self._task.result()
+        except asyncio.CancelledError as error:
+            raise Unavailable("This holdfast was closed while it was waited for") from error
 
 
 class Portal:
@@ -37,7 +67,13 @@ class Portal:
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine on the portal's loop and waits for it."""
         assert threading.current_thread() is not self._thread, "the portal would wait for itself"
-        return self.start(coroutine).result()
+        call = _Call(coroutine)
+        try:
+            self.loop.call_soon_threadsafe(call.begin)
+        except RuntimeError as error:
+            coroutine.close()
+            raise Unavailable("This holdfast was closed") from error
+        return call.wait()
 
     async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine on the portal's loop while another loop goes on."""

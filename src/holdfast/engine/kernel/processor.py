@@ -254,12 +254,11 @@ class Processor(Generic[S]):
         records = self._tables.codec.decode_many([entry.payload for entry in entries])
         already, processed, last_key, events = self._applied, self._processed, 0, 0
         for record in records:
-            kind = record.kind
-            if kind is _COMMAND:
-                continue
-            if record.source_position > processed:
+            if (
+                record.source_position > processed
+            ):  # a follow-up, too, says that its cause was processed
                 processed = record.source_position
-            if kind is _EVENT and record.position > already:
+            if record.kind is _EVENT and record.position > already:
                 appliers[record.value_type, record.intent](state, record)
                 events += 1
                 if record.key > last_key and partition_of(record.key) == partition:

@@ -63,6 +63,9 @@ class Runner(Generic[S]):
         self._store = store
         self._clock = clock
         self._metrics = metrics
+        self._partition_metrics = {
+            partition: metrics.partition(partition) for partition in processors
+        }
         self._in_flight_max = in_flight_max
         self._in_flight = dict.fromkeys(processors, 0)
         self._inbox: dict[int, deque[Submission]] = {p: deque() for p in processors}
@@ -236,10 +239,13 @@ class Runner(Generic[S]):
             self._wake(partition)
         self._watch_due(partition)
         lag = processor.next_position - 1 - processor.progress.processed_position
-        self._metrics.step(
-            partition, len(step.entries), step.commands, step.rejections, len(step.bugs),
+        self._partition_metrics[partition].step(
+            len(step.entries),
+            step.commands,
+            step.rejections,
+            len(step.bugs),
             lag if processor.has_leftover else 0,
-        )  # fmt: skip
+        )
 
     def _abandon(
         self, partition: int, step: Step, taken: list[Submission], error: ResourceExhausted
@@ -271,7 +277,7 @@ class Runner(Generic[S]):
     def _answered(self, partition: int, taken: list[Submission]) -> None:
         if taken:
             self._in_flight[partition] -= sum(len(submission.commands) for submission in taken)
-            self._metrics.in_flight(partition, self._in_flight[partition])
+            self._partition_metrics[partition].in_flight.set(self._in_flight[partition])
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -28,23 +28,36 @@ class DueDates:
 
     def __init__(self, state: PartitionState) -> None:
         self._rows = state.family(Tag.DUE, U64_U8_U64, bytes)
-        self._first: Due | None = None  # nothing is due before this: saves walking over graves
+        # Nothing is due before `_first`: saves walking over graves. While it is `_known` that
+        # `_first` is there, or that there is nothing at all, the next due date is told without
+        # looking at the rows.
+        self._first: Due | None = None
+        self._known = False
         state.when_undone(self._forget)
 
     def _forget(self) -> None:
-        self._first = None
+        self._first, self._known = None, False
 
     def add(self, due_ms: int, kind: DueKind, key: int) -> None:
         row = (due_ms, kind, key)
         self._rows.insert(row, EMPTY)
-        if self._first is not None and row < self._first:
+        if self._first is not None:
+            if row < self._first:
+                self._first, self._known = row, True
+        elif self._known:
             self._first = row
 
     def remove(self, due_ms: int, kind: DueKind, key: int) -> None:
-        self._rows.delete((due_ms, kind, key))
+        row = (due_ms, kind, key)
+        self._rows.delete(row)
+        if row == self._first:
+            self._known = False
 
     def due(self, now_ms: int, limit: int) -> list[Due]:
         """What is due at this time, soonest first."""
+        next_ms = self.next_due_ms()
+        if next_ms is None or next_ms > now_ms:
+            return []
         found: list[Due] = []
         for row, _ in self._rows.scan(start=self._first):
             if row[0] > now_ms or len(found) >= limit:
@@ -54,8 +67,7 @@ class DueDates:
 
     def next_due_ms(self) -> int | None:
         """When the next thing is due."""
-        row = next(iter(self._rows.scan(start=self._first)), None)
-        if row is None:
-            return None
-        self._first = row[0]
-        return row[0][0]
+        if not self._known:
+            self._first = next((row for row, _ in self._rows.scan(start=self._first)), None)
+            self._known = True
+        return None if self._first is None else self._first[0]
