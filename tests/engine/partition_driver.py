@@ -1,0 +1,102 @@
+"""One partition and its log, driven by hand: what the runner does, without a loop and a disk."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from holdfast.engine.kernel import Command, Processor, Reply, Step, Submission
+from holdfast.engine.partition import TABLES, open_partition
+from holdfast.journal import Entry
+from holdfast.records import Codec, Record
+from holdfast.state.memory import MemoryStore
+
+START_MS = 1_767_225_600_000
+
+Open = Callable[[MemoryStore, int], Processor[Any]]
+
+
+class Driver:
+    """Submits commands, lets time pass, and starts again from the store and the log."""
+
+    def __init__(self, open_: Open = open_partition, codec: Codec = TABLES.codec) -> None:
+        self._open = open_
+        self._codec = codec
+        self.store = MemoryStore()
+        self.log: list[Entry] = []
+        self.now_ms = START_MS
+        self.processor = open_(self.store, 1)
+        self.effects: list[Any] = []
+        self.answers: dict[int, list[Reply]] = {}
+
+    @property
+    def view(self) -> Any:
+        return self.processor.view
+
+    # --- processing ---------------------------------------------------------------------------
+
+    def step(self, submissions: Sequence[Submission] = ()) -> Step:
+        """One step that becomes durable."""
+        step = self.processor.step(submissions, self.now_ms)
+        self.append(step)
+        return step
+
+    def append(self, step: Step) -> None:
+        assert step.first_position == len(self.log)
+        for payload in step.entries:
+            self.log.append(Entry(len(self.log), self.now_ms, payload))
+        self.processor.commit(step)
+        self.effects += step.effects
+        self.answers |= {id(ticket): replies for ticket, replies in step.replies}
+
+    def submit(self, *commands: Command) -> list[Reply]:
+        """Submits commands together and runs steps until they are answered."""
+        ticket = object()
+        self.step([Submission(commands, ticket)])
+        while id(ticket) not in self.answers:
+            self.step()
+        return self.answers.pop(id(ticket))
+
+    def do(self, command: Command) -> Reply:
+        """Submits one command, which must not be a bug."""
+        (reply,) = self.submit(command)
+        assert reply.rejection is None or reply.rejection.code != "INTERNAL", reply.rejection
+        return reply
+
+    def advance(self, milliseconds: int) -> None:
+        """Lets time pass, stopping wherever something is due."""
+        until = self.now_ms + milliseconds
+        while (due_ms := self.processor.next_due_ms()) is not None and due_ms <= until:
+            self.now_ms = max(self.now_ms, due_ms)
+            step = self.step()
+            assert not step.bugs, step.bugs
+        self.now_ms = until
+
+    # --- state and log ------------------------------------------------------------------------
+
+    def write_state(self) -> None:
+        """Gives the store what it does not have yet."""
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        self.processor.state.drain(self.processor.progress, puts, deletes)
+        self.store.write(puts, deletes)
+
+    def dump(self) -> list[tuple[bytes, bytes]]:
+        return self.processor.state.dump()
+
+    def records(self) -> list[Record]:
+        return self._codec.decode_many([entry.payload for entry in self.log])
+
+    def replayed(
+        self, store: MemoryStore | None = None, until: int | None = None, batch: int = 1_000
+    ) -> Processor[Any]:
+        """A new processor over a store, which has read the log up to a position."""
+        processor = self._open(store or MemoryStore(), 1)
+        log = self.log[: len(self.log) if until is None else until]
+        for start in range(processor.replay_from, len(log), batch):
+            processor.replay(log[start : start + batch])
+        return processor
+
+    def restart(self, *, with_store: bool = True) -> None:
+        """The process ends and another begins: memory is gone, the store and the log are there."""
+        if not with_store:
+            self.store = MemoryStore()
+        self.processor = self.replayed(self.store)
