@@ -18,7 +18,7 @@ from holdfast.journal.local.lock import held_by
 SECTOR_BYTES = 512  # what a disk writes whole or not at all
 
 
-class SimulatedCrash(Exception):  # noqa: N818
+class SimulatedCrash(Exception):
     """The machine lost its power at this operation."""
 
 
@@ -41,6 +41,11 @@ class _Content:
     def change(self, change: Callable[[bytearray, Outcome, Random], None], random: Random) -> None:
         change(self.seen, Outcome.KEEP, random)
         self.unsynced.append(change)
+
+    def make_durable(self, random: Random) -> None:
+        for change in self.unsynced:
+            change(self.durable, Outcome.KEEP, random)
+        self.unsynced.clear()
 
     def after_crash(self, outcome: Outcome, random: Random) -> "_Content":
         survivor = _Content()
@@ -228,8 +233,7 @@ class SimulatedFile:
         if self._disk.syncs == self._disk.fail_sync_at:
             self._content.unsynced.clear()  # as Linux does: still seen, taken for written, and lost
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._content.durable = bytearray(self._content.seen)
-        self._content.unsynced.clear()
+        self._content.make_durable(self._disk._random)
 
     def truncate(self, size_bytes: int) -> None:
         down = self._disk._operate()
