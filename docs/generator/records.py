@@ -1,0 +1,99 @@
+"""docs/reference/records.md: value types, intents and the struct of each."""
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from typing import Any
+
+from generator import markdown
+from generator.markdown import code, first_line, prose, table
+from generator.source import fields_of, members_of
+from holdfast.engine.incidents import values as incidents
+from holdfast.engine.jobs import values as jobs
+from holdfast.engine.partition import TABLES
+from holdfast.engine.timers import values as timers
+from holdfast.records import Record, RecordKind, Rejection, ValueType
+from holdfast.records import keys as keys_module
+
+_INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
+    ValueType.JOB: (jobs.JobIntent, jobs.JOB_VALUES),
+    ValueType.JOB_BATCH: (jobs.JobBatchIntent, jobs.JOB_BATCH_VALUES),
+    ValueType.INCIDENT: (incidents.IncidentIntent, incidents.VALUES),
+    ValueType.SCHEDULE: (timers.ScheduleIntent, timers.VALUES),
+}
+_PARTS: tuple[type[Any], ...] = (jobs.Backoff,)  # structs inside values
+_ENUMS: tuple[type[Enum], ...] = (jobs.BackoffKind, incidents.IncidentReason)
+
+
+def _parts() -> list[str]:
+    parts = [
+        "Everything on the log is a record. On disk a record is a msgpack array, with the fields in"
+        " this order. Numbers of kinds, value types, intents and tags are never changed and never"
+        " used again. Fields are only ever added at the end.",
+        "## The record",
+        _fields(Record),
+        "## Kinds",
+        _members(RecordKind),
+        "A rejection says why:",
+        _fields(Rejection),
+        "## Keys",
+        _keys(),
+        "## Value types",
+        _members(ValueType),
+    ]
+    seen: dict[type[Any], None] = {}
+    for value_type, (intents, values) in _INTENTS.items():
+        comments = members_of(intents)
+        parts += [f"## Intents of {value_type.name}", prose(intents.__doc__)]
+        rows = []
+        for intent in intents:
+            kind = values[intent]
+            seen[kind] = None
+            what = "command" if _is_command(value_type, intent) else "event"
+            link = f"[{kind.__name__}](#{kind.__name__.lower()})"
+            rows.append((str(int(intent)), code(intent.name), what, link, comments[intent.name]))
+        parts.append(table(("Number", "Intent", "Kind", "Value", ""), rows))
+    parts += ["## Values", "A value is an array that begins with its tag."]
+    for kind in sorted(seen, key=lambda kind: kind.__struct_config__.tag):
+        parts += _struct(kind, f"Tag {kind.__struct_config__.tag}. ")
+    for kind in _PARTS:
+        parts += _struct(kind, "")
+    for kind in _ENUMS:
+        parts += [f"### {kind.__name__}", prose(kind.__doc__), _members(kind)]
+    return parts
+
+
+def page() -> str:
+    """The page of all records."""
+    assert set(_INTENTS) == set(ValueType), "a value type is missing in docs/generator/records.py"
+    return markdown.page("Records", *_parts())
+
+
+def _is_command(value_type: ValueType, intent: IntEnum) -> bool:
+    return (value_type, intent) in TABLES.handlers
+
+
+def _struct(kind: type[Any], lead: str) -> list[str]:
+    return [f"### {kind.__name__}", lead + prose(kind.__doc__), _fields(kind)]
+
+
+def _fields(kind: type[Any]) -> str:
+    rows = [
+        (code(field.name), code(field.annotation), code(field.default), field.comment)
+        for field in fields_of(kind)
+    ]
+    return table(("Field", "Type", "Default", ""), rows) if rows else "It has no fields."
+
+
+def _members(kind: type[Enum]) -> str:
+    comments = members_of(kind)
+    lead = f"{first_line(kind.__doc__)}\n\n" if not issubclass(kind, str) else ""
+    rows = [(code(str(member.value)), code(member.name), comments[member.name]) for member in kind]
+    if issubclass(kind, str):
+        return table(("Value", ""), [(value, comment) for value, _, comment in rows])
+    return lead + table(("Number", "Name", ""), rows)
+
+
+def _keys() -> str:
+    summary, _, rest = (keys_module.__doc__ or "").strip().partition("\n\n")
+    picture, _, why = rest.partition("\n\n")
+    return f"{summary}\n\n```text\n{picture.strip()}\n```\n\n{prose(why)}"

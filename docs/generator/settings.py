@@ -1,0 +1,105 @@
+"""Pages about what can be set and what can be met: configuration, limits, errors, metrics."""
+
+from itertools import groupby
+
+import msgspec
+from prometheus_client.metrics import MetricWrapperBase
+
+from generator.markdown import code, first_line, page, prose, table
+from generator.source import constants_of, fields_of
+from generator.units import value_text
+from holdfast import limits
+from holdfast.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
+from holdfast.config import FILE_NAME, Config
+from holdfast.errors import ERRORS
+from holdfast.gateway.http.problems import STATUS_OF_CODE
+from holdfast.metrics import Metrics
+
+_UNITS = ("KIB", "MIB")
+
+
+def configuration_page() -> str:
+    """Every field of `Config`."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(Config)}
+    rows = [
+        (
+            code(field.name), code(f"HOLDFAST_{field.name.upper()}"), code(field.annotation),
+            _default(field.name, defaults[field.name]), field.comment,
+        )
+        for field in fields_of(Config)
+    ]  # fmt: skip
+    return page(
+        "Configuration",
+        f"{prose(Config.__doc__)} What is set later in this list wins: the defaults, `{FILE_NAME}`"
+        " in the data folder, the environment, options of the command line. A client that connects"
+        f" to a node reads `{FILE_NAME}` in the current folder.",
+        table(("Field", "Environment", "Type", "Default", ""), rows),
+        "Numbers are written without units: bytes for names with `bytes`, milliseconds for names"
+        " that end in `ms`.",
+        f"```toml\n# {FILE_NAME}\npartitions = 16\nkeep_result_ms = 86_400_000\n```",
+        "Clients also read `HOLDFAST_URL`: the node that `Holdfast.connect()` and the command line"
+        " speak to.",
+    )
+
+
+def _default(name: str, value: object) -> str:
+    """What would be written in the file, and what that is in larger units."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return "" if value is None else code(msgspec.json.encode(value).decode())
+    text = value_text(name, value)
+    return code(str(value)) + (f" ({text})" if text[-1].isalpha() else "")
+
+
+def limits_page() -> str:
+    """Every limit, by section."""
+    found = [field for field in constants_of(limits) if field.name not in _UNITS]
+    parts = [prose(limits.__doc__)]
+    for section, members in groupby(found, lambda field: field.section):
+        rows = [
+            (code(field.name), value_text(field.name, getattr(limits, field.name)), field.comment)
+            for field in members
+        ]
+        parts += [f"## {section.capitalize()}", table(("Limit", "Value", "Why"), rows)]
+    return page("Limits", *parts)
+
+
+def errors_page() -> str:
+    """Every error with its names in all places, and the exit codes."""
+    rows = [
+        (
+            code(name), code(f"holdfast.{kind.__name__}"), str(STATUS_OF_CODE[name]),
+            str(int(exit_code_of(name))), first_line(kind.__doc__),
+        )
+        for name, kind in ERRORS.items()
+    ]  # fmt: skip
+    exits = [(str(int(each)), code(each.name), MEANINGS[each]) for each in ExitCode]
+    return page(
+        "Errors",
+        "An error has one code. It is the same on the log, over HTTP, in Python and in the answers"
+        " about many items at once. Every class is a `holdfast.HoldfastError` with `code`,"
+        " `message` and `fields`.",
+        table(("Code", "Python", "HTTP", "Exit code", "Meaning"), rows),
+        "Over HTTP an error is a problem in JSON (RFC 9457, `application/problem+json`); see"
+        " [Problem](http.md#problem). A `RESOURCE_EXHAUSTED` comes with `retryAfterMs` and the"
+        " header `Retry-After`.",
+        "## Exit codes",
+        "Of the `holdfast` command. With `--json` the error is one JSON document on standard error.",
+        table(("Code", "Name", "Meaning"), exits),
+    )
+
+
+def metrics_page() -> str:
+    """Every metric of a node."""
+    rows = []
+    for collector in vars(Metrics()).values():
+        if not isinstance(collector, MetricWrapperBase):
+            continue
+        (metric,) = collector.describe()
+        name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+        labels = ", ".join(map(code, collector._labelnames))
+        rows.append((code(name), metric.type, labels, metric.documentation))
+    return page(
+        "Metrics",
+        "`GET /metrics` gives them in Prometheus' text format.",
+        table(("Metric", "Type", "Labels", "Meaning"), rows),
+    )
