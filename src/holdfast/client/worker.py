@@ -30,6 +30,8 @@ from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX
 from holdfast.logs import log
 
 _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
+_AHEAD_SECONDS = 0.1  # without a setting, a worker fetches about as much as it does in this time
+_AHEAD_MAX = 1_000
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -43,8 +45,10 @@ class WorkerMode(StrEnum):
 class Worker:
     """Runs the jobs of some tasks, `concurrency` at a time.
 
-    It holds at most `concurrency + prefetch` jobs. Its leases run on while it lives. When it is
-    stopped it takes no more, finishes what is running and gives back what it has not begun.
+    It holds at most `concurrency + prefetch` jobs; without a setting it fetches ahead as much as it
+    has lately done in a tenth of a second, so that short jobs flow and long ones stay where others
+    can take them. Its leases run on while it lives. When it is stopped it takes no more, finishes
+    what is running and gives back what it has not begun.
     """
 
     def __init__(
@@ -71,8 +75,8 @@ class Worker:
         self._api = api
         self._tasks = dict(tasks)
         self._lease_ms = lease_ms
-        spare = concurrency * 4 if prefetch is None else prefetch
-        self._hold_max = min(concurrency + spare, JOBS_PER_ACTIVATION_MAX)
+        self._prefetch = prefetch
+        self._rate = 0.0  # jobs a second, lately
         self._concurrency = concurrency
         self._mode = mode
         self._held: dict[str, ActivatedJob] = {}
@@ -144,10 +148,11 @@ class Worker:
     async def _fetch(self) -> None:
         types = list(self._tasks)
         while not self._stopping.is_set():
-            room = self._hold_max - len(self._held)
+            hold_max = self._hold_max()
+            room = hold_max - len(self._held)
             # Asking for few jobs at a time would make many small leases: wait until half of them
             # are gone.
-            if room < max(1, self._hold_max // 2):
+            if room < max(1, hold_max // 2):
                 self._room.clear()
                 await self._room.wait()
                 continue
@@ -156,6 +161,13 @@ class Worker:
                 self._held[job.job_key] = job
                 task = self._tasks[job.type]
                 self._executors[is_async(task)].run(task, job)
+
+    def _hold_max(self) -> int:
+        """How many jobs to hold at most."""
+        ahead = self._prefetch
+        if ahead is None:
+            ahead = max(self._concurrency, min(int(self._rate * _AHEAD_SECONDS), _AHEAD_MAX))
+        return min(self._concurrency + ahead, JOBS_PER_ACTIVATION_MAX)
 
     def _begin(self, job: ActivatedJob) -> bool:
         """Called by an executor when a job's turn has come; False if it was given back."""
@@ -185,6 +197,8 @@ class Worker:
             self._portal.loop.call_soon_threadsafe(self._reports.set)
 
     async def _report_done(self) -> None:
+        loop = asyncio.get_running_loop()
+        reported_at = loop.time()
         while not (self._stopping.is_set() and not self._begun and not self._done):
             self._reports.clear()
             self._told = False
@@ -197,6 +211,9 @@ class Worker:
             for item in done:
                 self._held.pop(item.job.job_key, None)
                 self._begun.discard(item.job.job_key)
+            now = loop.time()
+            self._rate += 0.3 * (len(done) / max(now - reported_at, 1e-6) - self._rate)
+            reported_at = now
             self._room.set()
 
     async def _send(self, done: list[Done]) -> None:
