@@ -1,6 +1,5 @@
 """`holdfast journal`: what is on disk, read without disturbing the node that writes it."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +10,8 @@ from holdfast.cli.options import Folder, Json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.journal.local import JournalReader, TopicReport
+    from holdfast.cli.journal_files import Take
+    from holdfast.journal.local import TopicReport
     from holdfast.records import Record
 
 app = typer.Typer(
@@ -106,7 +106,12 @@ def cat(
 
     A line is: partition/position, time, kind, value type and intent, key, value.
     """
-    from holdfast.cli.journal_files import open_reader, partitions_of, read_records
+    from holdfast.cli.journal_files import (
+        follow_records,
+        open_reader,
+        partitions_of,
+        read_records,
+    )
 
     reader = open_reader(folder)
     chosen = partitions_of(reader, partition)
@@ -114,28 +119,14 @@ def cat(
     if follow:
         import asyncio
 
-        asyncio.run(_follow(reader, chosen, start, show))
+        asyncio.run(follow_records(reader, chosen, start, show))
         return
     for found in read_records(reader, chosen, start):
         if not show(*found):
             return
 
 
-async def _follow(reader: "JournalReader", partitions: list[int], start: int, show: "Show") -> None:
-    from contextlib import aclosing
-
-    from holdfast.cli.journal_files import follow_records
-
-    async with aclosing(follow_records(reader, partitions, start)) as records:
-        async for found in records:
-            if not show(*found):
-                return
-
-
-Show = Callable[[int, "Record"], bool]
-
-
-def _printer(key: int | None, limit: int | None, as_json: bool) -> Show:
+def _printer(key: int | None, limit: int | None, as_json: bool) -> "Take":
     """Prints a record if it is wanted; says whether more are."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.record_view import line_of, names_key, view_of

@@ -1,7 +1,8 @@
 """The journal of a node's folder, read without disturbing whoever writes it."""
 
+import asyncio
 import heapq
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.records import Record
 
 Found = tuple[int, "Record"]  # a partition and a record of it
+Take = Callable[[int, "Record"], bool]  # does something with a record; whether more are wanted
 
 
 def journal_path(folder: Path) -> Path:
@@ -64,22 +66,20 @@ def _partition_records(reader: JournalReader, partition: int, start: int) -> Ite
 
 
 async def follow_records(
-    reader: JournalReader, partitions: list[int], start: int
-) -> AsyncGenerator[Found, None]:
-    """The records from a position on, and those that come, as they come, for ever."""
-    import asyncio
+    reader: JournalReader, partitions: list[int], start: int, take: Take
+) -> None:
+    """Hands out the records from a position on, and those that come, until one is not taken."""
 
-    decode = TABLES.codec.decode
-    queue: asyncio.Queue[list[Found]] = asyncio.Queue(maxsize=16)
-
-    async def pump(partition: int) -> None:
+    async def follow(partition: int) -> None:
         offset = max(start, reader.bounds(TOPIC, partition).earliest)
         async for entries in reader.stream(TOPIC, partition, offset):
-            await queue.put([(partition, decode(entry.payload)) for entry in entries])
+            for entry in entries:
+                if not take(partition, TABLES.codec.decode(entry.payload)):
+                    return
 
-    async with asyncio.TaskGroup() as group:
-        for partition in partitions:
-            group.create_task(pump(partition))
-        while True:
-            for found in await queue.get():
-                yield found
+    following = [asyncio.create_task(follow(partition)) for partition in partitions]
+    ended, others = await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    for task in ended:
+        task.result()

@@ -189,11 +189,13 @@ def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> 
     if outcome.state is None:
         raise NotFound(f"Expected task {key}, but it is unknown or no longer kept", key=key)
     if outcome.state != JobState.COMPLETED:
-        reason = f": {outcome.error}" if outcome.error else ""
+        *_, reason = ("", *(outcome.error or "").splitlines())  # the rest is the traceback
         raise TaskFailed(
-            f"Expected a result of task {key}, but it is {outcome.state}{reason}",
+            f"Expected a result of task {key}, but it is {outcome.state}"
+            + (f": {reason}" if reason else ""),
             key=key,
             state=str(outcome.state),
+            error=outcome.error,
         )
     if as_json:
         print_json(outcome)

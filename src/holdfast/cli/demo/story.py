@@ -23,6 +23,7 @@ _KILL_AT = 0.4  # of the work
 _STALL_SECONDS = 60  # no step in this time: something is stuck
 _LEASE = "3s"  # how soon others get what a killed worker held
 _CONCURRENCY = "8"
+_PREFETCH = "192"  # enough work at hand for a tenth of a second: few requests, and much to lose
 
 
 class Story:
@@ -49,16 +50,24 @@ class Story:
         try:
             await self._start_workers("worker-1", "worker-2")
             self._began = time.monotonic()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._submit(api))
-                group.create_task(self._watch(api, node))
+            await self._submit_and_watch(api, node)
             seconds = time.monotonic() - self._began
         finally:
             await api.close()
-            for child in (*self._workers.values(), node):
-                await asyncio.to_thread(child.stop)
+            workers = self._workers.values()
+            await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in workers))
+            await asyncio.to_thread(node.stop)
         self._stage.say("workers and node stopped; reading the journal from its first record")
         return reach_verdict(self._workload, self._submitted, self._data, self._ledger, seconds)
+
+    async def _submit_and_watch(self, api: Api, node: Child) -> None:
+        """Both at once; when one of them fails, so does the other."""
+        both = [asyncio.create_task(self._submit(api)), asyncio.create_task(self._watch(api, node))]
+        try:
+            await asyncio.gather(*both)
+        finally:
+            for task in both:
+                task.cancel()
 
     def _keep_the_whole_log(self) -> None:
         """A reader at position 0: the node must not cut off what the verdict is about to read."""
@@ -71,7 +80,8 @@ class Story:
         for name in names:
             self._workers[name] = Child(
                 self._folder, name, "worker", "holdfast.cli.demo.tasks:app", "--name", name,
-                "--lease", _LEASE, "--concurrency", _CONCURRENCY, **environment,
+                "--lease", _LEASE, "--concurrency", _CONCURRENCY, "--prefetch", _PREFETCH,
+                **environment,
             )  # fmt: skip
         for name in names:
             await asyncio.to_thread(self._workers[name].first_line)
@@ -110,7 +120,7 @@ class Story:
         while (completed := len(audit.completed)) < tasks:
             await asyncio.sleep(_LOOK_SECONDS)
             audit.read_on()
-            self._stage.completed(len(audit.completed), time.monotonic() - self._began)
+            self._stage.completed(audit.completed.total(), time.monotonic() - self._began)
             if not is_killed and completed >= tasks * _KILL_AT and audit.held_by("worker-1"):
                 is_killed = True
                 await self._kill_worker(audit)
@@ -129,6 +139,8 @@ class Story:
     async def _kill_worker(self, audit: Audit) -> None:
         child = self._workers.pop("worker-1")
         child.kill()
+        await asyncio.sleep(_LOOK_SECONDS)  # what it had told just before is still being written
+        audit.read_on()
         self._stage.say(
             f"[bold red]killed worker-1[/] (process {child.pid}, SIGKILL) after"
             f" {len(audit.completed):,} tasks, with {audit.held_by('worker-1'):,} in its hands;"
@@ -141,7 +153,7 @@ class Story:
         if completed + self._workload.stuck < self._workload.tasks:
             return False
         incidents = (await api.incidents(IncidentQuery())).items
-        error = incidents[0].error.splitlines()[-1]
+        *_, error = incidents[0].error.splitlines()
         self._stage.say(f"{len(incidents)} incidents are open: {error.rpartition('.')[2]}")
         self._ledger.mend(CARRIER)
         for incident in incidents:

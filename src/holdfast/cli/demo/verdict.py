@@ -48,29 +48,28 @@ def reach_verdict(
     audit = Audit(data)
     audit.read_on()
     effects, expected = ledger.references(), workload.references()
-    lost = audit.lost() + max(0, workload.tasks - len(audit.created)) + len(expected - effects)
-    doubled = audit.doubled() + max(0, len(audit.created) - workload.tasks)
-    repeats = ledger.repeats()
+    finished = effects & audit.completed.keys()
     verdict = Verdict(
         submitted=submitted.created + submitted.refused,
         duplicates_refused=submitted.refused,
-        created=len(audit.created),
-        completed=len(audit.completed),
+        created=audit.created.total(),
+        completed=audit.completed.total(),
         attempts=ledger.attempts(),
         failed_attempts=audit.failures,
         taken_over_after_kill=len(audit.expired),
-        repeats_without_effect=repeats,
+        repeats_without_effect=ledger.repeats(),
         incidents_raised=audit.incidents_raised,
         incidents_resolved=audit.incidents_resolved,
         effects=len(effects),
-        lost=lost,
-        doubled=doubled,
+        lost=len(expected - finished),
+        doubled=len(audit.doubled()),
         records_read=audit.records,
         seconds=round(seconds, 1),
         faults=[],
     )
     return msgspec.structs.replace(
-        verdict, faults=_faults(verdict, workload, audit, effects - expected)
+        verdict,
+        faults=_faults(verdict, workload, audit, (effects | audit.created.keys()) - expected),
     )
 
 
@@ -79,7 +78,7 @@ def _faults(verdict: Verdict, workload: Workload, audit: Audit, unexpected: set[
     checks = {
         f"{verdict.lost} tasks or effects are lost": verdict.lost == 0,
         f"{verdict.doubled} tasks are doubled": verdict.doubled == 0,
-        f"{len(unexpected)} effects were never asked for": not unexpected,
+        f"{len(unexpected)} tasks or effects were never asked for": not unexpected,
         f"{verdict.duplicates_refused} duplicates were refused instead of {workload.duplicates}": (
             verdict.duplicates_refused == audit.duplicates == workload.duplicates
         ),

@@ -1,0 +1,115 @@
+"""Real processes: each test types the commands that a user would type."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "holdfast.cli"]
+SHOP = """
+import time
+from holdfast import Holdfast
+
+app = Holdfast.connect()
+
+@app.task
+def add(a: int, b: int) -> int:
+    return a + b
+
+@app.task(retries=0)
+def broken() -> None:
+    raise ValueError("no such luck")
+
+@app.task
+def nap(seconds: float) -> str:
+    time.sleep(seconds)
+    return "rested"
+"""
+
+
+class Finished:
+    """A command that has ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Running:
+    """A command that goes on until it is told to stop; it says in JSON when it is up."""
+
+    def __init__(self, folder: Path, url: str, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments, "--json"],
+            cwd=folder,
+            env=os.environ | {"HOLDFAST_URL": url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError(self.process.communicate()[1])
+        self.started: dict[str, Any] = json.loads(line)
+
+    def end(self, number: int = signal.SIGTERM) -> Finished:
+        """Sends a signal and waits for the end."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=60)
+        return Finished(self.process.returncode, out, err)
+
+
+class Shell:
+    """A folder in which commands are typed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = "http://127.0.0.1:1"
+        self._running: list[Running] = []
+
+    def run(self, *arguments: str, stdin: str = "") -> Finished:
+        """Types a command and waits for its end."""
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=os.environ | {"HOLDFAST_URL": self.url},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def begin(self, *arguments: str) -> Running:
+        """Types a command that goes on."""
+        running = Running(self.folder, self.url, *arguments)
+        self._running.append(running)
+        return running
+
+    def start_node(self, *options: str) -> Running:
+        """A node in the folder `data`; the commands that follow talk to it."""
+        node = self.begin("start", "data", "--port", "0", *options)
+        self.url = node.started["url"]
+        return node
+
+    def submit(self, task: str, payload: str = "{}", *options: str) -> str:
+        """Submits a task and returns its key."""
+        done = self.run("tasks", "submit", task, payload, "--json", *options)
+        assert done.code == 0, done.err
+        return done.json["taskKey"]
+
+    def close(self) -> None:
+        for running in reversed(self._running):
+            if running.process.poll() is None:
+                running.end(signal.SIGKILL)

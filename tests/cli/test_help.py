@@ -1,0 +1,76 @@
+"""Help: every command has examples, and it shows at once."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from holdfast.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
+from holdfast.cli.main import app
+from holdfast.errors import Code
+
+from .shell import Shell
+
+_HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console")
+
+
+def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield " ".join(path), command
+        return
+    for name, child in children.items():
+        yield from _commands(child, (*path, name))
+
+
+_ALL = dict(_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", _ALL)
+def test_every_command_has_help_examples_and_json(path: str) -> None:
+    command = _ALL[path]
+    assert command.help
+    assert "Examples:" in command.epilog
+    assert f"holdfast {path}" in command.epilog
+    assert "--json" in {option for parameter in command.params for option in parameter.opts}
+
+
+def test_all_the_verbs_are_there() -> None:
+    assert set(_ALL) == {
+        "start", "worker", "doctor", "demo",
+        "tasks submit", "tasks list", "tasks show", "tasks result", "tasks cancel",
+        "incidents list", "incidents retry", "incidents discard",
+        "schedules list", "schedules set", "schedules delete",
+        "journal topics", "journal bounds", "journal cat", "journal verify",
+    }  # fmt: skip
+
+
+def test_help_shows_every_exit_code(shell: Shell) -> None:
+    shown = shell.run("--help").out
+    for code in ExitCode:
+        assert f"{code:>3}  {code.name}" in shown
+
+
+def test_every_error_has_an_exit_code_and_every_exit_code_a_meaning() -> None:
+    assert all(exit_code_of(code) is not ExitCode.OK for code in Code)
+    assert set(MEANINGS) == set(ExitCode)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; from holdfast.cli.main import run; run(['--help']);"
+        f"print([name for name in {_HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_arguments_show_the_help_and_an_unknown_verb_is_a_usage_error(shell: Shell) -> None:
+    assert "Commands:" in "".join((shell.run().out, shell.run().err))
+    assert shell.run("fly").code == 2
+    assert shell.run("--version").out.startswith("holdfast ")

@@ -1,0 +1,58 @@
+"""The worker command: what it refuses, and how it stops."""
+
+import signal
+import time
+
+from .shell import Shell
+
+
+def test_an_app_that_cannot_be_found_is_said_so(shell: Shell) -> None:
+    assert shell.run("worker", "shop").code == 2
+    assert shell.run("worker", "warehouse:app").code == 3
+    assert "to be a Holdfast" in shell.run("worker", "shop:nothing").err
+    unknown = shell.run("worker", "shop:app", "--tasks", "add,subtract")
+    assert unknown.code == 2
+    assert "subtract" in unknown.err
+
+
+def test_tasks_run_in_child_processes_too(shell: Shell) -> None:
+    shell.start_node()
+    shell.begin("worker", "shop:app", "--mode", "processes", "--concurrency", "1")
+    done = shell.run("tasks", "submit", "add", '{"a": 1, "b": 1}', "--wait")
+    assert (done.code, done.out) == (0, "2\n")
+
+
+def test_a_stop_finishes_what_runs_and_gives_the_rest_back(shell: Shell) -> None:
+    shell.start_node()
+    running = shell.submit("nap", '{"seconds": 1.0}')
+    worker = shell.begin("worker", "shop:app", "--concurrency", "1")
+    _wait_until_active(shell, running)
+    waiting = shell.submit("nap", '{"seconds": 1.0}')
+
+    assert worker.end(signal.SIGINT).code == 0
+    assert shell.run("tasks", "result", running).out == '"rested"\n'
+    assert shell.run("tasks", "show", waiting, "--json").json["state"] == "WAITING"
+
+
+def test_the_second_signal_stops_at_once(shell: Shell) -> None:
+    shell.start_node()
+    running = shell.submit("nap", '{"seconds": 30}')
+    worker = shell.begin("worker", "shop:app", "--concurrency", "1")
+    _wait_until_active(shell, running)
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.stdout is not None
+    assert '"stopping"' in worker.process.stdout.readline()
+    assert worker.end(signal.SIGTERM).code == 130
+
+
+def test_a_worker_waits_for_a_node_that_is_not_there_yet(shell: Shell) -> None:
+    worker = shell.begin("worker", "shop:app")
+    assert worker.process.stdout is not None
+    assert '"waiting"' in worker.process.stdout.readline()
+    assert worker.end().code == 0
+
+
+def _wait_until_active(shell: Shell, key: str) -> None:
+    deadline = time.monotonic() + 20
+    while shell.run("tasks", "show", key, "--json").json["state"] != "ACTIVE":
+        assert time.monotonic() < deadline
