@@ -15,6 +15,7 @@ from holdfast.limits import COMMIT_BYTES_MAX
 
 class _Waiting(NamedTuple):
     bodies: list[Body]
+    size_bytes: int
     answer: asyncio.Future[list[int]]
 
 
@@ -26,13 +27,13 @@ class GroupCommit:
         self._waiting: list[_Waiting] = []
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
-    def enqueue(self, bodies: list[Body]) -> asyncio.Future[list[int]]:
+    def enqueue(self, bodies: list[Body], size_bytes: int) -> asyncio.Future[list[int]]:
         """Appends at the end of this turn of the loop; the first offsets once it is durable."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self.run)
         answer: asyncio.Future[list[int]] = loop.create_future()
-        self._waiting.append(_Waiting(bodies, answer))
+        self._waiting.append(_Waiting(bodies, size_bytes, answer))
         return answer
 
     def run(self) -> None:
@@ -43,12 +44,11 @@ class GroupCommit:
         for each in waiting:
             if each.answer.cancelled():
                 continue
-            size_bytes = sum([body.frame_bytes for body in each.bodies])
-            if group and group_bytes + size_bytes > COMMIT_BYTES_MAX:
+            if group and group_bytes + each.size_bytes > COMMIT_BYTES_MAX:
                 self._commit(group)
                 group, group_bytes = [], 0
             group.append(each)
-            group_bytes += size_bytes
+            group_bytes += each.size_bytes
         if group:
             self._commit(group)
 

@@ -52,10 +52,7 @@ class Body(NamedTuple):
     entry_count: int
     crc: int
     data: bytes
-
-    @property
-    def frame_bytes(self) -> int:
-        return HEADER_BYTES + len(self.data)
+    frame_bytes: int  # with its header
 
 
 class Header(NamedTuple):
@@ -110,13 +107,13 @@ def encode_body(partition: int, entries: Sequence[bytes], lengths: list[int]) ->
     count = len(lengths)
     padding = _PADDING[(4 * count + sum(lengths)) % ALIGNMENT_BYTES]
     data = b"".join((_lengths(count).pack(*lengths), *entries, padding))
-    return Body(partition, count, crc32c(data), data)
+    return Body(partition, count, crc32c(data), data, HEADER_BYTES + len(data))
 
 
 def encode_link(previous_end: int) -> Body:
     """The body of a segment's first frame."""
     data = _LINK.pack(previous_end)
-    return Body(LINK_PARTITION, 0, crc32c(data), data)
+    return Body(LINK_PARTITION, 0, crc32c(data), data, LINK_BYTES)
 
 
 def decode_link(data: Buffer, sequence: int) -> int | None:

@@ -34,7 +34,8 @@ class Summary(msgspec.Struct):
         """Takes a frame up that follows the others."""
         partition = header.partition
         if partition != LINK_PARTITION:
-            self.first.setdefault(partition, header.first_offset)
+            if partition not in self.first:
+                self.first[partition] = header.first_offset
             self.next[partition] = header.first_offset + header.entry_count
         self.last_ms = header.timestamp_ms
         self.end = header.end

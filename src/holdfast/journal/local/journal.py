@@ -132,7 +132,7 @@ class LocalJournal(ReadableJournal):
         there = self._topic(topic)
         body = _body(topic, there, partition, entries)
         check_append_bytes(body.frame_bytes)
-        return (await there.commit.enqueue([body]))[0]
+        return (await there.commit.enqueue([body], body.frame_bytes))[0]
 
     async def append_many(self, appends: Sequence[Append]) -> list[int]:
         """Appends with one write and one sync for each topic among them.
@@ -145,10 +145,13 @@ class LocalJournal(ReadableJournal):
             body = _body(topic, self._topic(topic), partition, entries)
             bodies.setdefault(topic, []).append(body)
             numbers.setdefault(topic, []).append(number)
-        for several in bodies.values():
-            check_append_bytes(sum([body.frame_bytes for body in several]))
+        sizes_bytes = {
+            topic: sum([body.frame_bytes for body in several]) for topic, several in bodies.items()
+        }
+        for size_bytes in sizes_bytes.values():
+            check_append_bytes(size_bytes)
         answers = [
-            (topic, self._topics[topic].commit.enqueue(several))
+            (topic, self._topics[topic].commit.enqueue(several, sizes_bytes[topic]))
             for topic, several in bodies.items()
         ]
         # Whoever appends many has gathered them: there is nothing to be gained by waiting.
