@@ -86,8 +86,10 @@ def _shape_table(shape: type[Any]) -> str:
     return table(("Field", "Type", "Default", ""), rows)
 
 
-_JSON_NAMES = {"str": "string", "int": "integer", "bool": "boolean", "float": "number",
-               "Raw": "any JSON", "datetime": "time", "NoneType": "null", "dict": "object"}  # fmt: skip
+_JSON_NAMES = {
+    "str": "string", "int": "integer", "bool": "boolean", "float": "number",
+    "Raw": "any JSON", "datetime": "time", "NoneType": "null",
+}  # fmt: skip
 
 
 def _type_text(kind: Any) -> str:

@@ -77,7 +77,7 @@ _EDGES: dict[tuple[JobState | None, JobState], _Edge] = {
     (JobState.WAITING, JobState.ACTIVE): _Edge("M404 228 H572", 490, 218),
     (JobState.ACTIVE, JobState.WAITING): _Edge("M576 250 H408", 490, 270),
     (JobState.ACTIVE, JobState.COMPLETED): _Edge("M724 236 H932", 876, 226),
-    (JobState.ACTIVE, JobState.SCHEDULED): _Edge("M640 214 C630 130 560 96 408 96", 520, 92, "start"),
+    (JobState.ACTIVE, JobState.SCHEDULED): _Edge("M640 214 C630 130 560 96 408 96", 542, 92),
     (JobState.ACTIVE, JobState.INCIDENT): _Edge("M650 258 V370", 660, 312, "start"),
     (JobState.INCIDENT, JobState.WAITING): _Edge("M576 396 C420 396 330 360 330 262", 400, 396),
     (JobState.INCIDENT, JobState.DISCARDED): _Edge("M724 396 H932", 876, 386),

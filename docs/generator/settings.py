@@ -83,7 +83,7 @@ def errors_page() -> str:
         " [Problem](http.md#problem). A `RESOURCE_EXHAUSTED` comes with `retryAfterMs` and the"
         " header `Retry-After`.",
         "## Exit codes",
-        "Of the `holdfast` command. With `--json` the error is one JSON document on standard error.",
+        "Of the `holdfast` command. With `--json` the error is JSON on standard error.",
         table(("Code", "Name", "Meaning"), exits),
     )
 

@@ -150,7 +150,7 @@ def _functions(nodes: Iterable[ast.stmt]) -> list[Method]:
 class _Unquoted(ast.NodeTransformer):
     """Types that were quoted because they are defined later."""
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802 - ast's name
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
         return ast.parse(node.value, mode="eval").body if isinstance(node.value, str) else node
 
 

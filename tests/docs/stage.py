@@ -1,0 +1,94 @@
+"""A folder with a free port in which the examples of one document are run."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from documents import Block
+
+_DEFAULT_URL = "http://127.0.0.1:8080"  # as it stands in the documents
+_SECONDS = 60.0
+
+
+class Stage:
+    """Runs blocks one after another; what runs in the background is stopped at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = _free_port()
+        self._url = f"http://127.0.0.1:{self._port}"
+        self._background: list[subprocess.Popen[str]] = []
+        self._variables = folder / ".variables"
+
+    def __enter__(self) -> "Stage":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for process in reversed(self._background):
+            process.terminate()
+            process.wait(_SECONDS)
+            assert process.stdout is not None
+            process.stdout.close()
+
+    def python(self, text: str) -> None:
+        """Runs a program."""
+        self._run([sys.executable, "-c", text])
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a file that the document asks for."""
+        (self._folder / name).write_text(text)
+
+    def shell(self, block: Block) -> None:
+        """Runs commands; variables that they set are there for the next ones."""
+        text = block.text.replace(_DEFAULT_URL, self._url)
+        if block.marker == "background":
+            self._start(text)
+            return
+        script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"
+        keep = f"declare -p api task job 2>/dev/null > {self._variables} || true"
+        self._run(["bash", "-c", script + keep])
+
+    def _start(self, command: str) -> None:
+        process = subprocess.Popen(
+            command.split(),
+            cwd=self._folder, env=self._environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self._background.append(process)
+        assert process.stdout is not None
+        watchdog = threading.Timer(_SECONDS, process.kill)
+        watchdog.start()
+        line = process.stdout.readline()  # the line that says that it is up
+        watchdog.cancel()
+        assert line and process.poll() is None, f"{command}\n{line}{process.stdout.read()}"
+
+    def _run(self, command: list[str]) -> None:
+        done = subprocess.run(
+            command, check=False, cwd=self._folder, env=self._environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_SECONDS,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{command[-1]}\n{done.stdout}"
+
+    def _environment(self) -> dict[str, str]:
+        commands = Path(sys.executable).parent
+        return {
+            **os.environ,
+            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+            "HOLDFAST_PORT": str(self._port),
+            "HOLDFAST_URL": self._url,
+        }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
