@@ -1,6 +1,8 @@
 """When a schedule is due next. The only module that imports croniter."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import CroniterError, croniter
@@ -35,9 +37,8 @@ def next_due_ms(schedule: Schedule, after_ms: int) -> int:
     """
     if schedule.interval_ms:
         return (after_ms // schedule.interval_ms + 1) * schedule.interval_ms
-    after = datetime.fromtimestamp(after_ms / 1000, ZoneInfo(schedule.timezone))
     try:
-        return int(croniter(schedule.cron, after).get_next(float) * 1000)
+        return _walk(schedule, after_ms, croniter.get_next)
     except CroniterError:  # February 30th and the like
         return 0
 
@@ -46,5 +47,19 @@ def last_due_ms(schedule: Schedule, until_ms: int) -> int:
     """The latest due time that is not after a moment."""
     if schedule.interval_ms:
         return until_ms // schedule.interval_ms * schedule.interval_ms
-    until = datetime.fromtimestamp((until_ms + 1) / 1000, ZoneInfo(schedule.timezone))
-    return int(croniter(schedule.cron, until).get_prev(float) * 1000)
+    return _walk(schedule, until_ms + 1, croniter.get_prev)
+
+
+def _walk(schedule: Schedule, from_ms: int, turn: Callable[..., Any]) -> int:
+    """The due time before or after a moment.
+
+    The day on which the clocks go back has an hour twice. A rule for given hours follows the first of the two only; a
+    rule for any hour follows both.
+    """
+    zone = ZoneInfo(schedule.timezone)
+    times = croniter(schedule.cron, datetime.fromtimestamp(from_ms / 1000, zone))
+    any_hour = times.expanded[1] == ["*"]
+    while True:
+        due = turn(times, float)
+        if any_hour or not datetime.fromtimestamp(due, zone).fold:
+            return int(due * 1000)
