@@ -4,7 +4,7 @@ from .shell import Shell
 
 
 def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: Shell) -> None:
-    done = shell.run("demo", "--tasks", "1000", "--folder", "kept", "--json")
+    done = shell.run_process("demo", "--tasks", "1000", "--folder", "kept", "--json")
     assert done.code == 0, done.err
     verdict = done.json
     assert (verdict["lost"], verdict["doubled"], verdict["faults"]) == (0, 0, [])
@@ -15,5 +15,5 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
     assert verdict["takenOverAfterKill"] > 0
 
     assert shell.run("journal", "verify", "kept/data").code == 0
-    again = shell.run("demo", "--tasks", "1000", "--folder", "kept")
+    again = shell.run_process("demo", "--tasks", "1000", "--folder", "kept")
     assert again.code == 5

@@ -49,7 +49,7 @@ def test_all_the_verbs_are_there() -> None:
 
 
 def test_help_shows_every_exit_code(shell: Shell) -> None:
-    shown = shell.run("--help").out
+    shown = shell.run_process("--help").out
     for code in ExitCode:
         assert f"{code:>3}  {code.name}" in shown
 
@@ -71,6 +71,6 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_no_arguments_show_the_help_and_an_unknown_verb_is_a_usage_error(shell: Shell) -> None:
-    assert "Commands:" in "".join((shell.run().out, shell.run().err))
-    assert shell.run("fly").code == 2
-    assert shell.run("--version").out.startswith("holdfast ")
+    assert "Commands:" in "".join((shell.run_process().out, shell.run_process().err))
+    assert shell.run_process("fly").code == 2
+    assert shell.run_process("--version").out.startswith("holdfast ")

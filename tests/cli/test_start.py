@@ -32,7 +32,7 @@ def test_a_stop_does_not_wait_for_long_polls(shell: Shell) -> None:
 
 def test_a_second_node_on_the_folder_is_refused_and_told_who_holds_it(shell: Shell) -> None:
     node = shell.start_node()
-    second = shell.run("start", "data", "--port", "0")
+    second = shell.run_process("start", "data", "--port", "0")
     assert second.code == 4
     assert str(node.process.pid) in second.err
     assert "Traceback" not in second.err
@@ -41,13 +41,13 @@ def test_a_second_node_on_the_folder_is_refused_and_told_who_holds_it(shell: She
 def test_a_port_that_is_taken_is_refused(shell: Shell) -> None:
     node = shell.start_node()
     port = node.started["url"].rpartition(":")[2]
-    other = shell.run("start", "other", "--port", port)
+    other = shell.run_process("start", "other", "--port", port)
     assert other.code == 4
     assert f":{port}, but another process listens there" in other.err
 
 
 def test_only_this_machine_is_let_in_unless_it_is_spelled_out(shell: Shell) -> None:
-    refused = shell.run("start", "data", "--host", "0.0.0.0")
+    refused = shell.run_process("start", "data", "--host", "0.0.0.0")
     assert refused.code == 2
     assert "--allow-remote-without-authorization" in refused.err
     assert not (shell.folder / "data").exists()
@@ -57,7 +57,7 @@ def test_only_this_machine_is_let_in_unless_it_is_spelled_out(shell: Shell) -> N
 
 def test_other_partitions_than_the_folder_has_are_refused(shell: Shell) -> None:
     shell.start_node("--partitions", "2").end()
-    again = shell.run("start", "data", "--partitions", "3", "--port", "0")
+    again = shell.run_process("start", "data", "--partitions", "3", "--port", "0")
     assert again.code == 2
     assert "made with 2" in again.err
 
@@ -80,7 +80,7 @@ def test_a_damaged_journal_is_refused_and_names_the_place(shell: Shell) -> None:
     node.end()
     _flip_a_byte_in_the_first_frame(shell.folder / "data")
 
-    refused = shell.run("start", "data", "--port", "0")
+    refused = shell.run_process("start", "data", "--port", "0")
     assert refused.code == 6
     assert ".segment" in refused.err
     assert shell.run("journal", "verify", "data").code == 6

@@ -7,10 +7,10 @@ from .shell import Shell
 
 
 def test_an_app_that_cannot_be_found_is_said_so(shell: Shell) -> None:
-    assert shell.run("worker", "shop").code == 2
-    assert shell.run("worker", "warehouse:app").code == 3
-    assert "to be a Holdfast" in shell.run("worker", "shop:nothing").err
-    unknown = shell.run("worker", "shop:app", "--tasks", "add,subtract")
+    assert shell.run_process("worker", "shop").code == 2
+    assert shell.run_process("worker", "warehouse:app").code == 3
+    assert "to be a Holdfast" in shell.run_process("worker", "shop:nothing").err
+    unknown = shell.run_process("worker", "shop:app", "--tasks", "add,subtract")
     assert unknown.code == 2
     assert "subtract" in unknown.err
 
@@ -23,15 +23,21 @@ def test_tasks_run_in_child_processes_too(shell: Shell) -> None:
 
 
 def test_a_stop_finishes_what_runs_and_gives_the_rest_back(shell: Shell) -> None:
-    shell.start_node()
-    running = shell.submit("nap", '{"seconds": 1.0}')
+    shell.start_node("--partitions", "1")
+    running, waiting = (shell.submit("nap", '{"seconds": 2}') for _ in range(2))
     worker = shell.begin("worker", "shop:app", "--concurrency", "1")
-    _wait_until_active(shell, running)
-    waiting = shell.submit("nap", '{"seconds": 1.0}')
+    _wait_until_active(shell, waiting)
 
     assert worker.end(signal.SIGINT).code == 0
     assert shell.run("tasks", "result", running).out == '"rested"\n'
     assert shell.run("tasks", "show", waiting, "--json").json["state"] == "WAITING"
+
+
+def test_no_child_process_outlives_a_worker_that_is_killed(shell: Shell) -> None:
+    shell.start_node()
+    worker = shell.begin("worker", "shop:app", "--mode", "processes", "--concurrency", "1")
+    assert shell.run("tasks", "submit", "add", '{"a": 1, "b": 1}', "--wait").code == 0
+    worker.end(signal.SIGKILL)  # returns when nobody holds the other end of its output
 
 
 def test_the_second_signal_stops_at_once(shell: Shell) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import importlib
 import inspect
 import multiprocessing
+import os
 import sys
 import threading
 import traceback
@@ -148,7 +149,7 @@ class Processes:
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._count, context, initializer=mark_detached)
+        return ProcessPoolExecutor(self._count, context, initializer=_begin_child)
 
     def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
         if not self._started(job):
@@ -183,6 +184,19 @@ def _importable(function: Callable[..., Any]) -> str:
         spec = getattr(main, "__spec__", None)
         return spec.name if spec else "__mp_main__"
     return module
+
+
+def _begin_child() -> None:
+    """A child opens no node, and ends with its worker even when that one is killed."""
+    mark_detached()
+    worker = multiprocessing.parent_process()
+    assert worker is not None, "a pool's child has a parent"
+
+    def end_with_worker() -> None:
+        worker.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_worker, name="holdfast-parent", daemon=True).start()
 
 
 def _in_child(

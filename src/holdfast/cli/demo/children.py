@@ -54,6 +54,14 @@ class Child:
             said = self._log.read_text(errors="replace").strip()[-2_000:]
             raise Unavailable(f"Expected {self.name} to run, but it ended: {said or 'silently'}")
 
+    def pause(self) -> None:
+        """SIGSTOP: it keeps what it holds and says nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """SIGCONT, after a pause."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """SIGKILL: no goodbye, no cleaning up."""
         self._process.send_signal(signal.SIGKILL)

@@ -75,7 +75,12 @@ class Stage:
         if verdict.is_good:
             self._console.print(
                 f"[bold green]Nothing lost, nothing doubled:[/] {verdict.completed:,} tasks in"
-                f" {verdict.seconds:.1f} s, with a worker killed in the middle."
+                f" {verdict.seconds:.1f} s"
+                + (
+                    ", with a worker killed in the middle."
+                    if verdict.taken_over_after_kill
+                    else "."
+                )
             )
         for fault in verdict.faults:
             self._console.print(f"[bold red]Wrong:[/] {fault}")

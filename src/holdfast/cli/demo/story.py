@@ -18,12 +18,13 @@ from holdfast.errors import DeadlineExceeded, ResourceExhausted
 from holdfast.gateway.api import Api
 from holdfast.gateway.shapes import IncidentQuery, NewTask
 
-_LOOK_SECONDS = 0.1  # how often the journal is looked at
+_LOOK_SECONDS = 0.05  # how often the journal is looked at
 _KILL_AT = 0.4  # of the work
 _STALL_SECONDS = 60  # no step in this time: something is stuck
 _LEASE = "3s"  # how soon others get what a killed worker held
 _CONCURRENCY = "8"
-_PREFETCH = "192"  # enough work at hand for a tenth of a second: few requests, and much to lose
+_PREFETCH_MAX = 192  # work at hand for a tenth of a second: few requests, and much to lose
+_PREFETCH_SHARE = 40  # but never more than this part of all, so that both workers have some
 
 
 class Story:
@@ -76,11 +77,12 @@ class Story:
         (readers / "demo.json").write_bytes(msgspec.json.encode({}))
 
     async def _start_workers(self, *names: str) -> None:
+        prefetch = min(_PREFETCH_MAX, self._workload.tasks // _PREFETCH_SHARE)
         environment = {"HOLDFAST_URL": self._url, LEDGER: str(self._folder / "ledger.sqlite")}
         for name in names:
             self._workers[name] = Child(
                 self._folder, name, "worker", "holdfast.cli.demo.tasks:app", "--name", name,
-                "--lease", _LEASE, "--concurrency", _CONCURRENCY, "--prefetch", _PREFETCH,
+                "--lease", _LEASE, "--concurrency", _CONCURRENCY, "--prefetch", str(prefetch),
                 **environment,
             )  # fmt: skip
         for name in names:
@@ -121,9 +123,8 @@ class Story:
             await asyncio.sleep(_LOOK_SECONDS)
             audit.read_on()
             self._stage.completed(audit.completed.total(), time.monotonic() - self._began)
-            if not is_killed and completed >= tasks * _KILL_AT and audit.held_by("worker-1"):
-                is_killed = True
-                await self._kill_worker(audit)
+            if not is_killed and completed >= tasks * _KILL_AT:
+                is_killed = await self._kill_worker(audit)
             if not is_mended and stuck and audit.incidents_raised == stuck:
                 is_mended = await self._mend(api, completed)
             for child in (node, *self._workers.values()):
@@ -136,17 +137,24 @@ class Story:
                     f" see the logs in {self._folder}"
                 )
 
-    async def _kill_worker(self, audit: Audit) -> None:
-        child = self._workers.pop("worker-1")
-        child.kill()
+    async def _kill_worker(self, audit: Audit) -> bool:
+        """Kills a worker that has work in its hands; False if it has none just now."""
+        child = self._workers["worker-1"]
+        child.pause()
         await asyncio.sleep(_LOOK_SECONDS)  # what it had told just before is still being written
         audit.read_on()
+        if not audit.held_by(child.name):
+            child.go_on()
+            return False
+        child.kill()
+        del self._workers[child.name]
         self._stage.say(
             f"[bold red]killed worker-1[/] (process {child.pid}, SIGKILL) after"
             f" {len(audit.completed):,} tasks, with {audit.held_by('worker-1'):,} in its hands;"
             f" others get them when its lease of {_LEASE} is over"
         )
         await self._start_workers("worker-3")
+        return True
 
     async def _mend(self, api: Api, completed: int) -> bool:
         """Waits until only the incidents are left, as a person would find them; then resolves."""
