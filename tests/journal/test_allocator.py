@@ -26,7 +26,7 @@ def test_a_new_segment_survives_a_power_loss_from_the_moment_it_is_handed_out() 
 def test_a_spare_file_is_used_under_its_new_name_and_at_full_size() -> None:
     disk = SimulatedDisk()
     made = allocator(disk)
-    disk.create(f"{FOLDER}/{spare_name(1)}", SEGMENT_BYTES_MIN - 1000).write(0, [b"old"])
+    disk.create(f"{FOLDER}/{spare_name(1)}", SEGMENT_BYTES_MIN - 1000).write(0, b"old")
     file = made.take(5, 100)
     assert file.read(0, 3) == b"old"
     assert file.size_bytes() == SEGMENT_BYTES_MIN

@@ -4,69 +4,69 @@ import pytest
 
 from holdfast.journal.local.frame import (
     ALIGNMENT_BYTES,
-    Body,
+    HEADER_BYTES,
     decode_link,
-    encode_body,
-    encode_header,
-    encode_link,
-    header_of,
     payloads,
     scan,
 )
+from holdfast.journal.local.stage import Stage
 from holdfast.limits import KIB
 
 SEQUENCE = 7
+Commit = list[tuple[int, list[bytes]]]  # entries for partitions
 
 
-def body(partition: int, entries: list[bytes]) -> Body:
-    return encode_body(partition, entries, [len(entry) for entry in entries])
-
-
-def segment(commits: list[list[Body]], sequence: int = SEQUENCE) -> bytes:
+def segment(commits: list[Commit], previous_end: int = 0) -> bytes:
     """The bytes of commits one after the other."""
-    data = b""
-    offset = 0
+    stage, data = Stage(), b""
+    next_offsets = [0] * 10
     for commit in commits:
-        start = len(data)
-        for each in commit:
-            header = header_of(each, offset, 5_000, sequence, len(data), start)
-            data += encode_header(header) + each.data
-            offset += each.entry_count
+        stage.clear()
+        for partition, entries in commit:
+            stage.add(partition, entries, [len(entry) for entry in entries])
+        for header in stage.place(next_offsets, 5_000, SEQUENCE, len(data), previous_end):
+            next_offsets[header.partition] = header.next_offset
+        with stage.data() as written:
+            data += written
     return data
 
 
 @pytest.mark.parametrize("entries", [[b""], [b"a"], [b"a", b"", b"ccc"], [bytes(5 * KIB)] * 3])
 def test_a_frame_gives_back_its_entries(entries: list[bytes]) -> None:
-    data = segment([[body(3, entries)]])
+    data = segment([[(3, entries)]])
     assert len(data) % ALIGNMENT_BYTES == 0
-    (header,) = scan(data, SEQUENCE).headers
+    (_, header) = scan(data, SEQUENCE).headers
     assert payloads(data, header.body_position, header) == entries
     assert (header.partition, header.entry_count, header.end) == (3, len(entries), len(data))
 
 
 def test_a_link_says_where_the_segment_before_ended() -> None:
-    data = segment([[encode_link(4711), body(1, [b"a"])]])
+    data = segment([[(1, [b"a"])]], previous_end=4711)
     assert decode_link(data, SEQUENCE) == 4711
     assert decode_link(data, SEQUENCE + 1) is None
     assert decode_link(bytes(100), SEQUENCE) is None
 
 
 def test_zeros_after_the_last_frame_are_its_end() -> None:
-    data = segment([[body(1, [b"a"])]])
+    data = segment([[(1, [b"a"])]])
     assert scan(data + bytes(3 * 1024 * KIB), SEQUENCE).fault is None
     assert scan(data + bytes(3 * 1024 * KIB) + b"x", SEQUENCE).fault is not None
 
 
 def test_frames_of_another_segment_or_place_do_not_pass() -> None:
-    data = segment([[body(1, [b"a"])]])
+    data = segment([[(1, [b"a"])]])
     assert scan(data, SEQUENCE + 1).headers == []
-    assert len(scan(data + data, SEQUENCE).headers) == 1
+    assert len(scan(data + data, SEQUENCE).headers) == 2
 
 
 def test_a_fault_names_the_last_intact_header_behind_it() -> None:
-    commits = [[body(1, [b"a" * 100])], [body(1, [b"b" * 100]), body(2, [b"c"])], [body(1, [b"d"])]]
+    commits: list[Commit] = [
+        [(1, [b"a" * 100])],
+        [(1, [b"b" * 100]), (2, [b"c"])],
+        [(1, [b"d"])],
+    ]
     data = bytearray(segment(commits))
-    first, second, *_, last = scan(data, SEQUENCE).headers
+    _, first, second, *_, last = scan(data, SEQUENCE).headers
     data[second.position + 60] ^= 1
     fault = scan(data, SEQUENCE).fault
     assert fault is not None
@@ -76,10 +76,9 @@ def test_a_fault_names_the_last_intact_header_behind_it() -> None:
 
 
 def test_every_flipped_bit_of_a_segment_is_noticed() -> None:
-    commits = [[encode_link(0), body(1, [b"x" * 8100] * 2)], [body(2, [bytes(range(256)) * 60])]]
-    clean = segment(commits)
-    filler_bytes = 64 * KIB - len(clean) - 64
-    data = bytearray(segment([*commits, [body(3, [b"y" * (filler_bytes - 4 + 8)])]]))
+    commits: list[Commit] = [[(1, [b"x" * 8100] * 2)], [(2, [bytes(range(256)) * 60])]]
+    rest_bytes = 64 * KIB - len(segment(commits))
+    data = bytearray(segment([*commits, [(3, [b"y" * (rest_bytes - HEADER_BYTES - 4)])]]))
     assert len(data) == 64 * KIB
     intact = scan(data, SEQUENCE)
     assert intact.fault is None
@@ -92,3 +91,17 @@ def test_every_flipped_bit_of_a_segment_is_noticed() -> None:
         data[at] = value
     assert unnoticed == 0
     assert scan(data, SEQUENCE) == intact
+
+
+def test_what_is_taken_back_from_the_stage_is_not_in_the_commit() -> None:
+    stage = Stage()
+    stage.add(1, [b"kept"], [4])
+    with pytest.raises(TypeError):
+        stage.add(2, [b"good", "text"], [4, 4])  # pyright: ignore[reportArgumentType]
+    stage.cut(1)
+    stage.add(3, [b"also kept"], [9])
+    stage.place([0] * 10, 5_000, SEQUENCE, 0, 0)
+    with stage.data() as data:
+        found = scan(bytes(data), SEQUENCE)
+    assert [header.partition for header in found.headers] == [0, 1, 3]
+    assert found.fault is None

@@ -6,7 +6,7 @@ find when the power is back: with the unsynced writes kept, dropped or torn.
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from enum import Enum
 from random import Random
@@ -127,7 +127,7 @@ class SimulatedDisk:
         file = SimulatedFile(self, folder.seen[name])
         if size_bytes:
             try:
-                file.write(0, [bytes(size_bytes)])
+                file.write(0, bytes(size_bytes))
             except OSError:
                 self.remove(path)
                 raise
@@ -214,8 +214,8 @@ class SimulatedFile:
     def read(self, position: int, size_bytes: int) -> bytes:
         return bytes(self._content.seen[position : position + size_bytes])
 
-    def write(self, position: int, parts: Sequence[bytes]) -> None:
-        data = b"".join(parts)
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        data = bytes(data)
         growth_bytes = position + len(data) - len(self._content.seen)
         down = self._disk._operate()
         failing = self._disk.operations == self._disk.fail_write_at

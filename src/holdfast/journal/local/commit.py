@@ -8,49 +8,63 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from holdfast.errors import HoldfastError
-from holdfast.journal.local.frame import Body
+from holdfast.errors import HoldfastError, InvalidArgument
+from holdfast.journal.checks import check_append_bytes
+from holdfast.journal.local.frame import frame_bytes
+from holdfast.journal.local.stage import Stage
 from holdfast.limits import COMMIT_BYTES_MAX
 
 
+class Staging(NamedTuple):
+    """One append of one partition, checked and with its entries' lengths."""
+
+    partition: int
+    entries: Sequence[bytes]
+    lengths: list[int]
+
+
 class _Waiting(NamedTuple):
-    bodies: list[Body]
-    size_bytes: int
+    count: int  # of appends that are answered together
     answer: asyncio.Future[list[int]]
 
 
 class GroupCommit:
     """Collects the appends of one topic and writes them together."""
 
-    def __init__(self, write: Callable[[Sequence[Body]], list[int]]) -> None:
+    def __init__(self, write: Callable[[Stage], list[int]]) -> None:
         self._write = write
+        self._stage = Stage()
         self._waiting: list[_Waiting] = []
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
-    def enqueue(self, bodies: list[Body], size_bytes: int) -> asyncio.Future[list[int]]:
+    def enqueue(self, appends: list[Staging]) -> asyncio.Future[list[int]]:
         """Appends at the end of this turn of the loop; the first offsets once it is durable."""
+        size_bytes = sum([frame_bytes(each.lengths) for each in appends])
+        check_append_bytes(size_bytes)
+        if self._waiting and self._stage.size_bytes + size_bytes > COMMIT_BYTES_MAX:
+            self.run()
+        self._join(appends)
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self.run)
         answer: asyncio.Future[list[int]] = loop.create_future()
-        self._waiting.append(_Waiting(bodies, size_bytes, answer))
+        self._waiting.append(_Waiting(len(appends), answer))
         return answer
 
     def run(self) -> None:
-        """Commits what is waiting, in as few syncs as the limit on a commit allows."""
+        """Commits what is waiting and answers it."""
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
-        group: list[_Waiting] = []
-        group_bytes = 0
-        for each in waiting:
-            if each.answer.cancelled():
-                continue
-            if group and group_bytes + each.size_bytes > COMMIT_BYTES_MAX:
-                self._commit(group)
-                group, group_bytes = [], 0
-            group.append(each)
-            group_bytes += each.size_bytes
-        if group:
-            self._commit(group)
+        try:
+            offsets = self._write(self._stage)
+        except Exception as error:
+            for each in waiting:
+                _fail(each.answer, error)
+        else:
+            self._answer(waiting, offsets)
+        finally:
+            self._stage.clear()
 
     def wait_for(self, partition: int) -> asyncio.Future[None]:
         """Done at the next commit that has entries of a partition."""
@@ -63,21 +77,24 @@ class GroupCommit:
         for partition in list(self._readers):
             self._wake(partition)
 
-    def _commit(self, group: list[_Waiting]) -> None:
-        bodies = [body for each in group for body in each.bodies]
+    def _join(self, appends: list[Staging]) -> None:
+        """Stages all of the appends or none."""
+        before = len(self._stage)
         try:
-            offsets = self._write(bodies)
-        except Exception as error:
-            for each in group:
-                _fail(each.answer, error)
-            return
+            for partition, entries, lengths in appends:
+                self._stage.add(partition, entries, lengths)
+        except TypeError as error:
+            self._stage.cut(before)
+            raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
+
+    def _answer(self, waiting: list[_Waiting], offsets: list[int]) -> None:
         at = 0
-        for each in group:
-            count = len(each.bodies)
-            each.answer.set_result(offsets[at : at + count])
+        for count, answer in waiting:
+            if not answer.done():  # whoever was cancelled does not listen
+                answer.set_result(offsets[at : at + count])
             at += count
         if self._readers:
-            for partition in {body.partition for body in bodies} & self._readers.keys():
+            for partition in self._stage.partitions & self._readers.keys():
                 self._wake(partition)
 
     def _wake(self, partition: int) -> None:
@@ -88,6 +105,8 @@ class GroupCommit:
 
 def _fail(answer: asyncio.Future[list[int]], error: Exception) -> None:
     """Fails one append, with an error of its own: tracebacks grow where they are raised."""
+    if answer.done():
+        return
     if isinstance(error, HoldfastError):
         own = type(error)(error.message, **error.fields)
         own.__cause__ = error

@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +15,6 @@ _FILL_BYTES = 1 * MIB
 _FILL_SYNC_BYTES = (
     8 * MIB
 )  # a background fill that flushed 64 MiB at once would hold up the commits
-_JOIN_BYTES_MAX = 64 * 1024  # below this one copy is cheaper than a list of buffers for the kernel
-_PARTS_MAX = 1024  # IOV_MAX of Linux
 
 
 class File(Protocol):
@@ -27,8 +24,8 @@ class File(Protocol):
         """Up to `size_bytes`, fewer only at the end of the file."""
         ...
 
-    def write(self, position: int, parts: Sequence[bytes]) -> None:
-        """All parts one after the other; an error may leave a beginning of them."""
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        """All of the data; an error may leave a beginning of it."""
         ...
 
     def sync(self) -> None:
@@ -115,17 +112,11 @@ class RealFile:
             data += more
         return data
 
-    def write(self, position: int, parts: Sequence[bytes]) -> None:
-        size_bytes = sum(map(len, parts))
-        if size_bytes <= _JOIN_BYTES_MAX or len(parts) > _PARTS_MAX:
-            written = os.pwrite(self._descriptor, b"".join(parts), position)
-        else:
-            written = os.pwritev(self._descriptor, parts, position)
-        if written < size_bytes:  # a signal or the end of the room: the rest tells which
-            rest = memoryview(b"".join(parts))[written:]
-            while rest:
-                written = os.pwrite(self._descriptor, rest, position + size_bytes - len(rest))
-                rest = rest[written:]
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        written = os.pwrite(self._descriptor, data, position)
+        while written < len(data):  # a signal or the end of the room: the rest tells which
+            with memoryview(data)[written:] as rest:
+                written += os.pwrite(self._descriptor, rest, position + written)
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)
@@ -201,7 +192,7 @@ def fill(file: File, start: int, end: int) -> None:
     unsynced_bytes = 0
     for position in range(start, end, _FILL_BYTES):
         size_bytes = min(_FILL_BYTES, end - position)
-        file.write(position, [piece[:size_bytes]])
+        file.write(position, piece[:size_bytes])
         unsynced_bytes += size_bytes
         if unsynced_bytes >= _FILL_SYNC_BYTES:
             file.sync()
@@ -226,7 +217,7 @@ def replace_whole(disk: Disk, folder: str, name: str, data: bytes) -> None:
     temporary = f"{folder}/{name}.new"
     file = disk.create(temporary, 0)
     try:
-        file.write(0, [data])
+        file.write(0, data)
         file.sync()
     finally:
         file.close()

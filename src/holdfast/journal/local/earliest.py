@@ -54,7 +54,7 @@ class EarliestOffsets:
         self._generation += 1
         data = self._offsets.pack(*offsets)
         head = _HEAD.pack(self._generation, _crc(self._generation, data))
-        self._file.write(self._generation % 2 * self._slot_bytes, [head, data])
+        self._file.write(self._generation % 2 * self._slot_bytes, head + data)
         self._file.sync()
 
     def close(self) -> None:

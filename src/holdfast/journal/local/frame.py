@@ -24,7 +24,6 @@ synced, so a valid frame of a later commit proves that the bad bytes before it o
 """
 
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -43,16 +42,6 @@ _PADDING = [bytes(-size % ALIGNMENT_BYTES) for size in range(ALIGNMENT_BYTES)]
 _ZEROS = bytes(1024 * 1024)
 
 Buffer = bytes | bytearray
-
-
-class Body(NamedTuple):
-    """The entries of one append, ready to be written wherever it will stand."""
-
-    partition: int
-    entry_count: int
-    crc: int
-    data: bytes
-    frame_bytes: int  # with its header
 
 
 class Header(NamedTuple):
@@ -102,18 +91,22 @@ def _lengths(count: int) -> struct.Struct:
     return struct.Struct(f"<{count}I")
 
 
-def encode_body(partition: int, entries: Sequence[bytes], lengths: list[int]) -> Body:
-    """Joins entries of these lengths to a body; the work per entry is done in C."""
+def body_edges(lengths: list[int]) -> tuple[bytes, bytes]:
+    """What stands before and behind the payloads of a body: their lengths, and the padding."""
     count = len(lengths)
     padding = _PADDING[(4 * count + sum(lengths)) % ALIGNMENT_BYTES]
-    data = b"".join((_lengths(count).pack(*lengths), *entries, padding))
-    return Body(partition, count, crc32c(data), data, HEADER_BYTES + len(data))
+    return _lengths(count).pack(*lengths), padding
 
 
-def encode_link(previous_end: int) -> Body:
+def frame_bytes(lengths: list[int]) -> int:
+    """The size of a frame with entries of these lengths."""
+    size_bytes = HEADER_BYTES + 4 * len(lengths) + sum(lengths)
+    return size_bytes + -size_bytes % ALIGNMENT_BYTES
+
+
+def encode_link(previous_end: int) -> bytes:
     """The body of a segment's first frame."""
-    data = _LINK.pack(previous_end)
-    return Body(LINK_PARTITION, 0, crc32c(data), data, LINK_BYTES)
+    return _LINK.pack(previous_end)
 
 
 def decode_link(data: Buffer, sequence: int) -> int | None:
@@ -123,28 +116,6 @@ def decode_link(data: Buffer, sequence: int) -> int | None:
         return None
     return (
         _LINK.unpack_from(data, HEADER_BYTES)[0] if is_intact(data, HEADER_BYTES, header) else None
-    )
-
-
-def header_of(
-    body: Body,
-    first_offset: int,
-    timestamp_ms: int,
-    sequence: int,
-    position: int,
-    commit_position: int,
-) -> Header:
-    """The header that places a body in a segment."""
-    return Header(
-        body.crc,
-        len(body.data),
-        first_offset,
-        timestamp_ms,
-        sequence,
-        position,
-        commit_position,
-        body.entry_count,
-        body.partition,
     )
 
 

@@ -14,17 +14,15 @@ from holdfast.clock import Clock, SystemClock
 from holdfast.errors import InvalidArgument
 from holdfast.journal.api import Append, Retention
 from holdfast.journal.checks import (
-    check_append_bytes,
     check_entries,
     check_partition,
     check_same_partitions,
     check_topic,
     unknown_topic,
 )
-from holdfast.journal.local.commit import GroupCommit
+from holdfast.journal.local.commit import GroupCommit, Staging
 from holdfast.journal.local.disk import Disk, Lock, RealDisk
 from holdfast.journal.local.earliest import file_bytes
-from holdfast.journal.local.frame import Body, encode_body
 from holdfast.journal.local.mark import MARK_BYTES
 from holdfast.journal.local.names import (
     DURABLE,
@@ -130,33 +128,23 @@ class LocalJournal(ReadableJournal):
     async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
         """Appends and returns the offset of the first entry, once all are durable."""
         there = self._topic(topic)
-        body = _body(topic, there, partition, entries)
-        check_append_bytes(body.frame_bytes)
-        return (await there.commit.enqueue([body], body.frame_bytes))[0]
+        return (await there.commit.enqueue([_checked(topic, there, partition, entries)]))[0]
 
     async def append_many(self, appends: Sequence[Append]) -> list[int]:
         """Appends with one write and one sync for each topic among them.
 
         What is for one topic becomes durable together or fails together.
         """
-        bodies: dict[str, list[Body]] = {}
+        checked: dict[str, list[Staging]] = {}
         numbers: dict[str, list[int]] = {}
         for number, (topic, partition, entries) in enumerate(appends):
-            body = _body(topic, self._topic(topic), partition, entries)
-            bodies.setdefault(topic, []).append(body)
+            append = _checked(topic, self._topic(topic), partition, entries)
+            checked.setdefault(topic, []).append(append)
             numbers.setdefault(topic, []).append(number)
-        sizes_bytes = {
-            topic: sum([body.frame_bytes for body in several]) for topic, several in bodies.items()
-        }
-        for size_bytes in sizes_bytes.values():
-            check_append_bytes(size_bytes)
         answers = [
-            (topic, self._topics[topic].commit.enqueue(several, sizes_bytes[topic]))
-            for topic, several in bodies.items()
+            (topic, self._topics[topic].commit.enqueue(several))
+            for topic, several in checked.items()
         ]
-        # Whoever appends many has gathered them: there is nothing to be gained by waiting.
-        for topic in bodies:
-            self._topics[topic].commit.run()
         offsets = [0] * len(appends)
         for topic, answer in answers:
             for number, offset in zip(numbers[topic], await answer, strict=True):
@@ -242,13 +230,9 @@ class LocalJournal(ReadableJournal):
         await self._topic(topic).commit.wait_for(partition)
 
 
-def _body(name: str, topic: Topic, partition: int, entries: Sequence[bytes]) -> Body:
+def _checked(name: str, topic: Topic, partition: int, entries: Sequence[bytes]) -> Staging:
     check_partition(name, partition, topic.settings.partitions)
-    lengths = check_entries(entries)
-    try:
-        return encode_body(partition, entries, lengths)
-    except TypeError as error:
-        raise InvalidArgument(f"expected every entry to be bytes, but found: {error}") from None
+    return Staging(partition, entries, check_entries(entries))
 
 
 def _holder(clock: Clock) -> bytes:

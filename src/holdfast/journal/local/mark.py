@@ -45,7 +45,7 @@ class DurableMark:
     def store(self, sequence: int, position: int) -> None:
         """Moves the mark; the caller has synced everything below."""
         data = _MARK.pack(sequence, position)
-        self._file.write(0, [data, _CRC.pack(crc32c(data))])
+        self._file.write(0, data + _CRC.pack(crc32c(data)))
 
     def sync(self) -> None:
         """Makes the mark itself durable, as on a clean end."""

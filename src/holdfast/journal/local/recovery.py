@@ -210,7 +210,7 @@ def _make_durable(file: File, start: int, end: int) -> None:
     """
     size_bytes = file.size_bytes()
     if start < end:
-        file.write(start, [file.read(start, end - start)])
+        file.write(start, file.read(start, end - start))
     if not is_zero(file.read(end, size_bytes - end), 0):
         fill(file, end, size_bytes)
     file.sync()

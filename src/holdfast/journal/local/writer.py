@@ -1,7 +1,6 @@
 """The writing side of one topic: appends become frames, frames become durable, segments roll."""
 
 import copy
-from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Protocol
 
@@ -11,18 +10,12 @@ from holdfast.journal.api import Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.disk import FULL, Disk
-from holdfast.journal.local.frame import (
-    LINK_BYTES,
-    Body,
-    Header,
-    encode_header,
-    encode_link,
-    header_of,
-)
+from holdfast.journal.local.frame import LINK_PARTITION, Header
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
 from holdfast.journal.local.seal import remove_segments, seal_if_possible
 from holdfast.journal.local.segment import Segment
+from holdfast.journal.local.stage import Stage
 from holdfast.limits import DISK_FULL_RETRY_MS
 
 
@@ -86,11 +79,11 @@ class TopicWriter:
             self._allocator.adopt(recovered.prepared)
         self._remove_discarded()
 
-    def write(self, bodies: Sequence[Body]) -> list[int]:
+    def write(self, stage: Stage) -> list[int]:
         """Makes appends durable together and readable; the first offset of each."""
         self._poison.check()
         try:
-            return self._write(bodies)
+            return self._write(stage)
         except HoldfastError:
             raise
         except BaseException as error:
@@ -139,22 +132,21 @@ class TopicWriter:
             for each in (self._file, self._mark, self._earliest):
                 each.close()
 
-    def _write(self, bodies: Sequence[Body]) -> list[int]:
+    def _write(self, stage: Stage) -> list[int]:
         try:
-            self._make_room(LINK_BYTES + sum([body.frame_bytes for body in bodies]))
+            self._make_room(stage.size_bytes)
         except OSError as error:
             raise self._full_or_raise(error) from error
-        link = [] if self._active.summary.end else [encode_link(self._previous_end)]
-        bodies = [*link, *bodies]
-        size_bytes = sum([body.frame_bytes for body in bodies])
-        headers = self._place(bodies)
-        parts = [part for header, body in zip(headers, bodies, strict=True)
-                 for part in (encode_header(header), body.data)]  # fmt: skip
-        start = self._active.summary.end
+        # Time that never goes back makes it possible to find an offset by its time.
+        self._last_ms = max(self._clock.now_ms(), self._last_ms)
+        sequence, start = self._active.sequence, self._active.summary.end
+        headers = stage.place(self.view.next, self._last_ms, sequence, start, self._previous_end)
+        end = headers[-1].end
         try:
-            self._file.write(start, parts)
+            with stage.data() as data:
+                self._file.write(start, data)
         except OSError as error:
-            self._dirty_end = start + size_bytes
+            self._dirty_end = end
             full = self._full_or_raise(error)
             self._scrub()
             raise full from error
@@ -163,25 +155,8 @@ class TopicWriter:
         sync_seconds = self._clock.monotonic() - begun
         self._make_readable(headers)
         if self._observer is not None:
-            entries = sum([body.entry_count for body in bodies])
-            self._observer.on_commit(entries, size_bytes, sync_seconds)
-        return [header.first_offset for header in headers[len(link) :]]
-
-    def _place(self, bodies: Sequence[Body]) -> list[Header]:
-        """Gives every append its offsets, and its frame its position."""
-        sequence, start = self._active.sequence, self._active.summary.end
-        # Time that never goes back makes it possible to find an offset by its time.
-        timestamp_ms = self._last_ms = max(self._clock.now_ms(), self._last_ms)
-        following: dict[int, int] = {}
-        headers: list[Header] = []
-        position = start
-        for body in bodies:
-            partition = body.partition
-            offset = following.get(partition, self.view.next[partition])
-            following[partition] = offset + body.entry_count
-            headers.append(header_of(body, offset, timestamp_ms, sequence, position, start))
-            position += body.frame_bytes
-        return headers
+            self._observer.on_commit(stage.entry_count, end - start, sync_seconds)
+        return [each.first_offset for each in headers if each.partition != LINK_PARTITION]
 
     def _make_readable(self, headers: list[Header]) -> None:
         for header in headers:
@@ -231,7 +206,7 @@ class TopicWriter:
         """Zeros over what a failed write left, so that a start never takes it for frames."""
         end = self._active.summary.end
         try:
-            self._file.write(end, [bytes(self._dirty_end - end)])
+            self._file.write(end, bytes(self._dirty_end - end))
         except OSError as error:
             self._full_or_raise(error)
         else:

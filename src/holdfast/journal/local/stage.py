@@ -1,0 +1,130 @@
+"""The frames of the next commit, joined in memory that is used again for every commit.
+
+Memory of its own for each append would cost three times the copy: the allocator gives it back to
+the system after the commit, and the next one faults its pages in again.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from holdfast.journal.local.frame import (
+    HEADER_BYTES,
+    LINK_BYTES,
+    LINK_PARTITION,
+    Header,
+    body_edges,
+    encode_header,
+    encode_link,
+)
+from holdfast.limits import MIB
+
+_KEPT_BYTES_MAX = 4 * MIB  # memory of a larger commit is given back
+_HEADER_ROOM = bytes(HEADER_BYTES)
+
+
+class _Staged(NamedTuple):
+    """An append whose body is joined; the header is written when its place is known."""
+
+    partition: int
+    entry_count: int
+    start: int
+    end: int
+
+
+class Stage:
+    """Collects appends as frames; at its front is room for the link that begins a segment."""
+
+    def __init__(self) -> None:
+        self._bytes = BytesIO()
+        self._frames: list[_Staged] = []
+        self._first = LINK_BYTES
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the commit is, with a link."""
+        return self._bytes.tell()
+
+    @property
+    def entry_count(self) -> int:
+        return sum([frame.entry_count for frame in self._frames])
+
+    @property
+    def partitions(self) -> set[int]:
+        return {frame.partition for frame in self._frames}
+
+    def add(self, partition: int, entries: Sequence[bytes], lengths: list[int]) -> None:
+        """Joins an append's entries; TypeError if one of them is not bytes."""
+        staged = self._bytes
+        start = staged.tell()
+        table, padding = body_edges(lengths)
+        staged.write(_HEADER_ROOM + table)
+        staged.writelines(entries)
+        staged.write(padding)
+        self._frames.append(_Staged(partition, len(lengths), start, staged.tell()))
+
+    def cut(self, count: int) -> None:
+        """Takes back what was added after the first `count` appends, whole or in part."""
+        del self._frames[count:]
+        self._bytes.seek(self._frames[-1].end if count else LINK_BYTES)
+
+    def place(
+        self,
+        next_offsets: Sequence[int],
+        timestamp_ms: int,
+        sequence: int,
+        position: int,
+        previous_end: int,
+    ) -> list[Header]:
+        """Gives every frame its offsets and its place; at position 0 a link comes before them."""
+        headers: list[Header] = []
+        following: dict[int, int] = {}
+        self._first = LINK_BYTES if position else 0
+        base = position - self._first
+        with self._bytes.getbuffer() as view:
+            if not position:
+                view[HEADER_BYTES:LINK_BYTES] = encode_link(previous_end)
+            for partition, count, start, end in self._with_link():
+                offset = following.get(partition, next_offsets[partition])
+                following[partition] = offset + count
+                body_at = start + HEADER_BYTES
+                header = Header(
+                    crc32c(view[body_at:end]),
+                    end - body_at,
+                    offset,
+                    timestamp_ms,
+                    sequence,
+                    base + start,
+                    position,
+                    count,
+                    partition,
+                )
+                view[start:body_at] = encode_header(header)
+                headers.append(header)
+        return headers
+
+    @contextmanager
+    def data(self) -> Iterator[memoryview]:
+        """The bytes of the commit, once it is placed; they must not be kept."""
+        with self._bytes.getbuffer() as view, view[self._first : self._bytes.tell()] as data:
+            yield data
+
+    def clear(self) -> None:
+        """Begins the next commit."""
+        self._frames.clear()
+        if self._bytes.tell() > _KEPT_BYTES_MAX:
+            self._bytes = BytesIO()
+        self._bytes.seek(0)
+        self._bytes.write(bytes(LINK_BYTES))
+
+    def _with_link(self) -> list[_Staged]:
+        if self._first:
+            return self._frames
+        return [_Staged(LINK_PARTITION, 0, 0, LINK_BYTES), *self._frames]
