@@ -22,17 +22,17 @@ $(VENV)/made:
 
 $(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
 	@echo "· installing holdfast and what it needs (once; about half a minute)"
-	@$(PIP) install --quiet --constraint constraints.txt --editable .
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable .
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
 	@echo "· installing the checks and the test runner (once; about half a minute)"
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 $(VENV)/benchmarks: $(VENV)/development
 	@echo "· installing what the benchmarks draw and measure with (once)"
-	@$(PIP) install --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
 demo: $(VENV)/runtime ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled
