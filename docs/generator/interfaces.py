@@ -105,7 +105,8 @@ def _type_text(kind: Any) -> str:
         return _shape_link(kind)
     if hasattr(kind, "__members__"):
         return " / ".join(code(member.value) for member in kind)
-    return _JSON_NAMES.get(kind.__name__, kind.__name__)
+    name: str = kind.__name__
+    return _JSON_NAMES.get(name, name)
 
 
 def _default_text(shape: type[Any], field: Any) -> str:
