@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def doctor(
     folder: Annotated[
-        Path | None, typer.Argument(help="The data folder of a node.", metavar="[FOLDER]")
+        Path | None, typer.Argument(help="The data folder of a node.", metavar="FOLDER")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -75,9 +75,6 @@ def run(arguments: Sequence[str]) -> int:
         return exit_code_of(error.code)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
 
 
 def _invoke(arguments: Sequence[str]) -> int:

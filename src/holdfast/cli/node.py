@@ -30,7 +30,8 @@ def register(app: typer.Typer) -> None:
 
 def start(
     folder: Annotated[
-        Path, typer.Argument(help="The data folder; a new one becomes a new node.")
+        Path,
+        typer.Argument(help="The data folder; a new one becomes a new node.", metavar="FOLDER"),
     ] = DEFAULT_FOLDER,
     partitions: Annotated[
         int | None, typer.Option(help="How many; fixed when the folder is first used.")

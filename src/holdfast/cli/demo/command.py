@@ -46,7 +46,7 @@ def demo(
     from holdfast.cli.demo.story import Story
     from holdfast.cli.demo.workload import Workload
     from holdfast.cli.exit_codes import ExitCode
-    from holdfast.cli.output import print_json
+    from holdfast.cli.output import print_json, print_note
 
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else _fresh(folder)
     is_good = False
@@ -63,7 +63,7 @@ def demo(
         if folder is None and is_good and not keep:
             shutil.rmtree(place, ignore_errors=True)
         else:
-            stage.say(f"everything is in {place}: try holdfast journal cat {place / 'data'}")
+            print_note(f"everything is in {place}: try holdfast journal cat {place / 'data'}")
     if not is_good:
         raise typer.Exit(ExitCode.FAILURE)
 
