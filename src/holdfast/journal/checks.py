@@ -61,11 +61,10 @@ def check_entries(entries: Sequence[bytes]) -> list[int]:
     lengths = list(map(len, entries))
     if not lengths:
         raise InvalidArgument("expected at least one entry to append, but found none")
-    entry_bytes = max(lengths)
-    if entry_bytes > ENTRY_BYTES_MAX:
+    if sum(lengths) > ENTRY_BYTES_MAX and max(lengths) > ENTRY_BYTES_MAX:
         raise InvalidArgument(
-            f"expected entries of at most {ENTRY_BYTES_MAX} bytes, but found one of {entry_bytes}",
-            entry_bytes=entry_bytes,
+            f"expected entries of at most {ENTRY_BYTES_MAX} bytes, but found one of {max(lengths)}",
+            entry_bytes=max(lengths),
         )
     return lengths
 

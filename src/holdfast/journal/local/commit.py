@@ -24,7 +24,7 @@ class Staging(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    count: int  # of appends that are answered together
+    appends: int  # that are answered together
     answer: asyncio.Future[list[int]]
 
 
