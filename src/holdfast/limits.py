@@ -45,6 +45,7 @@ REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
 
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
+REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append
 TASKS_PER_SUBMIT_MAX = 10_000  # one atomic append; about 100 ms of work
 JOBS_PER_ACTIVATION_MAX = 10_000
 JOBS_PER_REPORT_MAX = 10_000  # completions or failures in one request

@@ -6,9 +6,9 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
@@ -26,7 +26,12 @@ from holdfast.gateway.shapes import (
     JobCompletion,
     JobFailure,
 )
-from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX
+from holdfast.limits import (
+    JOBS_PER_ACTIVATION_MAX,
+    JOBS_PER_REPORT_MAX,
+    PAYLOAD_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+)
 from holdfast.logs import log
 
 _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
@@ -40,6 +45,13 @@ class WorkerMode(StrEnum):
 
     THREADS = "threads"
     PROCESSES = "processes"
+
+
+class _Held(NamedTuple):
+    """A job in the worker's hands, and since when by the loop's clock."""
+
+    job: ActivatedJob
+    since: float
 
 
 class Worker:
@@ -79,7 +91,7 @@ class Worker:
         self._rate = 0.0  # jobs a second, lately
         self._concurrency = concurrency
         self._mode = mode
-        self._held: dict[str, ActivatedJob] = {}
+        self._held: dict[str, _Held] = {}
         self._begun: set[str] = set()
         self._done: deque[Done] = deque()
         self._told = False  # the loop knows that there is something in `_done`
@@ -87,6 +99,8 @@ class Worker:
         self._room = asyncio.Event()
         self._reports = asyncio.Event()
         self._executors: dict[bool, Executor] = {}
+        self._asking: asyncio.Future[list[ActivatedJob]] | None = None
+        self._returning: set[asyncio.Future[None]] = set()
         self._running: Any = None
 
     # --- life ---------------------------------------------------------------------------------
@@ -145,8 +159,17 @@ class Worker:
 
     # --- taking jobs --------------------------------------------------------------------------
 
+    def add(self, task: Task[..., Any]) -> None:
+        """One more task to take jobs of, from now on."""
+        self._tasks[task.name] = task
+        self._portal.loop.call_soon_threadsafe(self._ask_again)
+
+    def _ask_again(self) -> None:
+        """The request that is waiting does not know of the newest task: it is made anew."""
+        if self._asking is not None:
+            self._asking.cancel()
+
     async def _fetch(self) -> None:
-        types = list(self._tasks)
         while not self._stopping.is_set():
             hold_max = self._hold_max()
             room = hold_max - len(self._held)
@@ -156,11 +179,35 @@ class Worker:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            request = ActivationRequest(types, self.name, room, self._lease_ms, _POLL_MS)
-            for job in await self._retrying(lambda r=request: self._api.activate(r)):
-                self._held[job.job_key] = job
+            for job in await self._ask(room):
+                self._held[job.job_key] = _Held(job, asyncio.get_running_loop().time())
                 task = self._tasks[job.type]
-                self._executors[is_async(task)].run(task, job)
+                self._executor(is_async(task)).run(task, job)
+
+    async def _ask(self, room: int) -> list[ActivatedJob]:
+        request = ActivationRequest(
+            list(self._tasks), self.name, room, self._lease_ms, _POLL_MS
+        )
+        self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
+        try:
+            return await self._asking
+        except asyncio.CancelledError:
+            if self._asking.cancelled() and not self._stopping.is_set():
+                return []  # only the question was withdrawn
+            raise
+        finally:
+            self._asking.cancel()
+            self._asking = None
+
+    def _executor(self, asynchronous: bool) -> Executor:
+        """Where functions of a kind are run; made when the first one comes."""
+        executor = self._executors.get(asynchronous)
+        if executor is None:
+            kinds = {WorkerMode.THREADS: Threads, WorkerMode.PROCESSES: Processes}
+            make = Loop if asynchronous else kinds[self._mode]
+            executor = make(self._concurrency, self._report, self._begin)
+            self._executors[asynchronous] = executor
+        return executor
 
     def _hold_max(self) -> int:
         """How many jobs to hold at most."""
@@ -170,17 +217,30 @@ class Worker:
         return min(self._concurrency + ahead, JOBS_PER_ACTIVATION_MAX)
 
     def _begin(self, job: ActivatedJob) -> bool:
-        """Called by an executor when a job's turn has come; False if it was given back."""
-        if self._stopping.is_set() or job.job_key not in self._held:
+        """Called by an executor when a job's turn has come; False if it is not to be run here."""
+        held = self._held.get(job.job_key)
+        if self._stopping.is_set() or held is None:
+            return False
+        waited_ms = (self._portal.loop.time() - held.since) * 1000
+        if not job.extendable and waited_ms > job.lease_ms / 2:
+            # Its time-out began when it was fetched: it goes back for a whole one.
+            self._portal.loop.call_soon_threadsafe(self._return_late, job)
             return False
         self._begun.add(job.job_key)
         return True
+
+    def _return_late(self, job: ActivatedJob) -> None:
+        if self._held.pop(job.job_key, None) is not None:
+            returning = asyncio.ensure_future(self._release([job]))
+            self._returning.add(returning)
+            returning.add_done_callback(self._returning.discard)
+            self._room.set()
 
     async def _extend_leases(self) -> None:
         """The worker lives, so its leases run on; those with a timeout of their own do not."""
         while True:
             await asyncio.sleep(self._lease_ms / 3000)
-            leases = sorted({job.lease for job in self._held.values() if job.extendable})
+            leases = sorted({held.job.lease for held in self._held.values() if held.job.extendable})
             for start in range(0, len(leases), JOBS_PER_REPORT_MAX):
                 with contextlib.suppress(HoldfastError):  # the next beat tries again
                     await self._api.extend(
@@ -191,6 +251,8 @@ class Worker:
 
     def _report(self, done: Done) -> None:
         """Called from any thread; wakes the loop once for all that gathers until it comes."""
+        if done.result is not None and len(done.result) > PAYLOAD_BYTES_MAX:
+            done = _too_large(done)
         self._done.append(done)
         if not self._told:
             self._told = True
@@ -206,8 +268,8 @@ class Worker:
             if not done:
                 await self._reports.wait()
                 continue
-            for start in range(0, len(done), JOBS_PER_REPORT_MAX):
-                await self._send(done[start : start + JOBS_PER_REPORT_MAX])
+            for piece in _pieces(done):
+                await self._send(piece)
             for item in done:
                 self._held.pop(item.job.job_key, None)
                 self._begun.discard(item.job.job_key)
@@ -258,17 +320,16 @@ class Worker:
 
     async def _give_back(self) -> None:
         """Returns the jobs that have not begun; others can have them at once."""
-        idle = [job for key, job in self._held.items() if key not in self._begun]
+        idle = [held.job for key, held in self._held.items() if key not in self._begun]
         for job in idle:
             self._held.pop(job.job_key, None)
-        for start in range(0, len(idle), JOBS_PER_REPORT_MAX):
+        await self._release(idle)
+
+    async def _release(self, jobs: list[ActivatedJob]) -> None:
+        for start in range(0, len(jobs), JOBS_PER_REPORT_MAX):
+            some = jobs[start : start + JOBS_PER_REPORT_MAX]
             with contextlib.suppress(HoldfastError):  # else their leases run out
-                await self._api.release(
-                    [
-                        HeldJob(job.job_key, job.lease)
-                        for job in idle[start : start + JOBS_PER_REPORT_MAX]
-                    ]
-                )
+                await self._api.release([HeldJob(job.job_key, job.lease) for job in some])
 
     async def _finish_running(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -278,3 +339,27 @@ class Worker:
                     await self._room.wait()
         self._begun.clear()
         self._reports.set()
+
+
+def _too_large(done: Done) -> Done:
+    size_bytes = len(done.result or b"")
+    error = (
+        f"Expected a result of at most {PAYLOAD_BYTES_MAX} bytes, but found {size_bytes};"
+        " put large content elsewhere and return a reference to it"
+    )
+    return Done(done.job, error=error, final=True)
+
+
+def _pieces(done: list[Done]) -> Iterator[list[Done]]:
+    """Reports in as many requests as their number and their bytes need."""
+    piece: list[Done] = []
+    piece_bytes = 0
+    for item in done:
+        size_bytes = len(item.result or item.error or "")
+        full = len(piece) == JOBS_PER_REPORT_MAX or piece_bytes + size_bytes > REQUEST_BYTES_MAX
+        if piece and full:
+            yield piece
+            piece, piece_bytes = [], 0
+        piece.append(item)
+        piece_bytes += size_bytes
+    yield piece

@@ -35,9 +35,12 @@ from holdfast.gateway.shapes import (
     JobFailure,
 )
 from holdfast.limits import (
+    ERROR_CHARS_MAX,
     JOBS_PER_ACTIVATION_MAX,
     JOBS_PER_REPORT_MAX,
     LEASE_MS_MAX,
+    PAYLOAD_BYTES_MAX,
+    REQUEST_BYTES_MAX,
     SPAN_MS_MAX,
     WAIT_MS_MAX,
 )
@@ -186,6 +189,8 @@ class Jobs:
     # --- taking back --------------------------------------------------------------------------
 
     async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
+        sizes_bytes = [len(bytes(job.result)) for job in jobs]
+        checks.within(max(sizes_bytes, default=0), 0, PAYLOAD_BYTES_MAX, "bytes of a result")
         return await self._report(
             [
                 Command(
@@ -193,7 +198,8 @@ class Jobs:
                     Completion(self._lease(job.lease), bytes(job.result)),
                 )
                 for job in jobs
-            ]
+            ],
+            sum(sizes_bytes),
         )  # fmt: skip
 
     async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
@@ -210,7 +216,8 @@ class Jobs:
                     ),
                 )
                 for job in jobs
-            ]
+            ],
+            sum(min(len(job.error), ERROR_CHARS_MAX) for job in jobs),
         )  # fmt: skip
 
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
@@ -231,13 +238,16 @@ class Jobs:
             ]
         )
 
-    async def _report(self, commands: list[Command]) -> list[Answer]:
+    async def _report(self, commands: list[Command], size_bytes: int = 0) -> list[Answer]:
         """Submits commands about what exists, each to the partition of its key."""
         checks.within(len(commands), 1, JOBS_PER_REPORT_MAX, "number of items")
+        checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes in one request")
         groups: dict[int, list[Command]] = {}
         for command in commands:
             groups.setdefault(partition_of(command.key), []).append(command)
-        tickets = [self._runner.submit(partition, group) for partition, group in groups.items()]
+        tickets = [
+            self._runner.submit(partition, group, size_bytes) for partition, group in groups.items()
+        ]
         if len(tickets) == 1:
             return list(map(_answer, commands, await tickets[0]))
         answers: dict[int, Answer] = {}

@@ -23,7 +23,12 @@ from holdfast.gateway.shapes import (
     TaskReceipt,
     TaskView,
 )
-from holdfast.limits import PAGE_ITEMS_MAX, TASKS_PER_SUBMIT_MAX, WAIT_MS_MAX
+from holdfast.limits import (
+    PAGE_ITEMS_MAX,
+    REQUEST_BYTES_MAX,
+    TASKS_PER_SUBMIT_MAX,
+    WAIT_MS_MAX,
+)
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -49,8 +54,10 @@ class Tasks:
         now_ms, config = self._clock.now_ms(), self._config
         anywhere = next(self._turn) % self._partitions + 1
         groups: dict[int, tuple[list[int], list[Command]]] = {}
+        size_bytes = 0
         for index, task in enumerate(tasks):
             job: NewJob = checks.new_job(task, now_ms, config)
+            size_bytes += len(job.payload)
             key = job.idempotency_key
             partition = checks.partition_for(key, self._partitions) if key else anywhere
             group = groups.get(partition)
@@ -58,7 +65,11 @@ class Tasks:
                 group = groups[partition] = ([], [])
             group[0].append(index)
             group[1].append(Command(_JOB, _CREATE, NO_KEY, job))
-        tickets = [self._runner.submit(partition, group[1]) for partition, group in groups.items()]
+        checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes of payload in one request")
+        tickets = [
+            self._runner.submit(partition, group[1], size_bytes)
+            for partition, group in groups.items()
+        ]
         if len(tickets) == 1:
             return [_receipt(reply) for reply in await tickets[0]]
         receipts: list[TaskReceipt | None] = [None] * len(tasks)

@@ -12,9 +12,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from holdfast.clock import Clock
 from holdfast.engine.kernel.processor import Processor, Step
 from holdfast.engine.kernel.turn import Command, Reply, Submission
-from holdfast.errors import DataLoss, ResourceExhausted, Unavailable
+from holdfast.errors import DataLoss, InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.journal import Append, Journal
-from holdfast.limits import REPLAY_BYTES, STEP_COMMANDS_MAX, STORE_INTERVAL_MS, STORE_ROWS_MAX
+from holdfast.limits import (
+    REPLAY_BYTES,
+    REQUEST_BYTES_MAX,
+    STEP_COMMANDS_MAX,
+    STORE_INTERVAL_MS,
+    STORE_ROWS_MAX,
+)
 from holdfast.logs import log
 from holdfast.metrics import Metrics
 from holdfast.state import Store
@@ -127,7 +133,9 @@ class Runner(Generic[S]):
 
     # --- submitting ---------------------------------------------------------------------------
 
-    def submit(self, partition: int, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
+    def submit(
+        self, partition: int, commands: Sequence[Command], size_bytes: int = 0
+    ) -> "asyncio.Future[list[Reply]]":
         """Hands commands to a partition, to be appended together; the future has their replies."""
         if self._closing or self.failure is not None:
             raise Unavailable(
@@ -143,7 +151,7 @@ class Runner(Generic[S]):
             )
         self._in_flight[partition] = waiting + len(commands)
         ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
-        self._inbox[partition].append(Submission(commands, ticket))
+        self._inbox[partition].append(Submission(commands, ticket, size_bytes))
         self._wake(partition)
         return ticket
 
@@ -178,8 +186,13 @@ class Runner(Generic[S]):
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()
         steps: list[tuple[int, Step, list[Submission]]] = []
         ready, self._ready = self._ready, set()
+        room_bytes = REQUEST_BYTES_MAX
         for partition in sorted(ready):
-            taken = self._take(partition)
+            if room_bytes <= 0:
+                self._ready.add(partition)  # for the next round
+                continue
+            taken, taken_bytes = self._take(partition, room_bytes)
+            room_bytes -= taken_bytes
             processor = self.processors[partition]
             step = processor.step(taken, now_ms, lambda fx, p=partition: self._demand(p, fx))
             if step.entries:
@@ -193,10 +206,14 @@ class Runner(Generic[S]):
             await self._journal.append_many(
                 [Append(TOPIC, partition, step.entries) for partition, step, _ in steps]
             )
-        except ResourceExhausted as error:
+        except (ResourceExhausted, InvalidArgument) as error:
             for partition, step, taken in steps:
                 self._abandon(partition, step, taken, error)
             return
+        except BaseException as error:
+            for partition, step, taken in steps:
+                self._lose(partition, step, taken, error)
+            raise
         else:
             for partition, step, taken in steps:
                 self._finish(partition, step, taken)
@@ -211,13 +228,17 @@ class Runner(Generic[S]):
             loop = asyncio.get_running_loop()
             self._store_timer = loop.call_later(STORE_INTERVAL_MS / 1000, self._write_state_later)
 
-    def _take(self, partition: int) -> list[Submission]:
-        """As many whole submissions as a step may hold, and at least one."""
-        inbox, taken, commands = self._inbox[partition], [], 0
-        while inbox and (not taken or commands + len(inbox[0].commands) <= STEP_COMMANDS_MAX):
+    def _take(self, partition: int, room_bytes: int) -> tuple[list[Submission], int]:
+        """As many whole submissions as a step may hold, and at least one; and their bytes."""
+        inbox, commands, size_bytes = self._inbox[partition], 0, 0
+        taken: list[Submission] = []
+        while inbox:
+            commands += len(inbox[0].commands)
+            size_bytes += inbox[0].size_bytes
+            if taken and (commands > STEP_COMMANDS_MAX or size_bytes > room_bytes):
+                return taken, size_bytes - inbox[0].size_bytes
             taken.append(inbox.popleft())
-            commands += len(taken[-1].commands)
-        return taken
+        return taken, size_bytes
 
     def _demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
         return () if self.outside is None else self.outside.demand(partition, effects)
@@ -248,9 +269,13 @@ class Runner(Generic[S]):
         )
 
     def _abandon(
-        self, partition: int, step: Step, taken: list[Submission], error: ResourceExhausted
+        self,
+        partition: int,
+        step: Step,
+        taken: list[Submission],
+        error: ResourceExhausted | InvalidArgument,
     ) -> None:
-        """There is no room: nothing of the step has happened, and whoever asked is told."""
+        """The log did not take it: nothing of the step has happened, and whoever asked is told."""
         processor = self.processors[partition]
         processor.abandon(step)
         if self.outside is not None:
@@ -259,8 +284,19 @@ class Runner(Generic[S]):
         for ticket, _ in step.replies:  # those that were demanded in the step itself
             if not ticket.done() and not processor.awaits(ticket):
                 ticket.set_exception(error)
-        retry_seconds = max(error.retry_after_ms, 100) / 1000
+        retry_after_ms = error.retry_after_ms if isinstance(error, ResourceExhausted) else 0
+        retry_seconds = max(retry_after_ms, 100) / 1000
         self._set_timer(partition, self._clock.now_ms() + int(retry_seconds * 1000), retry_seconds)
+
+    def _lose(
+        self, partition: int, step: Step, taken: list[Submission], error: BaseException
+    ) -> None:
+        """Nobody knows what the log has of the step: whoever asked is told so."""
+        stopped = Unavailable(f"The node stopped: {error}")
+        self._refuse(partition, taken, stopped)
+        for ticket, _ in step.replies:
+            if not ticket.done():
+                ticket.set_exception(stopped)
 
     def _refuse(self, partition: int, taken: Iterable[Submission], error: Exception) -> None:
         taken = list(taken)

@@ -36,6 +36,7 @@ class Submission(msgspec.Struct, frozen=True):
 
     commands: Sequence[Command]
     ticket: Any = None
+    size_bytes: int = 0  # how much content they carry, at most: a step takes a bounded amount
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
