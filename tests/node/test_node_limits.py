@@ -1,0 +1,242 @@
+"""At its limits a node refuses with a hint, keeps answering, and recovers on its own."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import msgspec
+import pytest
+
+from holdfast.config import Config
+from holdfast.engine.jobs.values import JobIntent, JobState, NewJob
+from holdfast.engine.kernel import Command
+from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
+from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask, TaskQuery
+from holdfast.limits import ENTRY_BYTES_MAX, PAYLOAD_BYTES_MAX
+from holdfast.records import ValueType
+from holdfast.testing import MemoryNode, SimulatedDisk, VirtualClock, run
+
+
+async def refusals(*asked: Awaitable[object]) -> list[object]:
+    """What became of requests that were made at the same time."""
+    return list(await asyncio.gather(*asked, return_exceptions=True))
+
+
+# --- too much at once -------------------------------------------------------------------------
+
+
+def test_beyond_the_commands_in_flight_a_submit_is_refused_with_a_hint() -> None:
+    async def story() -> None:
+        node = await MemoryNode(config=Config(commands_in_flight_max=10)).start()
+        answers = await refusals(*(node.gateway.submit([NewTask("t")]) for _ in range(25)))
+        refused = [answer for answer in answers if isinstance(answer, ResourceExhausted)]
+        assert len(refused) == 15
+        assert all(error.retry_after_ms >= 1 for error in refused)
+        assert "at most 10 commands in flight" in refused[0].message
+        assert len((await node.gateway.tasks(TaskQuery())).items) == 10
+        assert (await node.gateway.submit([NewTask("t")]))[0].created, "it recovers on its own"
+        assert b"holdfast_refused_commands_total 15.0" in await node.gateway.metrics()
+        await node.close()
+
+    run(story())
+
+
+def test_one_submit_larger_than_the_limit_is_taken_when_nothing_else_waits() -> None:
+    async def story() -> None:
+        node = await MemoryNode(config=Config(commands_in_flight_max=10)).start()
+        assert len(await node.gateway.submit([NewTask("t")] * 50)) == 50
+        await node.close()
+
+    run(story())
+
+
+def test_workers_that_wait_are_refused_and_the_node_lives_on() -> None:
+    """Jobs of three types come while their workers arrive; there is room for one activation."""
+
+    async def story() -> None:
+        node = await MemoryNode(config=Config(commands_in_flight_max=1)).start()
+        submitting = asyncio.ensure_future(
+            node.gateway.submit([NewTask("a"), NewTask("b"), NewTask("c")])
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the step waits for the disk
+        workers = [
+            node.gateway.activate(ActivationRequest([type_], wait_ms=1_000)) for type_ in "abc"
+        ]
+        answers = await refusals(*workers)
+        assert len(await submitting) == 3
+        assert node.node.runner.failure is None
+        served = [answer for answer in answers if isinstance(answer, list)]
+        assert served and len(served[0]) == 1
+        assert all(isinstance(each, list | ResourceExhausted) for each in answers)
+        await node.close()
+
+    run(story())
+
+
+def test_closing_with_workers_waiting_ends_well() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        submitting = asyncio.ensure_future(node.gateway.submit([NewTask("a")]))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        worker = asyncio.ensure_future(node.gateway.activate(ActivationRequest(["a"], wait_ms=500)))
+        runner = node.node.runner
+        await asyncio.sleep(0)
+        await runner.close()
+        assert runner.failure is None
+        assert len(await submitting) == 1
+        (answer,) = await refusals(worker)
+        assert isinstance(answer, list | Unavailable)
+        with pytest.raises(Unavailable, match="closing"):
+            await node.gateway.submit([NewTask("a")])
+
+    run(story())
+
+
+BIG = msgspec.Raw(b'"%s"' % (b"x" * (PAYLOAD_BYTES_MAX - 2)))
+
+
+def test_requests_with_more_content_than_one_append_holds_are_refused() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        with pytest.raises(InvalidArgument, match="bytes of payload in one request"):
+            await node.gateway.submit([NewTask("t", BIG)] * 5)
+        (receipt,) = await node.gateway.submit([NewTask("t", BIG)])
+        (job,) = await node.gateway.activate(ActivationRequest(["t"]))
+        larger = msgspec.Raw(b'"%s"' % (b"x" * PAYLOAD_BYTES_MAX))
+        with pytest.raises(InvalidArgument, match="bytes of a result"):
+            await node.gateway.complete([JobCompletion(job.job_key, job.lease, larger)])
+        await node.gateway.complete([JobCompletion(job.job_key, job.lease, BIG)])
+        assert (await node.gateway.task(receipt.task_key)).result == BIG
+        await node.close()
+
+    run(story())
+
+
+def test_large_requests_that_come_together_are_spread_over_steps() -> None:
+    async def story() -> None:
+        node = await MemoryNode(partitions=3, disk=SimulatedDisk()).start()
+        receipts = await asyncio.gather(
+            *(node.gateway.submit([NewTask("t", BIG)] * 4) for _ in range(9))
+        )
+        assert all(receipt.created for group in receipts for receipt in group)
+        assert node.node.runner.failure is None
+        await node.close()
+
+    run(story())
+
+
+def test_what_the_log_refuses_is_refused_and_the_node_lives_on() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        before = node.dump()
+        command = Command(ValueType.JOB, JobIntent.CREATE, 0, NewJob("t", bytes(ENTRY_BYTES_MAX)))
+        with pytest.raises(InvalidArgument):
+            await node.node.runner.submit(1, [command])
+        assert node.dump() == before
+        assert (await node.gateway.submit([NewTask("t")]))[0].created
+        await node.close()
+
+    run(story())
+
+
+# --- a full disk ------------------------------------------------------------------------------
+
+
+async def submit_until_full(node: MemoryNode, keys: list[str]) -> ResourceExhausted:
+    for _ in range(10_000):
+        try:
+            (receipt,) = await node.gateway.submit([NewTask("t")])
+        except ResourceExhausted as error:
+            return error
+        keys.append(receipt.task_key)
+    raise AssertionError("the disk was never full")
+
+
+def test_a_full_disk_refuses_writes_and_not_reads_until_there_is_room() -> None:
+    async def story() -> None:
+        disk = SimulatedDisk()
+        node = await MemoryNode(disk=disk).start()
+        keys = [receipt.task_key for receipt in await node.gateway.submit([NewTask("t")] * 3)]
+        disk.capacity_bytes -= disk.free_bytes("")
+        error = await submit_until_full(node, keys)
+        assert error.retry_after_ms > 0
+        before = node.dump()
+        for _ in range(3):
+            with pytest.raises(ResourceExhausted):
+                await node.gateway.submit([NewTask("t", key="again")])
+            assert node.dump() == before, "what was refused has not happened"
+        for key in keys:
+            assert (await node.gateway.task(key)).state == JobState.WAITING
+        disk.capacity_bytes += 1 << 30
+        (receipt,) = await node.gateway.submit([NewTask("t", key="again")])
+        assert receipt.created, "it was not stored before"
+        keys.append(receipt.task_key)
+        after = node.dump()
+        await node.crash()
+        await node.restart()
+        assert node.dump() == after
+        for key in keys:
+            assert (await node.gateway.task(key)).state == JobState.WAITING
+        await node.close()
+
+    run(story())
+
+
+def test_what_becomes_due_while_the_disk_is_full_happens_when_there_is_room() -> None:
+    async def story() -> None:
+        disk = SimulatedDisk()
+        node = await MemoryNode(disk=disk).start()
+        # So many that waking them needs more room than the last refused submit.
+        delayed, *_ = await node.gateway.submit([NewTask("t", delay_ms=5_000)] * 200)
+        disk.capacity_bytes -= disk.free_bytes("")
+        await submit_until_full(node, [])
+        await asyncio.sleep(60)
+        assert (await node.gateway.task(delayed.task_key)).state == JobState.SCHEDULED
+        disk.capacity_bytes += 1 << 30
+        await asyncio.sleep(60)
+        assert (await node.gateway.task(delayed.task_key)).state == JobState.WAITING
+        await node.close()
+
+    run(story())
+
+
+def test_a_failed_sync_stops_the_node_with_a_reason() -> None:
+    async def story() -> None:
+        disk = SimulatedDisk()
+        node = await MemoryNode(disk=disk).start()
+        (receipt,) = await node.gateway.submit([NewTask("t")])
+        disk.fail_sync_at = disk.syncs + 1
+        with pytest.raises(HoldfastError):
+            await node.gateway.submit([NewTask("t")])
+        with pytest.raises(Unavailable, match="The node stopped"):
+            await node.gateway.submit([NewTask("t")])
+        disk.fail_sync_at = None
+        await node.crash()
+        await node.restart()
+        assert (await node.gateway.task(receipt.task_key)).state == JobState.WAITING
+        await node.close()
+
+    run(story())
+
+
+# --- virtual time -----------------------------------------------------------------------------
+
+
+def test_a_lease_runs_out_and_the_job_goes_to_the_next_worker_in_virtual_time() -> None:
+    clock = VirtualClock()
+
+    async def story() -> None:
+        node = await MemoryNode(clock=clock).start()
+        await node.gateway.submit([NewTask("t")])
+        (first,) = await node.gateway.activate(ActivationRequest(["t"], "one", lease_ms=30_000))
+        (second,) = await node.gateway.activate(
+            ActivationRequest(["t"], "two", lease_ms=30_000, wait_ms=60_000)
+        )
+        assert second.job_key == first.job_key
+        assert second.attempt == 2
+        await node.close()
+
+    started_ms = clock.now_ms()
+    run(story(), clock)
+    assert clock.now_ms() - started_ms == 30_000
