@@ -76,9 +76,10 @@ def test_a_fault_names_the_last_intact_header_behind_it() -> None:
 
 
 def test_every_flipped_bit_of_a_segment_is_noticed() -> None:
-    commits: list[Commit] = [[(1, [b"x" * 8100] * 2)], [(2, [bytes(range(256)) * 60])]]
-    rest_bytes = 64 * KIB - len(segment(commits))
-    data = bytearray(segment([*commits, [(3, [b"y" * (rest_bytes - HEADER_BYTES - 4)])]]))
+    small: list[Commit] = [[(2, [bytes(range(256)), b"", b"z"])], [(3, [b"x" * 81] * 2)]]
+    rest_bytes = 64 * KIB - len(segment(small))
+    large: Commit = [(1, [b"y" * (rest_bytes - HEADER_BYTES - 4)])]
+    data = bytearray(segment([large, *small]))
     assert len(data) == 64 * KIB
     intact = scan(data, SEQUENCE)
     assert intact.fault is None
