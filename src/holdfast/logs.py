@@ -25,5 +25,11 @@ def configure(*, json: bool, level: str = "info") -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # whatever it is by then
     )
+
+
+def configure_unless_done(*, json: bool, level: str) -> None:
+    """Like `configure`, for a node inside a program that may have its own way with structlog."""
+    if not structlog.is_configured():
+        configure(json=json, level=level)

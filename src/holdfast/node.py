@@ -22,7 +22,7 @@ from holdfast.errors import InvalidArgument
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
-from holdfast.logs import log
+from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
@@ -87,6 +87,7 @@ class LocalNode(Node):
     ) -> "LocalNode":
         """Opens the node in a folder; a new folder becomes a new node."""
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
+        configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
         folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - once, before anything runs
         journal = LocalJournal.open(
