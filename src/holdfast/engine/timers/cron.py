@@ -53,8 +53,8 @@ def last_due_ms(schedule: Schedule, until_ms: int) -> int:
 def _walk(schedule: Schedule, from_ms: int, turn: Callable[..., Any]) -> int:
     """The due time before or after a moment.
 
-    The day on which the clocks go back has an hour twice. A rule for given hours follows the first of
-    the two only; a rule for any hour follows both.
+    The day on which the clocks go back has an hour twice. A rule for given hours follows the first
+    of the two only; a rule for any hour follows both.
     """
     zone = ZoneInfo(schedule.timezone)
     times = croniter(schedule.cron, datetime.fromtimestamp(from_ms / 1000, zone))
