@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from holdfast.client.detached import mark_detached
+from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.gateway.shapes import ActivatedJob
@@ -145,6 +146,9 @@ class Processes:
         self._count = count
         self._report = report
         self._started = started
+        self._waiting: deque[tuple[Task[..., Any], ActivatedJob]] = deque()
+        self._busy = 0
+        self._lock = threading.Lock()
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
@@ -152,27 +156,45 @@ class Processes:
         return ProcessPoolExecutor(self._count, context, initializer=_begin_child)
 
     def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
-        if not self._started(job):
-            return
+        self._waiting.append((task, job))
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Hands over as many jobs as there are children: the others can still be given back."""
+        begun: list[tuple[Task[..., Any], ActivatedJob]] = []
+        with self._lock:
+            while self._waiting and self._busy < self._count:
+                task, job = self._waiting.popleft()
+                if self._started(job):
+                    self._busy += 1
+                    begun.append((task, job))
+        for task, job in begun:  # without the lock: a job may be finished before this returns
+            self._hand_over(task, job)
+
+    def _hand_over(self, task: Task[..., Any], job: ActivatedJob) -> None:
         module = _importable(task.function)
         call = (_in_child, module, task.function.__qualname__, bytes(job.payload))
-        try:
-            future = self._pool.submit(*call)
-        except (
-            BrokenProcessPool
-        ):  # a child was killed: its jobs failed, the next ones get a new pool
-            self._pool = self._new_pool()
-            future = self._pool.submit(*call)
+        with children_detached():
+            try:
+                future = self._pool.submit(*call)
+            except BrokenProcessPool:  # a child was killed: its jobs failed, here is a new pool
+                self._pool = self._new_pool()
+                future = self._pool.submit(*call)
         future.add_done_callback(lambda done: self._finished(job, done))
 
     def _finished(self, job: ActivatedJob, future: "Future[tuple[bytes | None, Any]]") -> None:
+        with self._lock:
+            self._busy -= 1
         error = future.exception()
         if error is not None:
-            return self._report(failed(job, error))
-        result, failure = future.result()
-        self._report(Done(job, result) if failure is None else Done(job, None, *failure))
+            self._report(failed(job, error))
+        else:
+            result, failure = future.result()
+            self._report(Done(job, result) if failure is None else Done(job, None, *failure))
+        self._begin_next()
 
     def close(self) -> None:
+        self._waiting.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -187,8 +209,7 @@ def _importable(function: Callable[..., Any]) -> str:
 
 
 def _begin_child() -> None:
-    """A child opens no node, and ends with its worker even when that one is killed."""
-    mark_detached()
+    """A child ends with its worker, even when that one is killed."""
     worker = multiprocessing.parent_process()
     assert worker is not None, "a pool's child has a parent"
 
