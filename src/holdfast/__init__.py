@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
     from holdfast.client.execution import GiveUpError, RetryLaterError
     from holdfast.config import Config
+    from holdfast.engine.jobs.values import BackoffKind
     from holdfast.errors import (
         AlreadyExists,
         DataLoss,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyExists",
+    "BackoffKind",
     "BoundTask",
     "Config",
     "DataLoss",
@@ -59,6 +61,7 @@ _HOMES = {
     "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
     "holdfast.client.execution": ("GiveUpError", "RetryLaterError"),
     "holdfast.config": ("Config",),
+    "holdfast.engine.jobs.values": ("BackoffKind",),
     "holdfast.gateway.shapes": ("RetryBackoff",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

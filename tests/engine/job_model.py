@@ -6,6 +6,8 @@ from holdfast.engine.jobs.values import JobState, NewJob
 
 LEASE_EXPIRIES_MAX = 3  # the engine's limit, lowered so that a random walk reaches it
 
+PAUSE_MS = 2_000
+
 
 @dataclass
 class ModelJob:
@@ -26,6 +28,25 @@ class ModelJob:
     @property
     def ended(self) -> bool:
         return self.state in (JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED)
+
+    def expire(self) -> None:
+        """Its worker did not come back."""
+        self.expiries += 1
+        self.wait()
+        if self.expiries >= LEASE_EXPIRIES_MAX:
+            self.state = JobState.INCIDENT
+
+    def fail(self, now_ms: int, *, final: bool = False, retry_after_ms: int | None = None) -> None:
+        """Its attempt failed, or took longer than the timeout of its own."""
+        self.failures += 1
+        self.expiries = 0
+        self.wait()
+        if final or self.retries == 0:
+            self.state, self.retries = JobState.INCIDENT, 0
+        else:
+            pause_ms = PAUSE_MS if retry_after_ms is None else max(retry_after_ms, 1)
+            self.state, self.retries = JobState.SCHEDULED, self.retries - 1
+            self.due_ms = now_ms + pause_ms
 
     def wait(self) -> None:
         self.state, self.lease, self.due_ms, self.incident = JobState.WAITING, 0, 0, 0
@@ -100,16 +121,17 @@ class Model:
         self.leases = {key: lease for key, lease in self.leases.items() if key in held}
 
     def settle(self, now_ms: int) -> list[int]:
-        """Lets everything happen that is due; returns the jobs that expired too often."""
+        """Lets everything happen that is due; returns the jobs that came to an incident."""
         stuck: list[int] = []
         for job in self.jobs.values():
             if job.state == JobState.SCHEDULED and job.due_ms <= now_ms:
                 job.wait()
             elif job.state == JobState.ACTIVE and self.leases[job.lease].deadline_ms <= now_ms:
-                job.expiries += 1
-                job.wait()
-                if job.expiries >= LEASE_EXPIRIES_MAX:
-                    job.state = JobState.INCIDENT
+                if self.leases[job.lease].fixed:
+                    job.fail(now_ms)
+                else:
+                    job.expire()
+                if job.state == JobState.INCIDENT:
                     stuck.append(job.key)
         self.drop_empty_leases()
         return stuck

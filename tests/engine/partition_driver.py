@@ -61,13 +61,14 @@ class Driver:
         assert reply.rejection is None or reply.rejection.code != "INTERNAL", reply.rejection
         return reply
 
-    def advance(self, milliseconds: int) -> None:
+    def advance(self, milliseconds: int, at_each_stop: Callable[[], None] = lambda: None) -> None:
         """Lets time pass, stopping wherever something is due."""
         until = self.now_ms + milliseconds
         while (due_ms := self.processor.next_due_ms()) is not None and due_ms <= until:
             self.now_ms = max(self.now_ms, due_ms)
             step = self.step()
             assert not step.bugs, step.bugs
+            at_each_stop()
         self.now_ms = until
 
     # --- state and log ------------------------------------------------------------------------

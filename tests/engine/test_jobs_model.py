@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from job_model import LEASE_EXPIRIES_MAX, Known, Model, ModelJob, ModelLease
+from job_model import LEASE_EXPIRIES_MAX, PAUSE_MS, Known, Model, ModelJob, ModelLease
 from partition_driver import Driver
 
 from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
@@ -35,7 +35,6 @@ from holdfast.engine.jobs.values import (
 from holdfast.engine.kernel import Command, Reply
 from holdfast.records import RecordKind, ValueType
 
-PAUSE_MS = 2_000
 WINDOW_MS = 20_000
 KEEP_MS = 30_000
 BACKOFF = Backoff(BackoffKind.FIXED, PAUSE_MS, PAUSE_MS, 0)
@@ -177,17 +176,9 @@ class Jobs(RuleBasedStateMachine):
             assert code_of(reply) == "INVALID_STATE"
             return
         assert reply.rejection is None
-        job.failures += 1
-        job.expiries = 0
-        if final or job.retries == 0:
-            job.wait()
-            job.state, job.retries = JobState.INCIDENT, 0
+        job.fail(self.driver.now_ms, final=final, retry_after_ms=retry_after_ms)
+        if job.state == JobState.INCIDENT:
             self.learn_incident(job.key)
-        else:
-            job.wait()
-            pause_ms = PAUSE_MS if retry_after_ms is None else max(retry_after_ms, 1)
-            job.state, job.retries = JobState.SCHEDULED, job.retries - 1
-            job.due_ms = self.driver.now_ms + pause_ms
         self.model.drop_empty_leases()
 
     @precondition(lambda self: self.model.leases)
@@ -255,7 +246,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(milliseconds=st.sampled_from([1, 400, 1_000, 2_500, 7_000, 25_000]))
     def advance(self, milliseconds: int) -> None:
-        self.driver.advance(milliseconds)
+        self.driver.advance(milliseconds, self.settle)
         self.driver.step()
         self.settle()
 

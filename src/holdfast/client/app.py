@@ -65,7 +65,7 @@ class Holdfast:
         With `workers=0` nothing is run here by itself; see `worker`.
         """
         portal = Portal("holdfast")
-        if DETACHED in os.environ:
+        if DETACHED:
             return cls(portal, DetachedApi(), portal.close, 0)
         path = Path(folder)
         try:
@@ -84,7 +84,7 @@ class Holdfast:
     def connect(cls, url: str | None = None) -> "Holdfast":
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here."""
         portal = Portal("holdfast")
-        if DETACHED in os.environ:
+        if DETACHED:
             return cls(portal, DetachedApi(), portal.close, 0)
         from holdfast.client.remote import RemoteApi  # an embedded app need not load an HTTP client
 
@@ -154,7 +154,7 @@ class Holdfast:
 
         def make(function: Callable[P, R]) -> Task[P, R]:
             options = TaskOptions(
-                name=name or function.__name__,
+                name=function.__name__ if name is None else name,
                 retries=retries,
                 backoff=backoff_of(backoff),
                 timeout_ms=0 if timeout is None else span_ms(timeout),
@@ -166,6 +166,8 @@ class Holdfast:
                 raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
             task = Task(self, function, options)
             self.tasks[options.name] = task
+            if self._worker is not None:
+                self._worker.add(task)
             return task
 
         return make if function is None else make(function)
@@ -294,6 +296,10 @@ class Holdfast:
 
     # --- working ------------------------------------------------------------------------------
 
+    def start(self) -> None:
+        """Begins to run what is waiting for this app's tasks, as the first submit would."""
+        self._ensure_worker()
+
     def worker(
         self,
         *,
@@ -312,7 +318,10 @@ class Holdfast:
         )  # fmt: skip
 
     def _ensure_worker(self) -> None:
-        """An embedded app runs its own tasks, from the first submit on."""
+        """An embedded app runs its own tasks, from the first submit on.
+
+        Not from their definition on: a function may use what its module defines further down.
+        """
         if not self._workers or self._worker is not None:
             return
         with self._lock:

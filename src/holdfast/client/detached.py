@@ -1,11 +1,30 @@
-"""An app that only knows its tasks: what `Holdfast.open` gives in a worker's child process."""
+"""An app that only knows its tasks: what `Holdfast.open` gives in a worker's child process.
+
+A child imports the user's module to find its functions. If that opened the folder again it would
+meet the parent's lock; so a child opens nothing.
+"""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from holdfast.errors import Unavailable
 
-DETACHED = "HOLDFAST_DETACHED"
+_VARIABLE = "HOLDFAST_DETACHED"
+
+# Taken out of the environment at once: programs that a task starts are no children of the worker.
+DETACHED = os.environ.pop(_VARIABLE, None) is not None
+
+
+@contextmanager
+def children_detached() -> Iterator[None]:
+    """Processes that are begun meanwhile open nothing."""
+    os.environ[_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
 
 
 class DetachedApi:
@@ -19,8 +38,3 @@ class DetachedApi:
             )
 
         return refuse
-
-
-def mark_detached() -> None:
-    """From now on this process opens nothing."""
-    os.environ[DETACHED] = "1"

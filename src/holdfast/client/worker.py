@@ -185,9 +185,7 @@ class Worker:
                 self._executor(is_async(task)).run(task, job)
 
     async def _ask(self, room: int) -> list[ActivatedJob]:
-        request = ActivationRequest(
-            list(self._tasks), self.name, room, self._lease_ms, _POLL_MS
-        )
+        request = ActivationRequest(list(self._tasks), self.name, room, self._lease_ms, _POLL_MS)
         self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
         try:
             return await self._asking

@@ -245,9 +245,7 @@ class Jobs:
         groups: dict[int, list[Command]] = {}
         for command in commands:
             groups.setdefault(partition_of(command.key), []).append(command)
-        tickets = [
-            self._runner.submit(partition, group, size_bytes) for partition, group in groups.items()
-        ]
+        tickets = self._runner.submit_all(groups, size_bytes)
         if len(tickets) == 1:
             return list(map(_answer, commands, await tickets[0]))
         answers: dict[int, Answer] = {}

@@ -66,10 +66,9 @@ class Tasks:
             group[0].append(index)
             group[1].append(Command(_JOB, _CREATE, NO_KEY, job))
         checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes of payload in one request")
-        tickets = [
-            self._runner.submit(partition, group[1], size_bytes)
-            for partition, group in groups.items()
-        ]
+        tickets = self._runner.submit_all(
+            {partition: group[1] for partition, group in groups.items()}, size_bytes
+        )
         if len(tickets) == 1:
             return [_receipt(reply) for reply in await tickets[0]]
         receipts: list[TaskReceipt | None] = [None] * len(tasks)

@@ -96,6 +96,6 @@ class RocksStore:
 
 
 def _holding(kept: object, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """RocksDB has only a pointer to a scan's upper bound: the bytes must live as long as the scan."""
+    """RocksDB only points to a scan's upper bound: the bytes must live as long as the scan."""
     yield from rows
     del kept

@@ -71,8 +71,12 @@ def fail(turn: Turn[EngineState], command: Record) -> None:
     failure: Failure = command.value
     if not _holds(turn, command, failure.lease):
         return
-    key, job = command.key, turn.state.jobs.jobs.get(command.key)
+    job = turn.state.jobs.jobs.get(command.key)
     assert job is not None, "an active job has no row"
+    _fail(turn, command.key, job, failure)
+
+
+def _fail(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None:
     if failure.final or job.retries <= 0:
         incident = turn.new_key()
         recorded = FailureRecorded(failure.error, 0, 0, incident)
@@ -189,26 +193,36 @@ def release(turn: Turn[EngineState], command: Record) -> None:
 
 
 def expire(turn: Turn[EngineState], command: Record) -> None:
-    """A worker did not come back: its jobs go to others, or to a person if too often."""
+    """The time of a lease is over."""
     lease = turn.state.jobs.leases.get(command.key)
     if lease is None:
         reason = f"Expected a lease with key {command.key}, but there is none"
         return turn.reject(command, Code.NOT_FOUND, reason)
     held = _still_held(turn, command.key, lease.jobs)
-    again: list[int] = []
-    stuck: list[tuple[int, int, Job]] = []
-    for key, job in zip(held, turn.state.jobs.jobs.get_many(list(held)), strict=True):
-        assert job is not None, "an active job has no row"
-        if job.expiries + 1 >= LEASE_EXPIRIES_MAX:
-            stuck.append((key, turn.new_key(), job))
-        else:
-            again.append(key)
-    incidents = tuple((key, incident) for key, incident, _ in stuck)
-    turn.event(JOB_BATCH, JobBatchIntent.EXPIRED, command.key, JobList(tuple(again), incidents))
-    for key, incident, job in stuck:
+    jobs = dict(zip(held, turn.state.jobs.jobs.get_many(list(held)), strict=True))
+    known = {key: job for key, job in jobs.items() if job is not None}
+    assert len(known) == len(held), "an active job has no row"
+    (_time_out if lease.fixed else _hand_on)(turn, command.key, known)
+
+
+def _time_out(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:
+    """Jobs took longer than the timeout of their own: their attempts have failed."""
+    for key, job in held.items():
+        error = f"The attempt took longer than its timeout of {job.submitted.timeout_ms} ms"
+        _fail(turn, key, job, Failure(lease, error))
+
+
+def _hand_on(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:
+    """A worker did not come back: its jobs go to others, or to a person if too often."""
+    stuck = {key: job for key, job in held.items() if job.expiries + 1 >= LEASE_EXPIRIES_MAX}
+    incidents = {key: turn.new_key() for key in stuck}
+    again = tuple(key for key in held if key not in stuck)
+    value = JobList(again, tuple(incidents.items()))
+    turn.event(JOB_BATCH, JobBatchIntent.EXPIRED, lease, value)
+    for key, job in stuck.items():
         error = f"The leases of {LEASE_EXPIRIES_MAX} workers ran out while they held this job"
-        _raise_incident(turn, incident, key, job, IncidentReason.LEASES_EXPIRED, error)
-    _announce(turn, tuple(again))
+        _raise_incident(turn, incidents[key], key, job, IncidentReason.LEASES_EXPIRED, error)
+    _announce(turn, again)
 
 
 def wake(turn: Turn[EngineState], command: Record) -> None:

@@ -137,19 +137,34 @@ class Runner(Generic[S]):
         self, partition: int, commands: Sequence[Command], size_bytes: int = 0
     ) -> "asyncio.Future[list[Reply]]":
         """Hands commands to a partition, to be appended together; the future has their replies."""
+        return self.submit_all({partition: commands}, size_bytes)[0]
+
+    def submit_all(
+        self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
+    ) -> "list[asyncio.Future[list[Reply]]]":
+        """Like `submit` for several partitions: if one has no room, none gets anything."""
         if self._closing or self.failure is not None:
             raise Unavailable(
                 "The node is closing" if self._closing else f"The node stopped: {self.failure}"
             )
+        for partition, group in commands.items():
+            self._check_room(partition, len(group))
+        return [self._accept(partition, group, size_bytes) for partition, group in commands.items()]
+
+    def _check_room(self, partition: int, commands: int) -> None:
         waiting = self._in_flight[partition]
-        if waiting and waiting + len(commands) > self._in_flight_max:
-            self._metrics.refused(len(commands))
+        if waiting and waiting + commands > self._in_flight_max:
+            self._metrics.refused(commands)
             raise ResourceExhausted(
                 f"Expected at most {self._in_flight_max} commands in flight on partition"
                 f" {partition}, but {waiting} are waiting",
                 retry_after_ms=max(1, int(waiting / self._rate * 1000)),
             )
-        self._in_flight[partition] = waiting + len(commands)
+
+    def _accept(
+        self, partition: int, commands: Sequence[Command], size_bytes: int
+    ) -> "asyncio.Future[list[Reply]]":
+        self._in_flight[partition] += len(commands)
         ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
         self._inbox[partition].append(Submission(commands, ticket, size_bytes))
         self._wake(partition)

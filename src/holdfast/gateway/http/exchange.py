@@ -15,7 +15,7 @@ from holdfast.errors import InvalidArgument
 from holdfast.gateway.http.endpoint import JSON, Endpoint
 
 
-class Disconnected(Exception):  # noqa: N818 - it is no error: the client went away
+class Disconnected(Exception):
     """The client is gone; there is nobody to answer."""
 
 
