@@ -1,14 +1,11 @@
 """What is done to a segment when no more is written to it, and when nobody needs it any more."""
 
-import structlog
-
 from holdfast.journal.local.disk import Disk, replace_whole
 from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.index import Points, Summary, encode_index
 from holdfast.journal.local.names import index_name, segment_name, spare_name, spare_names
 from holdfast.limits import SPARE_SEGMENTS_MAX
-
-_log = structlog.get_logger("holdfast.journal")
+from holdfast.logs import log
 
 
 def seal(disk: Disk, folder: str, summary: Summary, points: Points) -> None:
@@ -31,7 +28,7 @@ def seal_if_possible(disk: Disk, folder: str, summary: Summary, points: Points) 
     try:
         seal(disk, folder, summary, points)
     except OSError as error:
-        _log.warning(
+        log.warning(
             "segment not sealed", folder=folder, sequence=summary.sequence, error=str(error)
         )
 
@@ -61,4 +58,4 @@ def remove_segments(
                 disk.remove(f"{folder}/{segment_name(sequence)}")
             disk.sync_folder(folder)
     except OSError as error:
-        _log.warning("segments not removed", folder=folder, sequences=sequences, error=str(error))
+        log.warning("segments not removed", folder=folder, sequences=sequences, error=str(error))
