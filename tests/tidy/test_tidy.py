@@ -1,0 +1,175 @@
+"""The house rules that a machine can check."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "holdfast"
+LINES_MAX = 400
+METHOD_STATEMENTS_MAX = (
+    12  # what a method may do without saying what for: its class or Protocol does
+)
+
+
+class Module(NamedTuple):
+    """One file of the package, read."""
+
+    name: str  # its path in the package
+    text: str
+    tree: ast.Module
+
+
+def _modules() -> Iterator[Module]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text()
+        yield Module(path.relative_to(SOURCE).as_posix(), text, ast.parse(text))
+
+
+MODULES = list(_modules())
+each_module = pytest.mark.parametrize("module", MODULES, ids=[module.name for module in MODULES])
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Every module that is imported, with its dots."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def calls(tree: ast.AST) -> Iterator[str]:
+    """Every call by a plain or a dotted name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+
+
+@each_module
+def test_a_module_fits_in_a_head(module: Module) -> None:
+    assert len(module.text.splitlines()) <= LINES_MAX, "split it"
+
+
+# --- the core is pure -------------------------------------------------------------------------
+
+CORE = ("records/", "state/", "engine/")
+SHELLS = {"state/rocks.py", "state/snapshots.py"}  # they are about files, and say so
+IMPURE = {
+    "asyncio", "multiprocessing", "os", "random", "secrets", "shutil", "socket", "subprocess",
+    "tempfile", "threading", "time", "uuid",
+}  # fmt: skip
+ALLOWED = {"engine/kernel/runner.py": {"asyncio"}}  # the shell around the processors
+IMPURE_CALLS = {"open", "input", "print", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
+CORE_MODULES = [
+    module for module in MODULES if module.name.startswith(CORE) and module.name not in SHELLS
+]
+
+
+@pytest.mark.parametrize("module", CORE_MODULES, ids=[module.name for module in CORE_MODULES])
+def test_what_decides_touches_no_clock_no_disk_and_no_dice(module: Module) -> None:
+    used = {name.split(".")[0] for name in imports(module.tree)}
+    assert used & IMPURE <= ALLOWED.get(module.name, set())
+    assert not IMPURE_CALLS & set(calls(module.tree))
+
+
+# --- dependencies -----------------------------------------------------------------------------
+
+# Each dependency and where it may be imported, so that it can be replaced. msgspec is the language
+# that values are written in, and is everywhere.
+HOMES = {
+    "aiohttp": "client/remote.py",
+    "crc32c": "journal/local/",
+    "croniter": "engine/timers/cron.py",
+    "litestar": "gateway/http/",
+    "msgspec": "",
+    "prometheus_client": "metrics.py",
+    "pytest": "testing/plugin.py",
+    "rich": "cli/",
+    "rocksdict": "state/rocks.py",
+    "structlog": "logs.py",
+    "tenacity": "client/",
+    "typer": "cli/",
+    "typing_extensions": "records/record.py",
+    "uvicorn": "gateway/http/",
+    "uvloop": ("client/portal.py", "cli/node.py"),  # whoever starts a loop
+    "yarl": "client/remote.py",  # aiohttp's own word for an address
+}
+
+
+@each_module
+def test_a_dependency_is_imported_in_its_home_only(module: Module) -> None:
+    roots = {name.split(".")[0] for name in imports(module.tree)}
+    for root in roots - sys.stdlib_module_names - {"holdfast"}:
+        assert root in HOMES, f"{root} has no home yet: give it one room"
+        homes = HOMES[root]
+        assert module.name.startswith(homes), f"{root} belongs to {homes}"
+
+
+def test_no_home_is_empty() -> None:
+    used = {name.split(".")[0] for module in MODULES for name in imports(module.tree)}
+    assert HOMES.keys() <= used
+
+
+def test_nothing_is_pickled() -> None:
+    assert not [module.name for module in MODULES if "pickle" in set(imports(module.tree))]
+
+
+# --- words ------------------------------------------------------------------------------------
+
+# An applier is named after its event and does what the event says; the module says the rest.
+SPOKEN_FOR = re.compile(r"engine/\w+/events\.py")
+Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def public(body: list[ast.stmt]) -> Iterator[Documented]:
+    for node in body:
+        if isinstance(node, Documented) and not node.name.startswith("_"):
+            yield node
+
+
+def statements(node: ast.AST) -> int:
+    return sum(isinstance(each, ast.stmt) for each in ast.walk(node)) - 1
+
+
+@each_module
+def test_public_names_say_what_they_are_for(module: Module) -> None:
+    """Classes and functions always, unless they are one statement; methods when they are long."""
+    assert module.name.endswith("__main__.py") or ast.get_docstring(module.tree), "the module"
+    silent: list[str] = []
+    for node in public(module.tree.body):
+        short = not isinstance(node, ast.ClassDef) and statements(node) == 1
+        if not ast.get_docstring(node) and not short and not SPOKEN_FOR.match(module.name):
+            silent.append(node.name)
+        if isinstance(node, ast.ClassDef):
+            silent += [
+                f"{node.name}.{method.name}"
+                for method in public(node.body)
+                if not ast.get_docstring(method) and statements(method) > METHOD_STATEMENTS_MAX
+            ]
+    assert silent == []
+
+
+@each_module
+def test_a_docstring_begins_with_a_sentence(module: Module) -> None:
+    for node in ast.walk(module.tree):
+        if isinstance(node, Documented | ast.Module) and (text := ast.get_docstring(node)):
+            first = text.splitlines()[0]
+            assert first.endswith((".", ":", "?", "!", ")", "`")), first
+
+
+MARKERS = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]))
+
+
+def test_nothing_is_left_for_later() -> None:
+    folders = [ROOT / name for name in ("src", "tests", "bench", "docs")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in KINDS]
+    assert [path for path in files if MARKERS.search(path.read_text())] == []
+
+
+KINDS = {".py", ".md", ".toml"}
