@@ -20,6 +20,7 @@ INDEX_INTERVAL_BYTES = 4 * KIB  # a reader scans at most one page of frames to f
 READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, small enough to hold
 TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
+THREAD_COMMIT_BYTES_MIN = 128 * KIB  # below it a sync is over before a thread has woken up
 COMMIT_BYTES_MAX = (
     16 * MIB
 )  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes
@@ -38,6 +39,7 @@ LEASE_EXPIRIES_MAX = 20  # a job that outlives 20 workers kills them: a person h
 PURGE_ROWS_MAX = 1_000  # about 2 ms a step for forgetting
 SCHEDULE_INTERVAL_MS_MIN = 100  # schedules are for people's times, not for polling
 COMMANDS_IN_FLIGHT_MAX = 20_000  # by partition: about 0.5 s of work; beyond it, come back later
+DUE_BUG_PAUSE_MS = 1_000  # a due command that throws stays due: one rejection a second on the log
 STORE_ROWS_MAX = 16_384  # changed rows in memory before the store gets them: 20 ms, 8 MiB
 STORE_INTERVAL_MS = 1_000  # ... or after this time
 SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged

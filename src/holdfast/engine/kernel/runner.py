@@ -15,6 +15,7 @@ from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.errors import DataLoss, InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.journal import Append, Journal
 from holdfast.limits import (
+    DUE_BUG_PAUSE_MS,
     REPLAY_BYTES,
     REQUEST_BYTES_MAX,
     STEP_COMMANDS_MAX,
@@ -273,7 +274,11 @@ class Runner(Generic[S]):
             self.outside.deliver(step.effects)
         if processor.has_leftover or self._inbox[partition]:
             self._wake(partition)
-        self._watch_due(partition)
+        if step.bugs:  # if it was time that asked, it will ask again: not at once, for ever
+            pause_ms = DUE_BUG_PAUSE_MS
+            self._set_timer(partition, self._clock.now_ms() + pause_ms, pause_ms / 1000)
+        else:
+            self._watch_due(partition)
         lag = processor.next_position - 1 - processor.progress.processed_position
         self._partition_metrics[partition].step(
             len(step.entries),
