@@ -9,10 +9,12 @@ import pytest
 from holdfast.config import Config
 from holdfast.engine.jobs.values import JobIntent, JobState, NewJob
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import TOPIC
+from holdfast.engine.timers.due import DueKind
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask, TaskQuery
 from holdfast.limits import ENTRY_BYTES_MAX, PAYLOAD_BYTES_MAX
-from holdfast.records import ValueType
+from holdfast.records import ValueType, key_of
 from holdfast.testing import MemoryNode, SimulatedDisk, VirtualClock, run
 
 
@@ -215,6 +217,27 @@ def test_a_failed_sync_stops_the_node_with_a_reason() -> None:
         await node.crash()
         await node.restart()
         assert (await node.gateway.task(receipt.task_key)).state == JobState.WAITING
+        await node.close()
+
+    run(story())
+
+
+# --- bugs -------------------------------------------------------------------------------------
+
+
+def test_a_due_command_that_throws_is_not_tried_again_and_again_at_once() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        processor = node.node.runner.processors[1]
+        nobody = key_of(1, 999)
+        processor.view.due.add(node.clock.now_ms(), DueKind.JOB, nobody)  # a job that is not there
+        processor.state.commit()
+        await node.gateway.submit([NewTask("t")])
+        await asyncio.sleep(10)
+        assert 10 <= node.journal.bounds(TOPIC, 1).next < 40
+        assert b'holdfast_failed_commands_total{partition="1"}' in await node.gateway.metrics()
+        assert node.node.runner.failure is None
+        assert (await node.gateway.submit([NewTask("t")]))[0].created
         await node.close()
 
     run(story())
