@@ -182,6 +182,9 @@ class SimulatedDisk:
     def background(self) -> Executor:
         return _Inline()
 
+    def committing(self) -> Executor | None:
+        return None
+
     def _operate(self) -> bool:
         """Counts an operation; True if it is the one at which the power goes."""
         if self._crashed:

@@ -1,18 +1,23 @@
 """Group commit: all appends that wait at the end of a turn of the event loop share one sync.
 
-The commit runs in the loop itself, not in a thread: a hop there and back costs more than the sync
-saves, and whoever could run meanwhile waits for the same disk.
+A small commit runs in the loop itself: a hop to a thread and back costs as much as its sync. A
+large one is written and synced by a thread, and the loop prepares the next one meanwhile.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidArgument
 from holdfast.journal.checks import check_append_bytes
 from holdfast.journal.local.frame import frame_bytes
 from holdfast.journal.local.stage import Stage
-from holdfast.limits import COMMIT_BYTES_MAX
+from holdfast.journal.local.writer import Commit, TopicWriter
+from holdfast.limits import COMMIT_BYTES_MAX, EAGER_COMMIT_BYTES, THREAD_COMMIT_BYTES_MIN
+
+_SPARE_MAX = 2  # one that is under way, one that fills
 
 
 class Staging(NamedTuple):
@@ -28,43 +33,92 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[list[int]]
 
 
+class _Group:
+    """Appends that are committed together."""
+
+    def __init__(self) -> None:
+        self.stage = Stage()
+        self.waiting: list[_Waiting] = []
+
+
 class GroupCommit:
     """Collects the appends of one topic and writes them together."""
 
-    def __init__(self, write: Callable[[Stage], list[int]]) -> None:
-        self._write = write
-        self._stage = Stage()
-        self._waiting: list[_Waiting] = []
+    def __init__(self, writer: TopicWriter, thread: Executor | None) -> None:
+        self._writer = writer
+        self._thread = thread  # None: everything runs in the loop
+        self._groups: deque[_Group] = deque()  # the last one still takes appends
+        self._spare: list[_Group] = []
+        self._landing: asyncio.Future[float] | None = None  # a commit that a thread has in hand
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
     def enqueue(self, appends: list[Staging]) -> asyncio.Future[list[int]]:
         """Appends at the end of this turn of the loop; the first offsets once it is durable."""
         size_bytes = sum([frame_bytes(each.lengths) for each in appends])
         check_append_bytes(size_bytes)
-        if self._waiting and self._stage.size_bytes + size_bytes > COMMIT_BYTES_MAX:
-            self.run()
-        self._join(appends)
         loop = asyncio.get_running_loop()
-        if not self._waiting:
+        if not self._groups:
+            self._groups.append(self._spare.pop() if self._spare else _Group())
             loop.call_soon(self.run)
+        elif self._groups[-1].stage.size_bytes + size_bytes > COMMIT_BYTES_MAX:
+            self._groups.append(self._spare.pop() if self._spare else _Group())
+        group = self._groups[-1]
+        _join(group.stage, appends)
         answer: asyncio.Future[list[int]] = loop.create_future()
-        self._waiting.append(_Waiting(len(appends), answer))
+        group.waiting.append(_Waiting(len(appends), answer))
+        if group.stage.size_bytes >= EAGER_COMMIT_BYTES and self._thread is not None:
+            self.run()  # the thread writes this while the loop takes what else comes in this turn
         return answer
 
     def run(self) -> None:
-        """Commits what is waiting and answers it."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
+        """Commits what is waiting; while a thread has a commit in hand, when that has landed."""
+        while self._groups and self._landing is None:
+            group = self._groups.popleft()
+            if not group.waiting:
+                self._keep(group)
+            elif self._thread is None or group.stage.size_bytes < THREAD_COMMIT_BYTES_MIN:
+                self._commit(group)
+            else:
+                self._hand_over(group, self._thread)
+
+    async def landed(self) -> None:
+        """Returns when nothing is waiting or under way."""
+        while self._groups or self._landing is not None:
+            self.run()
+            if self._landing is not None:
+                await asyncio.wait([self._landing])
+
+    def _commit(self, group: _Group) -> None:
         try:
-            offsets = self._write(self._stage)
+            offsets = self._writer.write(group.stage)
         except Exception as error:
-            for each in waiting:
-                _fail(each.answer, error)
+            self._fail(group, error)
+        except BaseException:
+            self._keep(group)
+            raise
         else:
-            self._answer(waiting, offsets)
-        finally:
-            self._stage.clear()
+            self._answer(group, offsets)
+
+    def _hand_over(self, group: _Group, thread: Executor) -> None:
+        try:
+            commit = self._writer.begin(group.stage)
+        except Exception as error:
+            return self._fail(group, error)
+        loop = asyncio.get_running_loop()
+        self._landing = loop.run_in_executor(thread, self._writer.transfer, commit)
+        self._landing.add_done_callback(lambda done: self._land(group, commit, done))
+
+    def _land(self, group: _Group, commit: Commit, transfer: "asyncio.Future[float]") -> None:
+        self._landing = None
+        error = transfer.exception()
+        if error is None:
+            offsets = self._writer.finish(commit, transfer.result())
+            self.run()  # the disk has waited long enough: answers come after
+            self._answer(group, offsets)
+        else:
+            told = self._writer.failed(commit, error)
+            self._fail(group, told if isinstance(told, Exception) else error)
+            self.run()
 
     def wait_for(self, partition: int) -> asyncio.Future[None]:
         """Done at the next commit that has entries of a partition."""
@@ -77,25 +131,28 @@ class GroupCommit:
         for partition in list(self._readers):
             self._wake(partition)
 
-    def _join(self, appends: list[Staging]) -> None:
-        """Stages all of the appends or none."""
-        before = len(self._stage)
-        try:
-            for partition, entries, lengths in appends:
-                self._stage.add(partition, entries, lengths)
-        except TypeError as error:
-            self._stage.cut(before)
-            raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
-
-    def _answer(self, waiting: list[_Waiting], offsets: list[int]) -> None:
+    def _answer(self, group: _Group, offsets: list[int]) -> None:
         at = 0
-        for count, answer in waiting:
+        for count, answer in group.waiting:
             if not answer.done():  # whoever was cancelled does not listen
                 answer.set_result(offsets[at : at + count])
             at += count
         if self._readers:
-            for partition in self._stage.partitions & self._readers.keys():
+            for partition in group.stage.partitions & self._readers.keys():
                 self._wake(partition)
+        self._keep(group)
+
+    def _fail(self, group: _Group, error: BaseException) -> None:
+        for _, answer in group.waiting:
+            _fail(answer, error)
+        self._keep(group)
+
+    def _keep(self, group: _Group) -> None:
+        """Its memory is used again."""
+        group.stage.clear()
+        group.waiting.clear()
+        if len(self._spare) < _SPARE_MAX:
+            self._spare.append(group)
 
     def _wake(self, partition: int) -> None:
         for more in self._readers.pop(partition, ()):
@@ -103,7 +160,18 @@ class GroupCommit:
                 more.set_result(None)
 
 
-def _fail(answer: asyncio.Future[list[int]], error: Exception) -> None:
+def _join(stage: Stage, appends: list[Staging]) -> None:
+    """Stages all of the appends or none."""
+    before = len(stage)
+    try:
+        for partition, entries, lengths in appends:
+            stage.add(partition, entries, lengths)
+    except TypeError as error:
+        stage.cut(before)
+        raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
+
+
+def _fail(answer: asyncio.Future[list[int]], error: BaseException) -> None:
     """Fails one append, with an error of its own: tracebacks grow where they are raised."""
     if answer.done():
         return

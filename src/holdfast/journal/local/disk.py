@@ -96,6 +96,10 @@ class Disk(Protocol):
         """Runs what may happen beside the appends, one after the other."""
         ...
 
+    def committing(self) -> Executor | None:
+        """Writes and syncs large commits beside the loop; None where the loop is to do it."""
+        ...
+
 
 class RealFile:
     """A file of the operating system."""
@@ -184,6 +188,9 @@ class RealDisk:
 
     def background(self) -> Executor:
         return ThreadPoolExecutor(max_workers=1, thread_name_prefix="holdfast-journal")
+
+    def committing(self) -> Executor | None:
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="holdfast-commit")
 
 
 def fill(file: File, start: int, end: int) -> None:

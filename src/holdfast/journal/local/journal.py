@@ -71,6 +71,7 @@ class LocalJournal(ReadableJournal):
         self._lock = lock
         self._poison = Poison()
         self._background: Executor = disk.background()
+        self._committing = disk.committing()
         self._topics: dict[str, Topic] = {}
 
     @classmethod
@@ -145,6 +146,9 @@ class LocalJournal(ReadableJournal):
             (topic, self._topics[topic].commit.enqueue(several))
             for topic, several in checked.items()
         ]
+        # Whoever appends many has gathered them: there is nothing to be gained by waiting.
+        for topic in checked:
+            self._topics[topic].commit.run()
         offsets = [0] * len(appends)
         for topic, answer in answers:
             for number, offset in zip(numbers[topic], await answer, strict=True):
@@ -171,7 +175,7 @@ class LocalJournal(ReadableJournal):
             return
         self._closed = True
         for topic in self._topics.values():
-            topic.commit.run()
+            await topic.commit.landed()
             topic.commit.wake_all()
         self._let_go()
 
@@ -193,7 +197,7 @@ class LocalJournal(ReadableJournal):
             self._poison,
             self._observer,
         )
-        self._topics[name] = Topic(settings, writer, GroupCommit(writer.write))
+        self._topics[name] = Topic(settings, writer, GroupCommit(writer, self._committing))
 
     def _make_topic(self, folder: str, settings: Settings) -> None:
         """Makes a topic's files; the settings come last, and with them the topic is there."""
@@ -214,6 +218,8 @@ class LocalJournal(ReadableJournal):
                 topic.writer.close()
         finally:
             self._background.shutdown(wait=True)
+            if self._committing is not None:
+                self._committing.shutdown(wait=True)
             self._lock.release()
 
     def _topic(self, topic: str) -> Topic:

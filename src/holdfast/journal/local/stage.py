@@ -33,6 +33,7 @@ class _Staged(NamedTuple):
     entry_count: int
     start: int
     end: int
+    body_crc: int
 
 
 class Stage:
@@ -68,7 +69,10 @@ class Stage:
         staged.write(_HEADER_ROOM + table)
         staged.writelines(entries)
         staged.write(padding)
-        self._frames.append(_Staged(partition, len(lengths), start, staged.tell()))
+        end = staged.tell()
+        with staged.getbuffer() as view, view[start + HEADER_BYTES : end] as body:
+            crc = crc32c(body)
+        self._frames.append(_Staged(partition, len(lengths), start, end, crc))
 
     def cut(self, count: int) -> None:
         """Takes back what was added after the first `count` appends, whole or in part."""
@@ -89,14 +93,12 @@ class Stage:
         self._first = LINK_BYTES if position else 0
         base = position - self._first
         with self._bytes.getbuffer() as view:
-            if not position:
-                view[HEADER_BYTES:LINK_BYTES] = encode_link(previous_end)
-            for partition, count, start, end in self._with_link():
+            for partition, count, start, end, crc in self._with_link(view, previous_end):
                 offset = following.get(partition, next_offsets[partition])
                 following[partition] = offset + count
                 body_at = start + HEADER_BYTES
                 header = Header(
-                    crc32c(view[body_at:end]),
+                    crc,
                     end - body_at,
                     offset,
                     timestamp_ms,
@@ -124,7 +126,9 @@ class Stage:
         self._bytes.seek(0)
         self._bytes.write(bytes(LINK_BYTES))
 
-    def _with_link(self) -> list[_Staged]:
+    def _with_link(self, view: memoryview, previous_end: int) -> list[_Staged]:
         if self._first:
             return self._frames
-        return [_Staged(LINK_PARTITION, 0, 0, LINK_BYTES), *self._frames]
+        link = encode_link(previous_end)
+        view[HEADER_BYTES:LINK_BYTES] = link
+        return [_Staged(LINK_PARTITION, 0, 0, LINK_BYTES, crc32c(link)), *self._frames]

@@ -2,14 +2,14 @@
 
 import copy
 from concurrent.futures import Executor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from holdfast.clock import Clock
 from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
 from holdfast.journal.api import Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
-from holdfast.journal.local.disk import FULL, Disk
+from holdfast.journal.local.disk import FULL, Disk, File
 from holdfast.journal.local.frame import LINK_PARTITION, Header
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
@@ -44,6 +44,19 @@ class Poison:
         return copy.copy(self.error)
 
 
+class Commit(NamedTuple):
+    """A commit that has its place in a file and is on its way there."""
+
+    stage: Stage
+    headers: list[Header]
+    file: File
+    start: int
+
+
+class _NotWrittenError(Exception):
+    """The write failed, before any sync; its cause says why."""
+
+
 class TopicWriter:
     """Writes commits, one at a time, each with one write and one sync."""
 
@@ -73,6 +86,7 @@ class TopicWriter:
         self._active = recovered.view.segments[-1]
         self._previous_end = _previous_end(recovered.view.segments)
         self._dirty_end = 0  # a failed write may have left bytes up to here
+        self._under_way = False  # a commit has begun and not ended: its file must stay
         self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
         self._allocator = Allocator(disk, folder, segment_bytes, background)
         if recovered.prepared is not None:
@@ -81,17 +95,73 @@ class TopicWriter:
 
     def write(self, stage: Stage) -> list[int]:
         """Makes appends durable together and readable; the first offset of each."""
+        commit = self.begin(stage)
+        try:
+            sync_seconds = self.transfer(commit)
+        except BaseException as error:
+            raise self.failed(commit, error) from error
+        return self.finish(commit, sync_seconds)
+
+    def begin(self, stage: Stage) -> Commit:
+        """Gives a commit its place. Until it has ended no other may begin."""
         self._poison.check()
         try:
-            return self._write(stage)
+            self._make_room(stage.size_bytes)
+        except OSError as error:
+            if error.errno in FULL:
+                raise self._full(str(error)) from error
+            raise self._poisoned(error) from error
         except HoldfastError:
             raise
         except BaseException as error:
-            # Whatever it was, how much of the commit is on disk is unknown.
-            poisoned = self._poison.set(error)
-            if isinstance(error, Exception):
-                raise poisoned from error
-            raise
+            raise self._poisoned(error) from error
+        # Time that never goes back makes it possible to find an offset by its time.
+        self._last_ms = max(self._clock.now_ms(), self._last_ms)
+        sequence, start = self._active.sequence, self._active.summary.end
+        headers = stage.place(self.view.next, self._last_ms, sequence, start, self._previous_end)
+        self._under_way = True
+        return Commit(stage, headers, self._file, start)
+
+    def transfer(self, commit: Commit) -> float:
+        """Writes and syncs; the time of the sync. It touches nothing else: any thread may do it."""
+        try:
+            with commit.stage.data() as data:
+                commit.file.write(commit.start, data)
+        except OSError as error:
+            raise _NotWrittenError from error
+        begun = self._clock.monotonic()
+        commit.file.sync()
+        return self._clock.monotonic() - begun
+
+    def finish(self, commit: Commit, sync_seconds: float) -> list[int]:
+        """The commit is durable: its entries can be read; the first offset of each append."""
+        self._under_way = False
+        headers = commit.headers
+        self._make_readable(headers)
+        if self._observer is not None:
+            size_bytes = headers[-1].end - commit.start
+            self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
+        return [each.first_offset for each in headers if each.partition != LINK_PARTITION]
+
+    def failed(self, commit: Commit, error: BaseException) -> BaseException:
+        """The commit could not be made durable: what its appends are told.
+
+        Without room nothing of it stays. After any other error, how much is on disk is unknown.
+        """
+        self._under_way = False
+        cause = error.__cause__ if isinstance(error, _NotWrittenError) else None
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            self._dirty_end = commit.headers[-1].end
+            try:
+                self._scrub()
+            except BaseException as second:
+                return self._poisoned(second)
+            return self._full(str(cause))
+        return self._poisoned(cause or error)
+
+    def _poisoned(self, error: BaseException) -> BaseException:
+        poisoned = self._poison.set(error)
+        return poisoned if isinstance(error, Exception) else error
 
     def discard(self, partition: int, before: int) -> None:
         """Gives up entries; durable when a segment is freed by it or the journal is closed."""
@@ -132,32 +202,6 @@ class TopicWriter:
             for each in (self._file, self._mark, self._earliest):
                 each.close()
 
-    def _write(self, stage: Stage) -> list[int]:
-        try:
-            self._make_room(stage.size_bytes)
-        except OSError as error:
-            raise self._full_or_raise(error) from error
-        # Time that never goes back makes it possible to find an offset by its time.
-        self._last_ms = max(self._clock.now_ms(), self._last_ms)
-        sequence, start = self._active.sequence, self._active.summary.end
-        headers = stage.place(self.view.next, self._last_ms, sequence, start, self._previous_end)
-        end = headers[-1].end
-        try:
-            with stage.data() as data:
-                self._file.write(start, data)
-        except OSError as error:
-            self._dirty_end = end
-            full = self._full_or_raise(error)
-            self._scrub()
-            raise full from error
-        begun = self._clock.monotonic()
-        self._file.sync()
-        sync_seconds = self._clock.monotonic() - begun
-        self._make_readable(headers)
-        if self._observer is not None:
-            self._observer.on_commit(stage.entry_count, end - start, sync_seconds)
-        return [each.first_offset for each in headers if each.partition != LINK_PARTITION]
-
     def _make_readable(self, headers: list[Header]) -> None:
         for header in headers:
             self.view.add_frame(header)
@@ -192,7 +236,7 @@ class TopicWriter:
 
     def _try_roll(self) -> bool:
         """Rolls so that the last segment can be dropped, unless the disk has no room for it."""
-        if self._poison.error is not None:
+        if self._poison.error is not None or self._under_way:
             return False
         try:
             self._roll(0)
