@@ -26,12 +26,7 @@ $(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
-	@echo "· installing the checks and the test runner (once; about half a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@
-
-$(VENV)/benchmarks: $(VENV)/development
-	@echo "· installing what the benchmarks draw and measure with (once)"
+	@echo "· installing the checks, the test runner and the benchmarks' tools (once; about a minute)"
 	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
@@ -44,7 +39,7 @@ check: $(VENV)/development
 	@echo "· style (ruff)"
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@echo "· the order of the rooms (import-linter)"
-	@$(BIN)/lint-imports --no-logo --cache-dir build/import-linter > build-imports.log 2>&1 || (cat build-imports.log; rm -f build-imports.log; exit 1); rm -f build-imports.log
+	@mkdir -p build && $(BIN)/lint-imports --no-cache > build/imports.log 2>&1 || (cat build/imports.log; exit 1)
 	@echo "· types (basedpyright)"
 	@$(BIN)/basedpyright --level error | tail -n 20; exit $${PIPESTATUS[0]}
 
@@ -55,8 +50,11 @@ unit: $(VENV)/development
 soak: $(VENV)/development ## the tests that take minutes
 	@$(BIN)/python -m pytest -m soak -s
 
-bench: $(VENV)/benchmarks ## measure against limits and peers; ONLY=name for one
+bench: $(VENV)/development ## measure against limits and peers; ONLY=name for one
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+docs: $(VENV)/development ## writes docs/reference anew
+	@$(BIN)/python docs/generate.py
 
 clean: ## remove everything that was made
 	rm -rf $(VENV) build dist src/*.egg-info .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from holdfast.client.detached import DETACHED, DetachedApi
+from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
 from holdfast.client.portal import Portal
@@ -66,7 +66,7 @@ class Holdfast:
         """
         portal = Portal("holdfast")
         if DETACHED:
-            return cls(portal, DetachedApi(), portal.close, 0)
+            return cls(portal, detached_api(), portal.close, 0)
         path = Path(folder)
         try:
             node = portal.call(open_node(path, config or load_config(path)))
@@ -85,7 +85,7 @@ class Holdfast:
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here."""
         portal = Portal("holdfast")
         if DETACHED:
-            return cls(portal, DetachedApi(), portal.close, 0)
+            return cls(portal, detached_api(), portal.close, 0)
         from holdfast.client.remote import RemoteApi  # an embedded app need not load an HTTP client
 
         config = load_config()
@@ -117,11 +117,12 @@ class Holdfast:
     # --- tasks --------------------------------------------------------------------------------
 
     @overload
-    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+    def task(self, function: Callable[P, R]) -> Task[P, R]: ...
 
     @overload
     def task(
         self,
+        function: None = None,
         *,
         name: str | None = None,
         retries: int = 3,
@@ -135,7 +136,6 @@ class Holdfast:
     def task(
         self,
         function: Callable[P, R] | None = None,
-        /,
         *,
         name: str | None = None,
         retries: int = 3,

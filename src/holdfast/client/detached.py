@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from holdfast.errors import Unavailable
+from holdfast.gateway.api import Api
 
 _VARIABLE = "HOLDFAST_DETACHED"
 
@@ -27,7 +28,7 @@ def children_detached() -> Iterator[None]:
         del os.environ[_VARIABLE]
 
 
-class DetachedApi:
+class _DetachedApi:
     """Refuses everything: the parent process holds the node."""
 
     def __getattr__(self, name: str) -> Any:
@@ -38,3 +39,9 @@ class DetachedApi:
             )
 
         return refuse
+
+
+def detached_api() -> Api:
+    """An api that has every method, and refuses every call."""
+    api: Any = _DetachedApi()
+    return api
