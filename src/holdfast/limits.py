@@ -20,7 +20,7 @@ INDEX_INTERVAL_BYTES = 4 * KIB  # a reader scans at most one page of frames to f
 READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, small enough to hold
 TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
-EAGER_COMMIT_BYTES = 1 * MIB  # enough to keep the disk busy: larger commits are hardly faster
+EAGER_COMMIT_BYTES = 4 * MIB  # enough to keep the disk busy: larger commits are hardly faster
 THREAD_COMMIT_BYTES_MIN = 128 * KIB  # below it a sync is over before a thread has woken up
 COMMIT_BYTES_MAX = (
     16 * MIB

@@ -230,6 +230,10 @@ class SimulatedFile:
         if failing:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def write_durably(self, position: int, data: bytes | memoryview) -> None:
+        self.write(position, data)
+        self.sync()
+
     def sync(self) -> None:
         self._finish(self._disk._operate())
         self._disk.syncs += 1

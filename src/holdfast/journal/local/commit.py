@@ -17,7 +17,8 @@ from holdfast.journal.local.stage import Stage
 from holdfast.journal.local.writer import Commit, TopicWriter
 from holdfast.limits import COMMIT_BYTES_MAX, EAGER_COMMIT_BYTES, THREAD_COMMIT_BYTES_MIN
 
-_SPARE_MAX = 2  # one that is under way, one that fills
+_LANDING_MAX = 2  # one that is written, one that follows without a pause
+_SPARE_MAX = 4  # groups whose memory is kept: two that are written, two that fill
 
 
 class Staging(NamedTuple):
@@ -49,7 +50,7 @@ class GroupCommit:
         self._thread = thread  # None: everything runs in the loop
         self._groups: deque[_Group] = deque()  # the last one still takes appends
         self._spare: list[_Group] = []
-        self._landing: asyncio.Future[float] | None = None  # a commit that a thread has in hand
+        self._landing: list[asyncio.Future[float]] = []  # commits that the thread has in hand
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
     def enqueue(self, appends: list[Staging]) -> asyncio.Future[list[int]]:
@@ -58,9 +59,8 @@ class GroupCommit:
         check_append_bytes(size_bytes)
         loop = asyncio.get_running_loop()
         if not self._groups:
-            self._groups.append(self._spare.pop() if self._spare else _Group())
             loop.call_soon(self.run)
-        elif self._groups[-1].stage.size_bytes + size_bytes > COMMIT_BYTES_MAX:
+        if not self._groups or self._is_full(self._groups[-1].stage, size_bytes):
             self._groups.append(self._spare.pop() if self._spare else _Group())
         group = self._groups[-1]
         _join(group.stage, appends)
@@ -70,23 +70,43 @@ class GroupCommit:
             self.run()  # the thread writes this while the loop takes what else comes in this turn
         return answer
 
+    def _is_full(self, stage: Stage, more_bytes: int) -> bool:
+        """Whether a commit is better made in two: it would be too large, or the thread is as fast
+        with what it has."""
+        if self._thread is not None and stage.size_bytes >= EAGER_COMMIT_BYTES:
+            return True
+        return len(stage) > 0 and stage.size_bytes + more_bytes > COMMIT_BYTES_MAX
+
     def run(self) -> None:
-        """Commits what is waiting; while a thread has a commit in hand, when that has landed."""
-        while self._groups and self._landing is None:
-            group = self._groups.popleft()
+        """Commits what is waiting.
+
+        While the thread has one commit in hand it is given a second only if that is large, so that
+        it need not wait for the loop; what is small gathers until the thread is done.
+        """
+        while self._groups:
+            group = self._groups[0]
+            small = group.stage.size_bytes < (
+                EAGER_COMMIT_BYTES if self._landing else THREAD_COMMIT_BYTES_MIN
+            )
+            if group.waiting:
+                if self._landing and (small or len(self._landing) == _LANDING_MAX):
+                    return
+                if self._thread is None or small:
+                    self._groups.popleft()
+                    self._commit(group)
+                    continue
+                if not self._hand_over(group, self._thread):
+                    return
+            self._groups.popleft()
             if not group.waiting:
                 self._keep(group)
-            elif self._thread is None or group.stage.size_bytes < THREAD_COMMIT_BYTES_MIN:
-                self._commit(group)
-            else:
-                self._hand_over(group, self._thread)
 
     async def landed(self) -> None:
         """Returns when nothing is waiting or under way."""
-        while self._groups or self._landing is not None:
+        while self._groups or self._landing:
             self.run()
-            if self._landing is not None:
-                await asyncio.wait([self._landing])
+            if self._landing:
+                await asyncio.wait(self._landing)
 
     def _commit(self, group: _Group) -> None:
         try:
@@ -99,17 +119,22 @@ class GroupCommit:
         else:
             self._answer(group, offsets)
 
-    def _hand_over(self, group: _Group, thread: Executor) -> None:
+    def _hand_over(self, group: _Group, thread: Executor) -> bool:
+        """Gives a group to the thread; False if it has to wait until others have landed."""
         try:
             commit = self._writer.begin(group.stage)
         except Exception as error:
-            return self._fail(group, error)
-        loop = asyncio.get_running_loop()
-        self._landing = loop.run_in_executor(thread, self._writer.transfer, commit)
-        self._landing.add_done_callback(lambda done: self._land(group, commit, done))
+            self._fail(group, error)
+            return True
+        if commit is None:
+            return False
+        landing = asyncio.get_running_loop().run_in_executor(thread, self._writer.transfer, commit)
+        self._landing.append(landing)
+        landing.add_done_callback(lambda done: self._land(group, commit, done))
+        return True
 
     def _land(self, group: _Group, commit: Commit, transfer: "asyncio.Future[float]") -> None:
-        self._landing = None
+        self._landing.remove(transfer)
         error = transfer.exception()
         if error is None:
             offsets = self._writer.finish(commit, transfer.result())

@@ -22,7 +22,7 @@ from holdfast.journal.local.frame import (
 )
 from holdfast.limits import MIB
 
-_KEPT_BYTES_MAX = 4 * MIB  # memory of a larger commit is given back
+_KEPT_BYTES_MAX = 8 * MIB  # memory of a larger commit is given back
 _HEADER_ROOM = bytes(HEADER_BYTES)
 
 

@@ -53,10 +53,6 @@ class Commit(NamedTuple):
     start: int
 
 
-class _NotWrittenError(Exception):
-    """The write failed, before any sync; its cause says why."""
-
-
 class TopicWriter:
     """Writes commits, one at a time, each with one write and one sync."""
 
@@ -86,7 +82,8 @@ class TopicWriter:
         self._active = recovered.view.segments[-1]
         self._previous_end = _previous_end(recovered.view.segments)
         self._dirty_end = 0  # a failed write may have left bytes up to here
-        self._under_way = False  # a commit has begun and not ended: its file must stay
+        self._under_way: list[Commit] = []  # begun and not ended: their file must stay
+        self._broken: BaseException | None = None  # why those under way cannot succeed any more
         self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
         self._allocator = Allocator(disk, folder, segment_bytes, background)
         if recovered.prepared is not None:
@@ -96,46 +93,55 @@ class TopicWriter:
     def write(self, stage: Stage) -> list[int]:
         """Makes appends durable together and readable; the first offset of each."""
         commit = self.begin(stage)
+        assert commit is not None, "a commit in the loop began while another was under way"
         try:
             sync_seconds = self.transfer(commit)
         except BaseException as error:
             raise self.failed(commit, error) from error
         return self.finish(commit, sync_seconds)
 
-    def begin(self, stage: Stage) -> Commit:
-        """Gives a commit its place. Until it has ended no other may begin."""
+    def begin(self, stage: Stage) -> Commit | None:
+        """Gives a commit its place, behind those under way.
+
+        None if it has to wait until they have ended: it needs a new segment, or one has failed.
+        """
         self._poison.check()
-        try:
-            self._make_room(stage.size_bytes)
-        except OSError as error:
-            if error.errno in FULL:
-                raise self._full(str(error)) from error
-            raise self._poisoned(error) from error
-        except HoldfastError:
-            raise
-        except BaseException as error:
-            raise self._poisoned(error) from error
+        start, offsets = self._active.summary.end, self.view.next
+        if not self._under_way:
+            self._try_to_make_room(stage.size_bytes)
+            start, offsets = self._active.summary.end, self.view.next
+        else:
+            headers = [header for commit in self._under_way for header in commit.headers]
+            start = headers[-1].end
+            if self._broken is not None or start + stage.size_bytes > self._capacity_bytes:
+                return None
+            offsets = list(offsets)
+            for header in headers:
+                offsets[header.partition] = header.next_offset
         # Time that never goes back makes it possible to find an offset by its time.
         self._last_ms = max(self._clock.now_ms(), self._last_ms)
-        sequence, start = self._active.sequence, self._active.summary.end
-        headers = stage.place(self.view.next, self._last_ms, sequence, start, self._previous_end)
-        self._under_way = True
-        return Commit(stage, headers, self._file, start)
+        sequence = self._active.sequence
+        headers = stage.place(offsets, self._last_ms, sequence, start, self._previous_end)
+        commit = Commit(stage, headers, self._file, start)
+        self._under_way.append(commit)
+        return commit
 
     def transfer(self, commit: Commit) -> float:
-        """Writes and syncs; the time of the sync. It touches nothing else: any thread may do it."""
+        """Writes and syncs; how long it took. Any one thread may do it: it touches nothing else."""
+        if self._broken is not None:
+            raise self._broken  # what comes before it is not there
+        begun = self._clock.monotonic()
         try:
             with commit.stage.data() as data:
-                commit.file.write(commit.start, data)
-        except OSError as error:
-            raise _NotWrittenError from error
-        begun = self._clock.monotonic()
-        commit.file.sync()
+                commit.file.write_durably(commit.start, data)
+        except BaseException as error:
+            self._broken = error
+            raise
         return self._clock.monotonic() - begun
 
     def finish(self, commit: Commit, sync_seconds: float) -> list[int]:
         """The commit is durable: its entries can be read; the first offset of each append."""
-        self._under_way = False
+        self._under_way.remove(commit)
         headers = commit.headers
         self._make_readable(headers)
         if self._observer is not None:
@@ -148,20 +154,35 @@ class TopicWriter:
 
         Without room nothing of it stays. After any other error, how much is on disk is unknown.
         """
-        self._under_way = False
-        cause = error.__cause__ if isinstance(error, _NotWrittenError) else None
-        if isinstance(cause, OSError) and cause.errno in FULL:
-            self._dirty_end = commit.headers[-1].end
-            try:
-                self._scrub()
-            except BaseException as second:
-                return self._poisoned(second)
-            return self._full(str(cause))
-        return self._poisoned(cause or error)
+        self._under_way.remove(commit)
+        self._dirty_end = max(self._dirty_end, commit.headers[-1].end)
+        told: BaseException
+        if isinstance(error, OSError) and error.errno in FULL:
+            told = self._full(str(error))
+        else:
+            told = self._poisoned(error)
+        if not self._under_way:
+            self._broken = None
+            if self._poison.error is None:
+                try:
+                    self._scrub()
+                except BaseException as second:
+                    told = self._poisoned(second)
+        return told
 
     def _poisoned(self, error: BaseException) -> BaseException:
         poisoned = self._poison.set(error)
         return poisoned if isinstance(error, Exception) else error
+
+    def _try_to_make_room(self, size_bytes: int) -> None:
+        try:
+            self._make_room(size_bytes)
+        except HoldfastError:
+            raise
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise self._full(str(error)) from error
+            raise self._poisoned(error) from error
 
     def discard(self, partition: int, before: int) -> None:
         """Gives up entries; durable when a segment is freed by it or the journal is closed."""
