@@ -3,7 +3,6 @@
 from itertools import groupby
 
 import msgspec
-from prometheus_client.metrics import MetricWrapperBase
 
 from generator.markdown import code, first_line, page, prose, table
 from generator.source import constants_of, fields_of
@@ -90,14 +89,15 @@ def errors_page() -> str:
 
 def metrics_page() -> str:
     """Every metric of a node."""
+    metrics = Metrics()
+    metrics.partition(1)
     rows = []
-    for collector in vars(Metrics()).values():
-        if not isinstance(collector, MetricWrapperBase):
-            continue
-        (metric,) = collector.describe()
+    for metric in metrics.collect():
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name
-        labels = ", ".join(map(code, collector._labelnames))
-        rows.append((code(name), metric.type, labels, metric.documentation))
+        known = {label for sample in metric.samples for label in sample.labels} - {"le"}
+        rows.append(
+            (code(name), metric.type, ", ".join(map(code, sorted(known))), metric.documentation)
+        )
     return page(
         "Metrics",
         "`GET /metrics` gives them in Prometheus' text format.",

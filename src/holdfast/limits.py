@@ -21,7 +21,7 @@ READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, s
 TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries
 EAGER_COMMIT_BYTES = 4 * MIB  # enough to keep the disk busy: larger commits are hardly faster
-THREAD_COMMIT_BYTES_MIN = 128 * KIB  # below it a sync is over before a thread has woken up
+THREAD_COMMIT_BYTES_MIN = 512 * KIB  # below it a sync is over before a thread has woken up
 COMMIT_BYTES_MAX = (
     16 * MIB
 )  # appends that share a sync: 16 ms of writing at 1 GB/s, then the loop breathes

@@ -1,33 +1,54 @@
-"""What a node counts and measures. The only module that imports prometheus_client."""
+"""What a node counts and measures. The only module that imports prometheus_client.
 
-from typing import NamedTuple
+The hot paths count in plain integers; Prometheus' own objects are made when somebody asks.
+"""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SYNC_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 
-class PartitionMetrics(NamedTuple):
+class PartitionMetrics:
     """What is counted and measured of one partition."""
 
-    appended: Counter
-    processed: Counter
-    rejected: Counter
-    bugs: Counter
-    in_flight: Gauge
-    lag: Gauge
+    def __init__(self) -> None:
+        self.appended = 0
+        self.processed = 0
+        self.rejected = 0
+        self.bugs = 0
+        self.in_flight = 0
+        self.lag = 0
 
     def step(self, records: int, commands: int, rejections: int, bugs: int, lag: int) -> None:
         """A step became durable."""
-        self.appended.inc(records)
-        self.processed.inc(commands)
-        if rejections:
-            self.rejected.inc(rejections)
-        if bugs:
-            self.bugs.inc(bugs)
-        self.lag.set(lag)
+        self.appended += records
+        self.processed += commands
+        self.rejected += rejections
+        self.bugs += bugs
+        self.lag = lag
+
+
+_COUNTED = (
+    ("appended", "holdfast_appended_records", "Records appended to the log"),
+    ("processed", "holdfast_processed_commands", "Commands processed"),
+    ("rejected", "holdfast_rejected_commands", "Commands answered by a rejection"),
+    ("bugs", "holdfast_failed_commands", "Commands that threw: bugs"),
+)
+_GAUGED = (
+    ("in_flight", "holdfast_commands_in_flight", "Commands waiting for their answer"),
+    ("lag", "holdfast_lag_records", "Records on the log that are not processed yet"),
+)
 
 
 class Metrics:
@@ -35,53 +56,63 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._appended = self._counter("appended_records", "Records appended to the log")
-        self._processed = self._counter("processed_commands", "Commands processed")
-        self._rejected = self._counter("rejected_commands", "Commands answered by a rejection")
-        self._bugs = self._counter("failed_commands", "Commands that threw: bugs")
-        self._in_flight = Gauge(
-            "holdfast_commands_in_flight", "Commands waiting for their answer",
-            ["partition"], registry=self.registry,
-        )  # fmt: skip
-        self._lag = Gauge(
-            "holdfast_lag_records", "Records on the log that are not processed yet",
-            ["partition"], registry=self.registry,
-        )  # fmt: skip
-        self._synced = Histogram(
-            "holdfast_journal_sync_seconds", "Time of one write and fdatasync",
-            buckets=_SYNC_SECONDS, registry=self.registry,
-        )  # fmt: skip
-        self._bytes = Counter(
-            "holdfast_journal_bytes", "Bytes appended to the journal", registry=self.registry
-        )
-        self._overloaded = Counter(
-            "holdfast_refused_commands", "Commands refused because too many are in flight",
-            registry=self.registry,
-        )  # fmt: skip
+        self.registry.register(self)
+        self._partitions: dict[int, PartitionMetrics] = {}
+        self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
+        self._sync_seconds = 0.0
+        self._bytes = 0
+        self._refused = 0
 
-    def _counter(self, name: str, text: str) -> Counter:
-        return Counter(f"holdfast_{name}", text, ["partition"], registry=self.registry)
-
-    def partition(self, partition: int) -> "PartitionMetrics":
-        """The numbers of one partition; looked up once, for a label is slow to find."""
-        label = str(partition)
-        return PartitionMetrics(
-            self._appended.labels(label),
-            self._processed.labels(label),
-            self._rejected.labels(label),
-            self._bugs.labels(label),
-            self._in_flight.labels(label),
-            self._lag.labels(label),
-        )
+    def partition(self, partition: int) -> PartitionMetrics:
+        """The numbers of one partition, to be counted up."""
+        return self._partitions.setdefault(partition, PartitionMetrics())
 
     def refused(self, commands: int) -> None:
-        self._overloaded.inc(commands)
+        """Commands were not taken because too many are in flight."""
+        self._refused += commands
 
     def on_commit(self, entries: int, size_bytes: int, sync_seconds: float) -> None:
         """The journal wrote and synced; named as the journal's observer expects it."""
-        self._synced.observe(sync_seconds)
-        self._bytes.inc(size_bytes)
+        self._syncs[bisect_left(_SYNC_SECONDS, sync_seconds)] += 1
+        self._sync_seconds += sync_seconds
+        self._bytes += size_bytes
 
     def exposition(self) -> bytes:
         """All of it in Prometheus' text format."""
         return generate_latest(self.registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """All of it as Prometheus' objects; called by the registry."""
+        for attribute, name, text in _COUNTED:
+            counter = CounterMetricFamily(name, text, labels=["partition"])
+            for partition, numbers in self._partitions.items():
+                counter.add_metric([str(partition)], getattr(numbers, attribute))
+            yield counter
+        for attribute, name, text in _GAUGED:
+            gauge = GaugeMetricFamily(name, text, labels=["partition"])
+            for partition, numbers in self._partitions.items():
+                gauge.add_metric([str(partition)], getattr(numbers, attribute))
+            yield gauge
+        yield HistogramMetricFamily(
+            "holdfast_journal_sync_seconds",
+            "Time of one write and sync of the journal",
+            buckets=self._cumulated(),
+            sum_value=self._sync_seconds,
+        )
+        yield CounterMetricFamily(
+            "holdfast_journal_bytes", "Bytes appended to the journal", value=self._bytes
+        )
+        yield CounterMetricFamily(
+            "holdfast_refused_commands",
+            "Commands refused because too many are in flight",
+            value=self._refused,
+        )
+
+    def _cumulated(self) -> list[tuple[str, float]]:
+        """Prometheus' buckets count everything up to their bound."""
+        buckets: list[tuple[str, float]] = []
+        total = 0
+        for bound, count in zip((*map(str, _SYNC_SECONDS), "+Inf"), self._syncs, strict=True):
+            total += count
+            buckets.append((bound, total))
+        return buckets

@@ -1,31 +1,36 @@
 """What the gateway accepts: shapes become the engine's values here, or a clear error."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from zlib import crc32
 
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Backoff, NewJob
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.shapes import NewTask, RetryBackoff
 from holdfast.limits import (
     ERROR_CHARS_MAX,
+    KEY_COUNTER_BITS,
     NAME_CHARS_MAX,
     PAYLOAD_BYTES_MAX,
     PRIORITY_MAX,
     RETRIES_MAX,
     SPAN_MS_MAX,
 )
-from holdfast.records import partition_of
 
 
 def key_from(text: str, partitions: int, what: str) -> int:
     """The key in a string; NotFound where no partition of ours can have made it."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise InvalidArgument(f"Expected the key of a {what}, but found {text!r}")
-    key = int(text)
-    if not 1 <= partition_of(key) <= partitions:
+    if len(text) <= 19 and text.isascii() and text.isdigit():
+        key = int(text)
+        if 1 <= key >> KEY_COUNTER_BITS <= partitions:
+            return key
         raise NotFound(f"Expected a {what} with key {text}, but there is none", key=text)
-    return key
+    raise InvalidArgument(f"Expected the key of a {what}, but found {text!r}")
+
+
+# All jobs of a report mostly have the same lease: what was looked at just now need not be again.
+recent_key_from = lru_cache(maxsize=256)(key_from)
 
 
 def partition_for(text: str, partitions: int) -> int:
@@ -67,21 +72,6 @@ _DEFAULT_STORED = Backoff()
 def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
     """The job that a submitted task becomes."""
     payload = bytes(task.payload)
-    if len(payload) > PAYLOAD_BYTES_MAX:
-        raise InvalidArgument(
-            f"Expected a payload of at most {PAYLOAD_BYTES_MAX} bytes, but found {len(payload)};"
-            " put large content elsewhere and submit a reference to it"
-        )
-    backoff = task.backoff
-    if backoff is _DEFAULT_BACKOFF:
-        stored = _DEFAULT_STORED
-    else:
-        stored = Backoff(
-            backoff.kind,
-            within(backoff.base_ms, 1, SPAN_MS_MAX, "backoff.baseMs"),
-            within(backoff.cap_ms, 1, SPAN_MS_MAX, "backoff.capMs"),
-            within(backoff.jitter_percent, 0, 100, "backoff.jitterPercent"),
-        )
     keep_ms = config.keep_result_ms if task.keep_ms is None else task.keep_ms
     key, window_ms = task.key or "", 0
     if key:
@@ -89,17 +79,50 @@ def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
         within(window_ms, 1, SPAN_MS_MAX, "windowMs")
         name(key, "key")
         keep_ms = max(keep_ms, window_ms)  # the same key finds the same result
+    # All at once, for each of a million tasks; only when one is wrong it matters which.
+    if not (
+        len(payload) <= PAYLOAD_BYTES_MAX
+        and -PRIORITY_MAX <= task.priority <= PRIORITY_MAX
+        and 0 <= task.retries <= RETRIES_MAX
+        and 0 <= task.timeout_ms <= SPAN_MS_MAX
+        and 0 <= keep_ms <= SPAN_MS_MAX
+    ):
+        _refuse(task, len(payload), keep_ms)
+    backoff = task.backoff
     return NewJob(
         name(task.type, "type"),
         payload,
-        within(task.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority"),
-        within(task.retries, 0, RETRIES_MAX, "retries"),
-        stored,
-        within(task.timeout_ms, 0, SPAN_MS_MAX, "timeoutMs"),
-        due_ms(task, now_ms),
+        task.priority,
+        task.retries,
+        _DEFAULT_STORED if backoff is _DEFAULT_BACKOFF else _stored(backoff),
+        task.timeout_ms,
+        due_ms(task, now_ms) if task.delay_ms or task.due else 0,
         key,
         window_ms,
-        within(keep_ms, 0, SPAN_MS_MAX, "keepMs"),
+        keep_ms,
+    )
+
+
+def _refuse(task: NewTask, payload_bytes: int, keep_ms: int) -> None:
+    """Says which of a task's numbers is outside its limits."""
+    if payload_bytes > PAYLOAD_BYTES_MAX:
+        raise InvalidArgument(
+            f"Expected a payload of at most {PAYLOAD_BYTES_MAX} bytes, but found {payload_bytes};"
+            " put large content elsewhere and submit a reference to it"
+        )
+    within(task.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
+    within(task.retries, 0, RETRIES_MAX, "retries")
+    within(task.timeout_ms, 0, SPAN_MS_MAX, "timeoutMs")
+    within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
+
+
+@lru_cache(maxsize=256)
+def _stored(backoff: RetryBackoff) -> Backoff:
+    return Backoff(
+        backoff.kind,
+        within(backoff.base_ms, 1, SPAN_MS_MAX, "backoff.baseMs"),
+        within(backoff.cap_ms, 1, SPAN_MS_MAX, "backoff.capMs"),
+        within(backoff.jitter_percent, 0, 100, "backoff.jitterPercent"),
     )
 
 

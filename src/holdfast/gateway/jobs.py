@@ -47,7 +47,7 @@ from holdfast.limits import (
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
-_JOB, _JOB_BATCH = ValueType.JOB, ValueType.JOB_BATCH
+_JOB, _JOB_BATCH, _COMPLETE = ValueType.JOB, ValueType.JOB_BATCH, JobIntent.COMPLETE
 
 
 class _Parked:
@@ -87,8 +87,7 @@ class Jobs:
                     return []
                 jobs = await self._wait(activation, left)
             if jobs:
-                now_ms = self._clock.now_ms()
-                return [_job_shape(job, now_ms) for job in jobs]
+                return _job_shapes(jobs, self._clock.now_ms())
 
     def _partition_with(self, types: tuple[str, ...]) -> int | None:
         """A partition that has jobs of one of the types; the one asked longest ago."""
@@ -189,18 +188,16 @@ class Jobs:
     # --- taking back --------------------------------------------------------------------------
 
     async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
-        sizes_bytes = [len(bytes(job.result)) for job in jobs]
-        checks.within(max(sizes_bytes, default=0), 0, PAYLOAD_BYTES_MAX, "bytes of a result")
-        return await self._report(
-            [
-                Command(
-                    _JOB, JobIntent.COMPLETE, self._job(job.job_key),
-                    Completion(self._lease(job.lease), bytes(job.result)),
-                )
-                for job in jobs
-            ],
-            sum(sizes_bytes),
-        )  # fmt: skip
+        commands: list[Command] = []
+        size_bytes = 0
+        for job in jobs:
+            result = bytes(job.result)
+            size_bytes += len(result)
+            if len(result) > PAYLOAD_BYTES_MAX:
+                checks.within(len(result), 0, PAYLOAD_BYTES_MAX, "bytes of a result")
+            done = Completion(self._lease(job.lease), result)
+            commands.append(Command(_JOB, _COMPLETE, self._job(job.job_key), done))
+        return await self._report(commands, size_bytes)
 
     async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
         for job in jobs:
@@ -244,7 +241,12 @@ class Jobs:
         checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes in one request")
         groups: dict[int, list[Command]] = {}
         for command in commands:
-            groups.setdefault(partition_of(command.key), []).append(command)
+            partition = partition_of(command.key)
+            group = groups.get(partition)
+            if group is None:
+                groups[partition] = [command]
+            else:
+                group.append(command)
         tickets = self._runner.submit_all(groups, size_bytes)
         if len(tickets) == 1:
             return list(map(_answer, commands, await tickets[0]))
@@ -258,7 +260,7 @@ class Jobs:
         return checks.key_from(text, self._partitions, "job")
 
     def _lease(self, text: str) -> int:
-        return checks.key_from(text, self._partitions, "lease")
+        return checks.recent_key_from(text, self._partitions, "lease")
 
 
 def _activation(request: ActivationRequest) -> Activation:
@@ -283,11 +285,16 @@ def _answer(command: Command, reply: Reply) -> Answer:
     return Answer(str(command.key), reply.rejection.code.value, reply.rejection.reason)
 
 
-def _job_shape(job: EngineJob, now_ms: int) -> ActivatedJob:
-    return ActivatedJob(
-        str(job.key), job.type, msgspec.Raw(job.payload), str(job.lease),
-        max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
-    )  # fmt: skip
+def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
+    leases = {job.lease: str(job.lease) for job in jobs}
+    raw = msgspec.Raw
+    return [
+        ActivatedJob(
+            str(job.key), job.type, raw(job.payload), leases[job.lease],
+            max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
+        )
+        for job in jobs
+    ]  # fmt: skip
 
 
 def _pass_on(done: "asyncio.Future[list[Reply]]", to: "asyncio.Future[list[Reply]]") -> None:

@@ -333,7 +333,7 @@ class Runner(Generic[S]):
     def _answered(self, partition: int, taken: list[Submission]) -> None:
         if taken:
             self._in_flight[partition] -= sum(len(submission.commands) for submission in taken)
-            self._partition_metrics[partition].in_flight.set(self._in_flight[partition])
+            self._partition_metrics[partition].in_flight = self._in_flight[partition]
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -53,12 +53,17 @@ class GroupCommit:
         self._landing: list[asyncio.Future[float]] = []  # commits that the thread has in hand
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
-    def enqueue(self, appends: list[Staging]) -> asyncio.Future[list[int]]:
-        """Appends at the end of this turn of the loop; the first offsets once it is durable."""
+    def enqueue(
+        self, appends: list[Staging], *, at_once: bool = False
+    ) -> asyncio.Future[list[int]]:
+        """Appends at the end of this turn of the loop, or at once; the first offsets when durable.
+
+        Whoever appends many has gathered them: there is nothing to be gained by waiting.
+        """
         size_bytes = sum([frame_bytes(each.lengths) for each in appends])
         check_append_bytes(size_bytes)
         loop = asyncio.get_running_loop()
-        if not self._groups:
+        if not self._groups and not at_once:
             loop.call_soon(self.run)
         if not self._groups or self._is_full(self._groups[-1].stage, size_bytes):
             self._groups.append(self._spare.pop() if self._spare else _Group())
@@ -66,13 +71,13 @@ class GroupCommit:
         _join(group.stage, appends)
         answer: asyncio.Future[list[int]] = loop.create_future()
         group.waiting.append(_Waiting(len(appends), answer))
-        if group.stage.size_bytes >= EAGER_COMMIT_BYTES and self._thread is not None:
-            self.run()  # the thread writes this while the loop takes what else comes in this turn
+        # A thread writes a large commit while the loop takes what else comes in this turn.
+        if at_once or (self._thread is not None and group.stage.size_bytes >= EAGER_COMMIT_BYTES):
+            self.run()
         return answer
 
     def _is_full(self, stage: Stage, more_bytes: int) -> bool:
-        """Whether a commit is better made in two: it would be too large, or the thread is as fast
-        with what it has."""
+        """Whether the next append is better left to the next commit."""
         if self._thread is not None and stage.size_bytes >= EAGER_COMMIT_BYTES:
             return True
         return len(stage) > 0 and stage.size_bytes + more_bytes > COMMIT_BYTES_MAX

@@ -143,12 +143,9 @@ class LocalJournal(ReadableJournal):
             checked.setdefault(topic, []).append(append)
             numbers.setdefault(topic, []).append(number)
         answers = [
-            (topic, self._topics[topic].commit.enqueue(several))
+            (topic, self._topics[topic].commit.enqueue(several, at_once=True))
             for topic, several in checked.items()
         ]
-        # Whoever appends many has gathered them: there is nothing to be gained by waiting.
-        for topic in checked:
-            self._topics[topic].commit.run()
         offsets = [0] * len(appends)
         for topic, answer in answers:
             for number, offset in zip(numbers[topic], await answer, strict=True):
