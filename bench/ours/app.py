@@ -5,7 +5,7 @@ from holdfast import Holdfast
 app = Holdfast.connect()
 
 
-@app.task(keep_result=60)
+@app.task(keep_result=0)
 def nothing(number: int) -> int:
-    """Does nothing, durably."""
+    """Does nothing, durably. No result is kept, as the peers keep none."""
     return number

@@ -305,6 +305,8 @@ class Worker:
 
     async def _retrying(self, call: Any) -> Any:
         """Asks until the node answers: it may be restarting, or have too much to do."""
+        with contextlib.suppress(Unavailable, ResourceExhausted):
+            return await call()  # mostly it does: the machinery of trying again is not needed
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type((Unavailable, ResourceExhausted)),
             wait=wait_random_exponential(0.05, max=5.0),

@@ -1,0 +1,60 @@
+"""Writes docs/benchmarks.md from the figures in build/bench.json: `python -m bench.document`."""
+
+import shutil
+import sys
+
+from bench.places import BUILD, ROOT
+from bench.store import load
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURE = ROOT / "docs" / "pictures" / "bench.svg"
+HEAD = """# Benchmarks
+
+*Written by `python -m bench.document` from the last full run of `make bench`.*
+
+Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with ours, over five rounds
+on a machine with two cores. The ratio is the median, behind it the smallest and the largest of the rounds. What is beside
+it are the two medians, as context: they change with the machine, the ratio much less. How each is measured is said in
+[bench/](../bench/README.md).
+
+![Each figure against its goal](pictures/bench.svg)
+
+| benchmark | figure | against | ratio | goal | | ours / peer |
+|---|---|---|---|---|---|---|
+"""
+
+
+def number(value: float) -> str:
+    """Short, with three digits that say something."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def row(figure: dict[str, object]) -> str:
+    ratio, spread = figure.get("ratio"), figure.get("spread")
+    if not isinstance(ratio, float) or not isinstance(spread, list):
+        return (
+            f"| {figure['name']} | {figure['figure']} | {figure['against']} | skipped |"
+            f" {figure['goal']} | | {figure.get('skipped', '')} |"
+        )
+    measured = f"{number(ratio)} ({number(spread[0])} – {number(spread[1])})"
+    ours, peer = figure["ours"], figure["peer"]
+    assert isinstance(ours, float | int) and isinstance(peer, float | int)
+    return (
+        f"| {figure['name']} | {figure['figure']} | {figure['against']} | {measured} |"
+        f" {figure['goal']} | {'met' if figure['met'] else '**not met**'} |"
+        f" {number(ours)} / {number(peer)} {figure['unit']} |"
+    )
+
+
+def main() -> None:
+    figures = load(BUILD / "bench.json")
+    if not figures:
+        sys.exit("no figures yet: run make bench")
+    ordered = sorted(figures, key=lambda figure: str(figure["name"]))
+    PAGE.write_text(HEAD + "\n".join(map(row, ordered)) + "\n")
+    shutil.copyfile(BUILD / "bench.svg", PICTURE)
+    print(f"{PAGE.relative_to(ROOT)}: written")
+
+
+if __name__ == "__main__":
+    main()
