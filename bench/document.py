@@ -12,10 +12,10 @@ HEAD = """# Benchmarks
 
 *Written by `python -m bench.document` from the last full run of `make bench`.*
 
-Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with ours, over five rounds
-on a machine with two cores. The ratio is the median, behind it the smallest and the largest of the rounds. What is beside
-it are the two medians, as context: they change with the machine, the ratio much less. How each is measured is said in
-[bench/](../bench/README.md).
+Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with
+ours, over five rounds on a machine with two cores. The ratio is the median, behind it the smallest
+and the largest of the rounds. What is beside it are the two medians, as context: they change with
+the machine, the ratio much less. How each is measured is said in [bench/](../bench/README.md).
 
 ![Each figure against its goal](pictures/bench.svg)
 
@@ -36,7 +36,7 @@ def row(figure: dict[str, object]) -> str:
             f"| {figure['name']} | {figure['figure']} | {figure['against']} | skipped |"
             f" {figure['goal']} | | {figure.get('skipped', '')} |"
         )
-    measured = f"{number(ratio)} ({number(spread[0])} – {number(spread[1])})"
+    measured = f"{number(ratio)} ({number(spread[0])} to {number(spread[1])})"
     ours, peer = figure["ours"], figure["peer"]
     assert isinstance(ours, float | int) and isinstance(peer, float | int)
     return (

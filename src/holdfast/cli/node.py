@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
-            "read -r line < <(holdfast start ./data --port 0 --json)   any free port; wait until up",
+            "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
 

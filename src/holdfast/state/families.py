@@ -23,6 +23,8 @@ EMPTY: Final = b""  # the value of a row that is only its key
 _ABSENT: Final = object()
 _DELETED: Final = None
 
+_REMEMBERED_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
+
 _PREFIX = struct.Struct(">HB")  # partition, family tag
 _PROGRESS_TAG = 0
 
@@ -50,7 +52,7 @@ class Family(Generic[K, V]):
         self._store = state.store
         self._undo = state.undo_log
         self._rows: dict[bytes, Any] = {}  # the overlay: changed since the store was last written
-        self._recent: dict[bytes, Any] = {}  # what the store was last given: saves reading it back
+        self._recent: dict[bytes, Any] = {}  # as the store has it: saves reading it back
         self._fresh: set[bytes] = set()  # rows of the overlay that the store does not have
         # The overlay's keys in order, kept up from the first scan on: a family that nobody scans
         # pays nothing. It may name rows that are gone, and a row that died and was born again
@@ -66,7 +68,7 @@ class Family(Generic[K, V]):
         if value is not _ABSENT:
             return value
         stored = self._store.get(raw)
-        return None if stored is None else self._decode(stored)
+        return None if stored is None else self._remember(raw, self._decode(stored))
 
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
@@ -81,8 +83,17 @@ class Family(Generic[K, V]):
             stored = self._store.get_many([raws[i] for i in missing])
             decode = self._decode
             for i, found in zip(missing, stored, strict=True):
-                values[i] = None if found is None else decode(found)
+                if found is not None:
+                    values[i] = self._remember(raws[i], decode(found))
+                else:
+                    values[i] = None
         return values
+
+    def _remember(self, raw: bytes, value: V) -> V:
+        """What was read is mostly read again soon: a job when it is leased and when it ends."""
+        if len(self._recent) < _REMEMBERED_ROWS_MAX:
+            self._recent[raw] = value
+        return value
 
     def put(self, key: K, value: V) -> None:
         """Writes a row that may be there already."""
@@ -138,6 +149,32 @@ class Family(Generic[K, V]):
         while at < len(order) and order[at] < high:
             yield from self._overlaid(order, at, skip)
             at += 1
+
+    def first_keys(self, prefix: bytes, start: K | None, limit: int) -> list[K]:
+        """The keys of the first rows that `scan` would give, for much less than it costs."""
+        low = self._prefix + prefix if start is None else self._pack(start)
+        high = _after(self._prefix + prefix)
+        if self._order is None:
+            self._order = sorted(self._rows)
+        rows, order = self._rows, self._order
+        found: list[bytes] = []
+        for raw, _ in self._store.scan(low, high):
+            if raw not in rows:
+                found.append(raw)
+                if len(found) == limit:
+                    high = raw  # what the overlay has behind it does not come into question
+                    break
+        stored = len(found)
+        at = bisect_left(order, low)
+        while at < len(order) and order[at] < high and len(found) - stored < limit:
+            raw = order[at]
+            at += 1
+            if rows.get(raw) is not _DELETED and not (at > 1 and order[at - 2] == raw):
+                found.append(raw)
+        if stored and len(found) > stored:
+            found.sort()
+        unpack, skip = self._unpack, len(self._prefix)
+        return [unpack(raw[skip:]) for raw in found[:limit]]
 
     def _overlaid(self, order: list[bytes], at: int, skip: int) -> Iterator[tuple[K, V]]:
         raw = order[at]

@@ -56,16 +56,10 @@ class Jobs:
     def waiting(self, type_: str, limit: int) -> list[int]:
         """The next jobs of a type that a worker may have, most urgent first."""
         start = self._first_waiting.get(type_)
-        found: list[int] = []
-        first: tuple[str, int, int] | None = None
-        for row, _ in self._waiting.scan(text_bytes(type_), start):
-            first = first or row
-            found.append(row[2])
-            if len(found) >= limit:
-                break
-        if first is not None:
-            self._first_waiting[type_] = first
-        return found
+        rows = self._waiting.first_keys(text_bytes(type_), start, limit)
+        if rows:
+            self._first_waiting[type_] = rows[0]
+        return [row[2] for row in rows]
 
     def has_waiting(self, type_: str) -> bool:
         return bool(self.waiting(type_, 1))

@@ -253,13 +253,14 @@ class Processor(Generic[S]):
         appliers, state, partition = self._tables.appliers, self.view, self.partition
         records = self._tables.codec.decode_many([entry.payload for entry in entries])
         already, processed, last_key, events = self._applied, self._processed, 0, 0
+        undo_log = self.state.undo_log
         for record in records:
-            if (
-                record.source_position > processed
-            ):  # a follow-up, too, says that its cause was processed
+            # A follow-up, too, says that its cause was processed.
+            if record.source_position > processed:
                 processed = record.source_position
             if record.kind is _EVENT and record.position > already:
                 appliers[record.value_type, record.intent](state, record)
+                undo_log.clear()  # it is on the log: there is nothing to take back
                 events += 1
                 if record.key > last_key and partition_of(record.key) == partition:
                     last_key = record.key
@@ -268,8 +269,9 @@ class Processor(Generic[S]):
         turn = self._turn
         turn.next_position = self._applied + 1
         turn.key_counter = max(turn.key_counter, counter_of(last_key))
-        self._leftover.extend(record for record in records if record.kind is _COMMAND)
         while self._leftover and self._leftover[0].position <= processed:
             self._leftover.popleft()
-        self.state.commit()
+        self._leftover.extend(
+            [each for each in records if each.kind is _COMMAND and each.position > processed]
+        )
         return events
