@@ -25,6 +25,8 @@ _DELETED: Final = None
 
 _REMEMBERED_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
 
+_NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
+
 _PREFIX = struct.Struct(">HB")  # partition, family tag
 _PROGRESS_TAG = 0
 
@@ -80,7 +82,7 @@ class Family(Generic[K, V]):
                 values[i] = recent.get(raws[i], _ABSENT)
         missing = [i for i, value in enumerate(values) if value is _ABSENT]
         if missing:
-            stored = self._store.get_many([raws[i] for i in missing])
+            stored = self._stored([raws[i] for i in missing])
             decode = self._decode
             for i, found in zip(missing, stored, strict=True):
                 if found is not None:
@@ -88,6 +90,17 @@ class Family(Generic[K, V]):
                 else:
                     values[i] = None
         return values
+
+    def _stored(self, raws: list[bytes]) -> list[bytes | None]:
+        """The stored rows of these keys. Neighbours are walked over, at a third of the cost."""
+        if len(raws) < _NEIGHBOURS_MIN:
+            return self._store.get_many(raws)
+        walked: dict[bytes, bytes] = {}
+        for raw, stored in self._store.scan(min(raws), max(raws) + b"\0"):
+            walked[raw] = stored
+            if len(walked) > 2 * len(raws):  # they are no neighbours after all
+                return self._store.get_many(raws)
+        return [walked.get(raw) for raw in raws]
 
     def _remember(self, raw: bytes, value: V) -> V:
         """What was read is mostly read again soon: a job when it is leased and when it ends."""
