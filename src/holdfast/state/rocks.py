@@ -44,7 +44,7 @@ def _options() -> Options:
     options.set_max_write_buffer_number(_MEMTABLES)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_max_background_jobs(2)
-    # New rows are at the end of a queue and deleted ones at its head: compacting touches all between.
+    # New rows are at the end of a queue, deleted ones at its head: compacting touches all between.
     options.set_level_zero_file_num_compaction_trigger(12)
     options.set_keep_log_file_num(2)
     options.set_max_open_files(256)
