@@ -91,6 +91,15 @@ def test_entries_are_read_back_as_they_were_appended(play: Play, clock: Hands) -
     play(story)
 
 
+def test_a_topic_takes_at_least_the_space_of_its_entries(play: Play) -> None:
+    async def story(journal: Journal) -> None:
+        before = journal.bytes_used("t")
+        await journal.append("t", 1, [bytes(1000)] * 10)
+        assert journal.bytes_used("t") >= before + 10_000
+
+    play(story)
+
+
 def test_partitions_have_offsets_of_their_own(play: Play) -> None:
     async def story(journal: Journal) -> None:
         await journal.append("t", 1, [b"a", b"b"])

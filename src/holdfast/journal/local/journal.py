@@ -156,10 +156,6 @@ class LocalJournal(ReadableJournal):
         """Gives up the entries below an offset; after a crash some of them may be back."""
         self._topic(topic).writer.discard(partition, before)
 
-    def bytes_used(self, topic: str) -> int:
-        """How much space the topic's entries take."""
-        return sum(each.summary.end for each in self._topic(topic).writer.view.segments)
-
     def enforce_retention(self, now_ms: int) -> None:
         """Drops what the topics' retention no longer keeps."""
         self._check_open()

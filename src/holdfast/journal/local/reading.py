@@ -30,6 +30,10 @@ class ReadableJournal(ABC):
         """What can be read now."""
         return self._view(topic).bounds(partition)
 
+    def bytes_used(self, topic: str) -> int:
+        """How much space the topic's entries take."""
+        return sum(each.summary.end for each in self._view(topic).segments)
+
     def read(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Entry]:
