@@ -17,6 +17,8 @@ from holdfast.limits import EAGER_COMMIT_BYTES
 PARTITIONS = 16
 PARTITIONS_MANY = 256
 APPENDERS = 48  # three a partition: while one append is written, the next ones gather
+APPENDERS_PLAIN = 16  # one a partition: nothing can be prepared while an append is written
+ENTRIES_PLAIN = 64
 SEGMENT_BYTES = 256 * MIB  # a journal that is set up for throughput, not for a small disk
 MEASURE_BYTES = 1536 * MIB
 TOPIC = "bench"
@@ -35,32 +37,34 @@ class Appending:
         self._journal: Journal = LocalJournal.open(folder, segment_bytes=SEGMENT_BYTES)
         self._journal.create_topic(TOPIC, partitions)
 
-    def bytes_per_second(self, entry_bytes: int, entries: int, bytes_total: int) -> float:
+    def bytes_per_second(
+        self, entry_bytes: int, entries: int, bytes_total: int, appenders: int = APPENDERS
+    ) -> float:
         """Payload bytes made durable each second."""
         append_bytes = entry_bytes * entries
-        appends_each = max(1, bytes_total // (append_bytes * APPENDERS))
+        appends_each = max(1, bytes_total // (append_bytes * appenders))
         payload = [os.urandom(entry_bytes) for _ in range(entries)]
-        seconds = self._loop.run(self._run(payload, appends_each))
-        return append_bytes * appends_each * APPENDERS / seconds
+        seconds = self._loop.run(self._run(payload, appends_each, appenders))
+        return append_bytes * appends_each * appenders / seconds
 
     def microseconds_per_entry(self, entry_bytes: int, entries: int, bytes_total: int) -> float:
         """The cost of an entry."""
         return 1e6 * entry_bytes / self.bytes_per_second(entry_bytes, entries, bytes_total)
 
-    async def _run(self, payload: list[bytes], appends_each: int) -> float:
-        round_bytes = sum(map(len, payload)) * APPENDERS
+    async def _run(self, payload: list[bytes], appends_each: int, appenders: int) -> float:
+        round_bytes = sum(map(len, payload)) * appenders
         cut_every = max(1, SEGMENT_BYTES // 2 // round_bytes)
 
         async def appender(number: int) -> None:
             partition = number
             for done in range(appends_each):
                 await self._journal.append(TOPIC, partition % self._partitions + 1, payload)
-                partition += APPENDERS  # so that each of 256 partitions gets its share
+                partition += appenders  # so that each of 256 partitions gets its share
                 if number == 0 and done % cut_every == 0:
                     self._cut()
 
         begun = time.perf_counter()
-        await asyncio.gather(*(appender(number) for number in range(APPENDERS)))
+        await asyncio.gather(*(appender(number) for number in range(appenders)))
         return time.perf_counter() - begun
 
     def _cut(self) -> None:
@@ -87,6 +91,8 @@ def journal(run: Run) -> Iterator[Figure]:
             sixteen = appending(PARTITIONS)
             yield _against_raw("1 KB", 1024, 512, ">= 0.85", sixteen, raw, bytes_total)
             yield _against_raw("256 B", 256, 1024, ">= 0.5", sixteen, raw, bytes_total // 2)
+            yield _plain("1 KB", 1024, ">= 0.85", sixteen, raw, bytes_total // 2)
+            yield _plain("256 B", 256, ">= 0.5", sixteen, raw, bytes_total // 8)
             one, many = appending(1), appending(PARTITIONS_MANY)
             yield Figure(
                 name=f"cost of an append, {PARTITIONS_MANY} partitions",
@@ -120,5 +126,22 @@ def _against_raw(
         goal=goal,
         unit="MiB/s",
         ours=lambda: ours.bytes_per_second(entry_bytes, entries, bytes_total) / MIB,
+        peer=lambda: raw_append(raw, batch_bytes, max(1, bytes_total // batch_bytes)) / MIB,
+    )
+
+
+def _plain(
+    size: str, entry_bytes: int, goal: str, ours: Appending, raw: RawFile, bytes_total: int
+) -> Figure:
+    """Small appends, one in flight a partition: nothing of our own work can be hidden."""
+    batch_bytes = entry_bytes * ENTRIES_PLAIN * APPENDERS_PLAIN
+    return Figure(
+        name=f"the same, {ENTRIES_PLAIN} entries of {size} an append, one in flight a partition",
+        against=f"pwrite + fdatasync of {batch_bytes // 1024} KiB each",
+        goal=goal,
+        unit="MiB/s",
+        ours=lambda: (
+            ours.bytes_per_second(entry_bytes, ENTRIES_PLAIN, bytes_total, APPENDERS_PLAIN) / MIB
+        ),
         peer=lambda: raw_append(raw, batch_bytes, max(1, bytes_total // batch_bytes)) / MIB,
     )
