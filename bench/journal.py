@@ -136,7 +136,7 @@ def _plain(
     """Small appends, one in flight a partition: nothing of our own work can be hidden."""
     batch_bytes = entry_bytes * ENTRIES_PLAIN * APPENDERS_PLAIN
     return Figure(
-        name=f"the same, {ENTRIES_PLAIN} entries of {size} an append, one in flight a partition",
+        name=f"append of {ENTRIES_PLAIN} x {size}, one in flight a partition",
         against=f"pwrite + fdatasync of {batch_bytes // 1024} KiB each",
         goal=goal,
         unit="MiB/s",
