@@ -1,0 +1,56 @@
+"""Whether a definition can be run: refuses a wrong graph before anything is stored of it.
+
+The DSL asks when a process is defined, BPMN import when a file is read, the engine at deployment.
+"""
+
+from holdfast.errors import InvalidArgument
+from holdfast.model.definition import Definition
+from holdfast.model.graph import Graph
+from holdfast.model.rules import activities, events, gateways, parts, structure, texts
+from holdfast.model.rules.problem import Problem, Rule
+
+__all__ = ["ModelError", "Problem", "check", "problems"]
+
+RULES: tuple[Rule, ...] = (
+    structure.ids,
+    structure.scopes,
+    structure.flows,
+    events.starts,
+    events.inner_starts,
+    parts.parts,
+    gateways.conditions,
+    gateways.defaults,
+    gateways.races,
+    events.waits,
+    events.messages,
+    events.boundaries,
+    events.cycles,
+    events.ends,
+    activities.work,
+    activities.loops,
+    activities.variables,
+    texts.expressions,
+    texts.timers,
+)
+"""What is asked of every definition, the coarse before the fine: the first answer is told."""
+
+
+class ModelError(InvalidArgument):
+    """The process cannot be run as it is; `fields["element"]` names what is wrong with it."""
+
+
+def check(definition: Definition) -> None:
+    """Raises the first problem of a definition, and says how many more there are."""
+    found = problems(definition)
+    if found:
+        first, more = found[0], len(found) - 1
+        rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+        raise ModelError(first.message + rest, element=first.element)
+
+
+def problems(definition: Definition) -> list[Problem]:
+    """Everything that is wrong with a definition; nothing if it can be run."""
+    graph = Graph(definition)
+    # What is too large is not looked at any further: the list would be as large.
+    too_large = list(structure.sizes(graph))
+    return too_large or [problem for rule in RULES for problem in rule(graph)]
