@@ -87,6 +87,7 @@ HOMES = {
     "crc32c": "journal/local/",
     "croniter": "engine/timers/cron.py",
     "litestar": "gateway/http/",
+    "lxml": "model/bpmn/",
     "msgspec": "",
     "prometheus_client": "metrics.py",
     "pytest": "testing/plugin.py",

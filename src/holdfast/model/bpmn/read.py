@@ -1,0 +1,128 @@
+"""BPMN files read into definitions: what runs, with everything else refused by name and line.
+
+Skipped are the parts that have no meaning for execution; `SUPPORT` lists them.
+"""
+
+from collections.abc import Iterator
+
+from holdfast.model import check, feel
+from holdfast.model.bpmn.elements import KINDS, condition_of, read_element
+from holdfast.model.bpmn.errors import BpmnError, Problem, Problems
+from holdfast.model.bpmn.events import File
+from holdfast.model.bpmn.extensions import check_extensions
+from holdfast.model.bpmn.names import Node, children, is_true, local_id, tag_of, text_of
+from holdfast.model.bpmn.parse import parse
+from holdfast.model.bpmn.picture import read_drawing
+from holdfast.model.bpmn.support import Verdict, verdict
+from holdfast.model.bpmn.texts import expression
+from holdfast.model.definition import Definition, Element, Flow
+
+
+def read_bpmn(xml: bytes | str, *, drafts: bool = False) -> list[Definition]:
+    """All executable processes of a file; with `drafts` also those that are not marked so.
+
+    Raises BpmnError, with all that is wrong, when one of them has something that does not run here.
+    """
+    root = parse(xml)
+    problems = Problems()
+    file = File(
+        problems,
+        {node.get("id", ""): node for node in children(root, "message")},
+        {node.get("id", ""): node for node in children(root, "error")},
+        {node.get("id", "") for node in root if tag_of(node).startswith("global")},
+    )
+    for node in root:
+        if tag_of(node) not in ("", "process") and verdict(tag_of(node)) is Verdict.REFUSED:
+            problems.refuse(node, "a process")
+    nodes = [node for node in children(root, "process") if drafts or is_true(node, "isExecutable")]
+    if not nodes:
+        drawn = sum(1 for _ in children(root, "process"))
+        found = f"none of its {drawn} has isExecutable='true'" if drawn else "it has no process"
+        problems.append(Problem(f"Expected an executable process, but {found}", "", 0))
+    definitions = [_read_process(file, node) for node in nodes]
+    if problems:
+        raise BpmnError.of(problems)
+    for definition, node in zip(definitions, nodes, strict=True):
+        problems += _check(definition, node)
+    if problems:
+        raise BpmnError.of(problems)
+    return definitions
+
+
+def _read_process(file: File, node: Node) -> Definition:
+    if not node.get("id"):
+        file.problems.refuse(node, "an id", "without one")
+    check_extensions(node, file.problems)
+    elements: list[Element] = []
+    flows: list[Flow] = []
+    for scope in _read_scope(file, node, "", elements):
+        flows += _read_flows(file, scope)
+    drawing = read_drawing(node.getroottree().getroot(), elements, flows)
+    return Definition(
+        node.get("id", ""), tuple(elements), tuple(flows), node.get("name", ""), drawing
+    )
+
+
+def _read_scope(file: File, node: Node, scope: str, elements: list[Element]) -> Iterator[Node]:
+    """Read the elements of a process or a sub-process and those inside them; the scopes found.
+
+    A sub-process is followed by its elements. libxml2 ends the depth at 256.
+    """
+    yield node
+    for each in node:
+        tag = tag_of(each)
+        if tag in KINDS:
+            if not each.get("id"):
+                file.problems.refuse(each, "an id", "without one")
+            elements.append(read_element(file, each, scope))
+            if tag == "subProcess":
+                yield from _read_scope(file, each, each.get("id", ""), elements)
+        elif tag and tag not in _BESIDE and verdict(tag) is not Verdict.SKIPPED:
+            file.problems.refuse(each, "elements that holdfast runs")
+
+
+_BESIDE = {"sequenceFlow", "multiInstanceLoopCharacteristics", "standardLoopCharacteristics"}
+"""What is in a scope and read elsewhere."""
+
+
+def _read_flows(file: File, scope: Node) -> Iterator[Flow]:
+    """The flows of one scope in the order of the file: the order in which conditions are tried."""
+    for node in children(scope, "sequenceFlow"):
+        identity, source, target = (node.get(name, "") for name in ("id", "sourceRef", "targetRef"))
+        if not (identity and source and target):
+            file.problems.refuse(node, "an id, a sourceRef and a targetRef", "without one of them")
+            continue
+        condition = condition_of(node)
+        text = ""
+        if condition is not None:
+            text = expression(text_of(condition))
+            if problem := _foreign(condition, text):
+                file.problems.refuse(condition, "a condition in FEEL", problem)
+        yield Flow(identity, local_id(source), local_id(target), text, node.get("name", ""))
+
+
+def _foreign(condition: Node, text: str) -> str:
+    """Why a condition is in another language; empty when it is FEEL, whatever it calls itself."""
+    language = condition.get("language", "")
+    if text.startswith(("${", "#{")):
+        return f"in the language of another engine: {text[:60]!r}"
+    if language and "FEEL" not in language.upper() and not _is_feel(text):
+        return f"in the language {language!r}"
+    return ""
+
+
+def _is_feel(text: str) -> bool:
+    try:
+        feel.parse(text)
+    except feel.FeelError:
+        return False
+    return True
+
+
+def _check(definition: Definition, node: Node) -> Iterator[Problem]:
+    """Whether the definition makes sense as a process, told with the line of what does not."""
+    found = check.problems(definition)
+    lines = {each.get("id"): each.sourceline for each in node.iter()} if found else {}
+    for problem in found:
+        line = lines.get(problem.element) or node.sourceline or 0
+        yield Problem(f"{problem.message} (line {line})", problem.element, line)
