@@ -13,8 +13,12 @@ RECEIVE_TASK = "receiveTask"
 
 
 def is_activity(element: Element) -> bool:
-    """Whether it can be repeated, have inputs and be the host of boundary events."""
-    return element.kind in ACTIVITIES or is_receive_task(element)
+    """Whether it can be repeated and be the host of boundary events.
+
+    A job that is drawn as an event, such as one that sends a message, is none.
+    """
+    drawn_as_event = element.drawn_as.endswith("Event")
+    return (element.kind in ACTIVITIES and not drawn_as_event) or is_receive_task(element)
 
 
 def is_receive_task(element: Element) -> bool:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from holdfast.model.check import ModelError
 from holdfast.model.definition import Mapping, Timer, TimerKind
+from holdfast.model.feel.temporal import text_of_duration
 
 Duration = str | timedelta
 """A text like `PT5M`, a timedelta, or an expression that begins with `=`."""
@@ -29,8 +30,8 @@ def duration_timer(duration: Duration) -> Timer:
 
 def cycle_timer(cycle: Duration) -> Timer:
     """A cycle as it is written, a cron rule, or a timedelta for ever again."""
-    text = f"R/{_duration_text(cycle)}" if isinstance(cycle, timedelta) else cycle
-    return Timer(TimerKind.CYCLE, text)
+    text = _duration_text(cycle)
+    return Timer(TimerKind.CYCLE, f"R/{text}" if isinstance(cycle, timedelta) else text)
 
 
 def date_timer(moment: Moment, element: str) -> Timer:
@@ -46,16 +47,4 @@ def date_timer(moment: Moment, element: str) -> Timer:
 
 
 def _duration_text(duration: Duration) -> str:
-    """ISO 8601: days, hours, minutes and seconds, as far as there are any."""
-    if isinstance(duration, str):
-        return duration
-    if duration < timedelta():
-        return f"-{_duration_text(-duration)}"
-    minutes, seconds = divmod(duration.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    fraction = f".{duration.microseconds:06}".rstrip("0").rstrip(".")
-    days = f"{duration.days}D" if duration.days else ""
-    time = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
-    if seconds or fraction:
-        time += f"{seconds}{fraction}S"
-    return f"P{days}T{time}" if time else f"P{days}" if days else "PT0S"
+    return text_of_duration(duration) if isinstance(duration, timedelta) else duration

@@ -243,7 +243,7 @@ class Weaver:
         before: dict[str, Element] = {}
         for fork in self.forks:
             if arriving[fork] > 1:
-                merge = Element(self.names.derive(fork, "merge"), ElementKind.EXCLUSIVE)
+                merge = Element(self.names.derive(fork, "entry"), ElementKind.EXCLUSIVE)
                 before[fork] = replace(merge, scope=self.elements[fork].scope)
         for way in self.ways:
             if way.target in before:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from holdfast.limits import RETRIES_MAX
 from holdfast.model.definition import Element, ElementKind, JobSpec, Loop
-from holdfast.model.graph import Graph
+from holdfast.model.graph import Graph, is_activity
+from holdfast.model.rules.parts import uses
 from holdfast.model.rules.problem import Problem
 
 _NAME = r"[^\W\d]\w*"
@@ -61,18 +62,20 @@ def _is_retries(text: str) -> bool:
 def loops(graph: Graph) -> Iterator[Problem]:
     """A repeated activity knows over what, and what becomes of the results."""
     for element in graph.definition.elements:
-        if element.loop is None:
+        if element.loop is None or "loop" not in uses(element):
             continue
-        found = _wrong_loop(element.loop)
+        found = _wrong_loop(element, element.loop)
         if found:
             yield Problem(
                 element.id,
-                f"Expected '{element.id}' to be repeated over a collection, with both or neither "
-                f"of output collection and output item, but it has {found}",
+                f"Expected '{element.id}' to be an activity, repeated over a collection, with both "
+                f"or neither of output collection and output item, but it has {found}",
             )
 
 
-def _wrong_loop(loop: Loop) -> str:
+def _wrong_loop(element: Element, loop: Loop) -> str:
+    if not is_activity(element):
+        return "the form of an event, which happens once"
     if not loop.collection:
         return "no collection"
     if loop.output_collection and not loop.output_item:

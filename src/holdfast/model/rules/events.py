@@ -135,7 +135,8 @@ def _wrong_host(element: Element, host: Element | None) -> str:
     if host is None:
         return "there is no such element"
     if not is_activity(host):
-        return f"it is of kind {host.kind.name}"
+        drawn = f", drawn as {host.drawn_as}" if host.drawn_as else ""
+        return f"it is of kind {host.kind.name}{drawn}"
     return "it is in another scope" if host.scope != element.scope else ""
 
 

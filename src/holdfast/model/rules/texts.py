@@ -2,13 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
+from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN
 from holdfast.model.definition import Definition, Element, Timer, TimerKind
-from holdfast.model.feel import FeelError, parse, parse_date_time, parse_duration
+from holdfast.model.feel import (
+    FeelError,
+    YearsMonths,
+    parse,
+    parse_date_time,
+    parse_duration,
+)
 from holdfast.model.graph import Graph
 from holdfast.model.rules.problem import Problem
 
-_CYCLE = re.compile(r"R(\d{0,9})/(.+)", re.DOTALL)
+_CYCLE = re.compile(r"R\d{0,9}/(.+)", re.ASCII | re.DOTALL)
 CRON_FIELDS = (5, 6)  # minute hour day month weekday, and seconds where somebody wants them
 
 
@@ -88,17 +96,38 @@ _WANTED = {
 def _wrong_timer(timer: Timer) -> str:
     match timer.kind:
         case TimerKind.DURATION:
-            return _complaint(parse_duration, timer.value)
+            return _complaint(_waiting, timer.value)
         case TimerKind.DATE:
-            return _complaint(parse_date_time, timer.value)
+            return _complaint(_moment, timer.value)
         case TimerKind.CYCLE:
             cycle = _CYCLE.fullmatch(timer.value)
             if cycle:
-                return _complaint(parse_duration, cycle[2])
+                return _complaint(_interval, cycle[1])
             # Which cron rules there are is the engine's knowledge: it has the library that runs
             # them and refuses the others at deployment.
             is_cron = len(timer.value.split()) in CRON_FIELDS
             return "" if is_cron else f"it is '{timer.value}'"
+
+
+def _waiting(text: str) -> None:
+    if _is_less(parse_duration(text), timedelta()):
+        raise FeelError("it lies in the past")
+
+
+def _moment(text: str) -> None:
+    if parse_date_time(text).tzinfo is None:
+        raise FeelError("without an offset or a zone it is another moment on each machine")
+
+
+def _interval(text: str) -> None:
+    if _is_less(parse_duration(text), timedelta(milliseconds=SCHEDULE_INTERVAL_MS_MIN)):
+        raise FeelError(f"less than {SCHEDULE_INTERVAL_MS_MIN} ms would be polling")
+
+
+def _is_less(duration: timedelta | YearsMonths, least: timedelta) -> bool:
+    if isinstance(duration, YearsMonths):
+        return duration.months < (1 if least else 0)
+    return duration < least
 
 
 def _complaint(read: Callable[[str], object], text: str) -> str:
