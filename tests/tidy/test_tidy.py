@@ -86,6 +86,7 @@ HOMES = {
     "aiohttp": "client/remote.py",
     "crc32c": "journal/local/",
     "croniter": "engine/timers/cron.py",
+    "lark": "model/feel/",
     "litestar": "gateway/http/",
     "lxml": "model/bpmn/",
     "msgspec": "",

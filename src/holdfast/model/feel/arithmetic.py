@@ -1,0 +1,192 @@
+"""The operators `+ - * / **` over every kind of value that has them."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from holdfast.model.feel import numeric
+from holdfast.model.feel.bounds import TEXT_CHARS_MAX
+from holdfast.model.feel.problems import FeelError, Problem
+from holdfast.model.feel.values import YearsMonths, an, kind_of
+
+MONTHS_MAX = 12 * 999_999_999  # the specification's range of years
+_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def joined(a: str, b: str) -> str:
+    """Two strings as one, within the bound."""
+    if len(a) + len(b) > TEXT_CHARS_MAX:
+        raise FeelError(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
+    return a + b
+
+
+# --- time -------------------------------------------------------------------------------------
+
+
+def shifted_by_months(value: date | datetime, months: int) -> Any:
+    """The same day so many months later; the month's last day where there is no such day."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not 1 <= year <= 9_999:
+        raise Problem(f"The year {year} is out of range")
+    return value.replace(year=year, month=month + 1, day=min(value.day, month_days(year, month)))
+
+
+def month_days(year: int, month: int) -> int:
+    """How many days a month has; months count from 0."""
+    if month == 1:
+        return 29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28
+    return 30 if month in (3, 5, 8, 10) else 31
+
+
+def shifted(value: date | time | datetime, by: timedelta) -> Any:
+    """A moment so much later; in a zone that changes its clocks, counted in real time."""
+    try:
+        if isinstance(value, datetime):
+            if value.tzinfo is None:
+                return value + by
+            return (value.astimezone(UTC) + by).astimezone(value.tzinfo)
+        if isinstance(value, date):
+            return (datetime.combine(value, time()) + by).date()
+    except OverflowError as wrong:
+        raise Problem("The date is out of range") from wrong
+    midnight = datetime(2000, 1, 1)  # noqa: DTZ001  (any day: only its clock is kept)
+    moved = datetime.combine(midnight, value.replace(tzinfo=None)) + by % _DAY
+    return moved.time().replace(tzinfo=value.tzinfo)
+
+
+def between(later: Any, earlier: Any) -> timedelta:
+    """How long it is from one moment to another of the same kind."""
+    if type(later) is date:
+        later = datetime.combine(later, time(), UTC if _zoned(earlier) else None)
+    if type(earlier) is date:
+        earlier = datetime.combine(earlier, time(), UTC if _zoned(later) else None)
+    if type(later) is not type(earlier):
+        raise Problem(f"Cannot subtract {an(kind_of(earlier))} from {an(kind_of(later))}")
+    if _zoned(later) != _zoned(earlier):
+        raise Problem("Cannot subtract a moment with a time zone and one without")
+    if isinstance(later, time):
+        return _of_day(later) - _of_day(earlier)
+    if later.tzinfo is not None:
+        return later.astimezone(UTC) - earlier.astimezone(UTC)
+    return later - earlier
+
+
+def _zoned(value: Any) -> bool:
+    return getattr(value, "tzinfo", None) is not None and value.utcoffset() is not None
+
+
+def _of_day(value: time) -> timedelta:
+    offset = value.utcoffset() or timedelta()
+    return (
+        timedelta(
+            hours=value.hour,
+            minutes=value.minute,
+            seconds=value.second,
+            microseconds=value.microsecond,
+        )
+        - offset
+    )
+
+
+def months(count: int) -> YearsMonths:
+    """A duration of so many months, within the bound."""
+    if abs(count) > MONTHS_MAX:
+        raise Problem("The duration is too long")
+    return YearsMonths(count)
+
+
+def _stretched(value: timedelta, factor: numeric.Number) -> timedelta:
+    micros = numeric.multiply(value // _MICROSECOND, factor)
+    try:
+        return timedelta(microseconds=int(micros))
+    except OverflowError as wrong:
+        raise Problem("The duration is too long") from wrong
+
+
+def _sum(a: timedelta, b: timedelta) -> timedelta:
+    try:
+        return a + b
+    except OverflowError as wrong:
+        raise Problem("The duration is too long") from wrong
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+N, S, D, T, DT = "number", "string", "date", "time", "date and time"
+DAYS, MONTHS = "days and time duration", "years and months duration"
+Table = dict[tuple[str, str], Callable[[Any, Any], Any]]
+
+ADD: Table = {
+    (N, N): numeric.add,
+    (S, S): joined,
+    (DAYS, DAYS): _sum,
+    (MONTHS, MONTHS): lambda a, b: months(a.months + b.months),
+}
+SUBTRACT: Table = {
+    (N, N): numeric.subtract,
+    (DAYS, DAYS): lambda a, b: _sum(a, -b),
+    (MONTHS, MONTHS): lambda a, b: months(a.months - b.months),
+    (T, T): between,
+}
+for _moment in (D, DT, T):
+    ADD[_moment, DAYS] = shifted
+    ADD[DAYS, _moment] = lambda a, b: shifted(b, a)
+    SUBTRACT[_moment, DAYS] = lambda a, b: shifted(a, -b)
+for _moment in (D, DT):
+    ADD[_moment, MONTHS] = lambda a, b: shifted_by_months(a, b.months)
+    ADD[MONTHS, _moment] = lambda a, b: shifted_by_months(b, a.months)
+    SUBTRACT[_moment, MONTHS] = lambda a, b: shifted_by_months(a, -b.months)
+    SUBTRACT[_moment, D] = SUBTRACT[_moment, DT] = between
+MULTIPLY: Table = {
+    (N, N): numeric.multiply,
+    (DAYS, N): _stretched,
+    (N, DAYS): lambda a, b: _stretched(b, a),
+    (MONTHS, N): lambda a, b: months(int(numeric.multiply(a.months, b))),
+    (N, MONTHS): lambda a, b: months(int(numeric.multiply(b.months, a))),
+}
+DIVIDE: Table = {
+    (N, N): numeric.divide,
+    (DAYS, N): lambda a, b: _stretched_by_quotient(a, b),
+    (MONTHS, N): lambda a, b: months(int(numeric.divide(a.months, b))),
+    (DAYS, DAYS): lambda a, b: numeric.divide(a // _MICROSECOND, b // _MICROSECOND),
+    (MONTHS, MONTHS): lambda a, b: numeric.divide(a.months, b.months),
+}
+POWER: Table = {(N, N): numeric.power}
+
+
+def _stretched_by_quotient(value: timedelta, divisor: numeric.Number) -> timedelta:
+    return timedelta(microseconds=int(numeric.divide(value // _MICROSECOND, divisor)))
+
+
+OPERATORS: dict[str, tuple[Table, str]] = {
+    "+": (ADD, "Cannot add {1} to {0}"),
+    "-": (SUBTRACT, "Cannot subtract {1} from {0}"),
+    "*": (MULTIPLY, "Cannot multiply {0} by {1}"),
+    "/": (DIVIDE, "Cannot divide {0} by {1}"),
+    "**": (POWER, "Cannot raise {0} to the power of {1}"),
+}  # by symbol: what it does for which kinds, and the sentence for all others
+
+
+def apply(symbol: str, a: Any, b: Any) -> Any:
+    """The result of an operator, by the kinds of its operands."""
+    table, sentence = OPERATORS[symbol]
+    operation = table.get((kind_of(a), kind_of(b)))
+    if operation is None:
+        raise Problem(sentence.format(an(kind_of(a)), an(kind_of(b))))
+    return operation(a, b)
+
+
+def negate(value: Any) -> Any:
+    """The same amount the other way."""
+    match value:
+        case bool():
+            pass
+        case int() | Decimal():
+            return numeric.whole(-value)
+        case timedelta():
+            return _sum(timedelta(), -value)
+        case YearsMonths():
+            return YearsMonths(-value.months)
+    raise Problem(f"Cannot negate {an(kind_of(value))}")

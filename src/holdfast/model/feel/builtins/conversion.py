@@ -1,0 +1,193 @@
+"""Built-in functions from one type to another."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from holdfast.model.feel.arithmetic import months, shifted_by_months
+from holdfast.model.feel.builtins.registry import builtin
+from holdfast.model.feel.numeric import Number, whole
+from holdfast.model.feel.problems import Problem
+from holdfast.model.feel.run import Run
+from holdfast.model.feel.temporal import date_of, date_time_of, duration_of, time_of, zone_of
+from holdfast.model.feel.text import text_of
+from holdfast.model.feel.values import YearsMonths, an, kind_of
+
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
+
+
+@builtin("string(from: any)", "The value as text.", "string(1.50 + 1)", '"2.5"')
+def string(run: Run, value: Any) -> str | None:
+    return None if value is None else text_of(run, value)
+
+
+@builtin("number(from: string|number)", "The number that a text is.", 'number("12.5")', "12.5")
+def number(run: Run, value: Any) -> Number:
+    """A number from its text, with a point and without groups."""
+    if not isinstance(value, str):
+        return value
+    if not NUMBER.fullmatch(value.strip()):
+        raise Problem(f"Expected a number, but found '{value}'")
+    return whole(Decimal(value.strip()))
+
+
+@builtin(
+    "number(from: string, grouping separator: string?, decimal separator: string?)",
+    "The number that a text is, with these separators.",
+    'number("1.234,5", ".", ",")',
+    "1234.5",
+)
+def number_with(run: Run, text: str, grouping: str | None, point: str | None) -> Number:
+    """A number from a text in the way of some country."""
+    if grouping not in (None, " ", ",", ".") or point not in (None, ",", "."):
+        raise Problem("Expected ' ', ',' or '.' between groups, and ',' or '.' as decimal point")
+    if grouping is not None and grouping == point:
+        raise Problem("Expected two different separators")
+    plain = text.replace(grouping, "") if grouping else text
+    return number(run, plain.replace(point, ".") if point else plain)
+
+
+@builtin(
+    "date(from: string|date|date and time)",
+    "The date that a text is, or that a date and time is on.",
+    'date("2026-01-31")',
+    '@"2026-01-31"',
+)
+def date_from(run: Run, value: Any) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else date_of(value)
+
+
+@builtin(
+    "date(year: number, month: number, day: number)",
+    "The date of a year, a month and a day.",
+    "date(2026, 1, 31)",
+    '@"2026-01-31"',
+)
+def date_with(run: Run, year: Number, month: Number, day: Number) -> date:
+    return date(_int(year), _int(month), _int(day))
+
+
+def _int(value: Number) -> int:
+    if type(value) is not int:
+        raise Problem(f"Expected a whole number, but found {value}")
+    return value
+
+
+@builtin(
+    "time(from: string|time|date|date and time)",
+    "The time that a text is, or of a date and time.",
+    'time("10:30:00Z")',
+    '@"10:30:00Z"',
+)
+def time_from(run: Run, value: Any) -> time:
+    """A time; a date alone is at midnight, in UTC."""
+    if isinstance(value, datetime):
+        return value.timetz()
+    if isinstance(value, date):
+        return time(tzinfo=UTC)
+    return value if isinstance(value, time) else time_of(value)
+
+
+@builtin(
+    "time(hour: number, minute: number, second: number, offset: days and time duration?)",
+    "The time of an hour, a minute and a second.",
+    'time(10, 30, 0, duration("PT1H"))',
+    '@"10:30:00+01:00"',
+)
+def time_with(
+    run: Run, hour: Number, minute: Number, second: Number, offset: timedelta | None
+) -> time:
+    """A time from its parts; the second may have a fraction."""
+    full, fraction = divmod(Decimal(second), 1)
+    zone = None
+    if offset is not None:
+        sign = "-" if offset < timedelta() else "+"
+        minutes, seconds = divmod(int(abs(offset).total_seconds()), 60)
+        zone = zone_of(f"{sign}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}")
+    return time(_int(hour), _int(minute), int(full), int(fraction * 1_000_000), zone)
+
+
+@builtin(
+    "date and time(from: string|date|date and time)",
+    "The date and time that a text is; a date alone is at midnight.",
+    'date and time("2026-01-31T10:30:00")',
+    '@"2026-01-31T10:30:00"',
+)
+def date_time_from(run: Run, value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    return datetime.combine(value, time()) if isinstance(value, date) else date_time_of(value)
+
+
+@builtin(
+    "date and time(date: date|date and time, time: time)",
+    "A date and a time as one.",
+    'date and time(date("2026-01-31"), time("10:30:00"))',
+    '@"2026-01-31T10:30:00"',
+)
+def date_time_with(run: Run, day: date, clock: time) -> datetime:
+    return datetime.combine(day.date() if isinstance(day, datetime) else day, clock)
+
+
+@builtin(
+    "date and time(date and time: date and time, time zone: string)",
+    "The same moment on the clocks of a time zone.",
+    'date and time(@"2026-07-31T10:30:00Z", "Europe/Paris")',
+    '@"2026-07-31T12:30:00@Europe/Paris"',
+)
+def date_time_in(run: Run, value: datetime, zone: str) -> datetime:
+    """A moment in another zone; one without a zone is taken to be in UTC."""
+    there = zone_of(zone if zone[:1] in "Zz+-" else f"@{zone}")
+    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(there)
+
+
+@builtin(
+    "duration(from: string|days and time duration|years and months duration)",
+    "The duration that a text is.",
+    'duration("P1DT12H")',
+    '@"P1DT12H"',
+)
+def duration(run: Run, value: Any) -> timedelta | YearsMonths:
+    return duration_of(value) if isinstance(value, str) else value
+
+
+@builtin(
+    "years and months duration(from: date|date and time, to: date|date and time)",
+    "The whole months between two dates.",
+    'years and months duration(date("2025-01-31"), date("2026-03-30"))',
+    '@"P1Y1M"',
+)
+def years_and_months(run: Run, start: date, end: date) -> YearsMonths:
+    """Months from one date to another that are complete, in either direction."""
+    start, end = (
+        moment.date() if isinstance(moment, datetime) else moment for moment in (start, end)
+    )
+    count = (end.year - start.year) * 12 + end.month - start.month
+    reached = shifted_by_months(start, count)
+    if count > 0 and reached > end:
+        count -= 1
+    elif count < 0 and reached < end:
+        count += 1
+    return months(count)
+
+
+@builtin(
+    "context(entries: list)",
+    "The context of a list of keys with values.",
+    'context([{key: "a", value: 1}])',
+    "{a: 1}",
+)
+def context(run: Run, entries: list[Any]) -> dict[str, Any]:
+    """A context from what `get entries` gives."""
+    found: dict[str, Any] = {}
+    for entry in entries:
+        if type(entry) is not dict or type(entry.get("key")) is not str or "value" not in entry:
+            raise Problem(f"Expected entries with key and value, but found {an(kind_of(entry))}")
+        if entry["key"] in found:
+            raise Problem(f"Expected each key once, but found '{entry['key']}' twice")
+        found[entry["key"]] = entry["value"]
+    run.spend(len(entries))
+    return found

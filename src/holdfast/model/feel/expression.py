@@ -1,0 +1,52 @@
+"""A parsed expression: its text, the variables that it reads, and how to evaluate it."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from holdfast.model.feel.bounds import EXPRESSIONS_CACHED_MAX
+from holdfast.model.feel.builtins import BUILTINS
+from holdfast.model.feel.compiler import Compiler
+from holdfast.model.feel.problems import FeelError
+from holdfast.model.feel.reader import read
+from holdfast.model.feel.run import Run
+
+SPACED = frozenset(name for name in BUILTINS if " " in name)
+
+
+class Expression:
+    """An expression, compiled; made by `parse`."""
+
+    __slots__ = ("_code", "_depth", "_slots", "names", "text")
+
+    def __init__(self, text: str) -> None:
+        node = read(text, SPACED)
+        compiler = Compiler()
+        self.text = text
+        self._code = compiler.compile(node)
+        self._slots = compiler.slots
+        self._depth = node.depth
+        self.names = frozenset(compiler.names)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+    def evaluate(
+        self, variables: Mapping[str, Any], now_ms: int, warnings: list[str] | None = None
+    ) -> Any:
+        """The value; null where the expression has none, with the reason among the warnings.
+
+        Raises FeelError only when the evaluation takes more than the bounds allow.
+        """
+        slots = self._slots
+        run = Run(variables, now_ms, warnings, [None] * slots if slots else [], self._depth)
+        try:
+            return self._code(run)
+        except RecursionError:  # the caller was too deep already: the bounds leave a margin
+            raise FeelError("The evaluation is nested too deep") from None
+
+
+@lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
+def parse(text: str) -> Expression:
+    """The expression that a text is; a FeelError says what was expected, what found, and where."""
+    return Expression(text)

@@ -1,0 +1,241 @@
+"""Dates, times and durations: reading and writing their ISO 8601 texts, and their parts."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from holdfast.model.feel.numeric import Number, whole
+from holdfast.model.feel.problems import FeelError, Problem
+from holdfast.model.feel.values import Range, YearsMonths
+
+_DATE = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+_ZONE = r"(?P<zone>[Zz]|[+-]\d\d:\d\d(?::\d\d)?|@[\w+-]+(?:/[\w+-]+)*)?"
+_TIME = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
+DATE = re.compile(_DATE, re.ASCII)
+TIME = re.compile(f"T?{_TIME}{_ZONE}", re.ASCII)
+DATE_TIME = re.compile(f"{_DATE}(?:T{_TIME}{_ZONE})?", re.ASCII)
+DURATION = re.compile(
+    r"(?P<sign>-)?P(?=[\dT])(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<weeks>\d+)W)?"
+    r"(?:(?P<days>\d+)D)?"
+    r"(?P<clock>T(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?"
+    r"(?:(?P<seconds>\d+(?:\.\d{1,9})?)S)?)?",
+    re.ASCII,
+)
+DURATION_DIGITS_MAX = 15  # of one part; Python's longest duration has 14 digits of seconds
+
+
+def zone_of(text: str | None) -> tzinfo | None:
+    """The zone behind a time: `Z`, an offset, or the name of a region after `@`."""
+    if not text:
+        return None
+    if text in "Zz":
+        return UTC
+    if text.startswith("@"):
+        try:
+            return ZoneInfo(text[1:])
+        except (KeyError, ValueError, OSError) as wrong:
+            raise Problem(f"No time zone '{text[1:]}'") from wrong
+    hours, minutes, *seconds = (int(part) for part in text[1:].split(":"))
+    if hours > 18 or minutes > 59:
+        raise Problem(f"Expected an offset of at most 18 hours, but found '{text}'")
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds[0] if seconds else 0)
+    return timezone(-offset if text[0] == "-" else offset) if offset else UTC
+
+
+def _time(found: re.Match[str]) -> time:
+    fraction = (found["fraction"] or "")[:6].ljust(6, "0")
+    return time(
+        int(found["hour"]), int(found["minute"]), int(found["second"] or 0), int(fraction),
+        zone_of(found["zone"]),
+    )  # fmt: skip
+
+
+def _date(found: re.Match[str]) -> date:
+    return date(int(found["year"]), int(found["month"]), int(found["day"]))
+
+
+def date_of(text: str) -> date:
+    """A date from `2026-01-31`."""
+    try:
+        if found := DATE.fullmatch(text):
+            return _date(found)
+    except ValueError as wrong:
+        raise Problem(f"No such date: '{text}' ({wrong})") from wrong
+    raise Problem(f"Expected a date such as '2026-01-31', but found '{text}'")
+
+
+def time_of(text: str) -> time:
+    """A time from `10:30:00`, with an offset or the name of a zone where there is one."""
+    try:
+        if found := TIME.fullmatch(text):
+            return _time(found)
+    except ValueError as wrong:
+        raise Problem(f"No such time: '{text}' ({wrong})") from wrong
+    raise Problem(f"Expected a time such as '10:30:00', but found '{text}'")
+
+
+def date_time_of(text: str) -> datetime:
+    """A date and time from `2026-01-31T10:30:00Z`; a date alone begins at midnight."""
+    try:
+        if found := DATE_TIME.fullmatch(text):
+            clock = _time(found) if found["hour"] else time()
+            return datetime.combine(_date(found), clock)
+    except ValueError as wrong:
+        raise Problem(f"No such date and time: '{text}' ({wrong})") from wrong
+    raise Problem(f"Expected a date and time such as '2026-01-31T10:30:00Z', but found '{text}'")
+
+
+def duration_of(text: str) -> timedelta | YearsMonths:
+    """A duration from `P1DT2H` or `P1Y2M`; the two kinds do not mix."""
+    found = DURATION.fullmatch(text)
+    if found is None:
+        raise Problem(f"Expected a duration such as 'PT15M' or 'P1Y6M', but found '{text}'")
+    parts = found.groupdict()
+    if any(part and len(part) > DURATION_DIGITS_MAX for part in parts.values() if part != text):
+        raise Problem(f"The duration '{text}' is too long")
+    sign = -1 if parts["sign"] else 1
+    if parts["years"] or parts["months"]:
+        if parts["weeks"] or parts["days"] or parts["clock"]:
+            raise Problem(f"Expected years and months, or days and time, but found both: '{text}'")
+        return YearsMonths(sign * (int(parts["years"] or 0) * 12 + int(parts["months"] or 0)))
+    whole_seconds, _, fraction = (parts["seconds"] or "0").partition(".")
+    try:
+        return sign * timedelta(
+            weeks=int(parts["weeks"] or 0), days=int(parts["days"] or 0),
+            hours=int(parts["hours"] or 0), minutes=int(parts["minutes"] or 0),
+            seconds=int(whole_seconds), microseconds=int(fraction[:6].ljust(6, "0")),
+        )  # fmt: skip
+    except OverflowError as wrong:
+        raise Problem(f"The duration '{text}' is too long") from wrong
+
+
+def literal(text: str) -> Any:
+    """The value of `@"..."`, told by its shape."""
+    if "P" in text[:2]:
+        return duration_of(text)
+    if DATE.fullmatch(text):
+        return date_of(text)
+    return time_of(text) if TIME.fullmatch(text) else date_time_of(text)
+
+
+def parse_duration(text: str) -> timedelta | YearsMonths:
+    """A duration of days and time (`PT15M`) or of years and months (`P1Y6M`)."""
+    try:
+        return duration_of(text)
+    except Problem as wrong:
+        raise FeelError(str(wrong)) from None
+
+
+def parse_date_time(text: str) -> datetime:
+    """A date and time; without an offset or a zone it is naive."""
+    try:
+        return date_time_of(text)
+    except Problem as wrong:
+        raise FeelError(str(wrong)) from None
+
+
+# --- texts ------------------------------------------------------------------------------------
+
+
+def text_of_duration(value: timedelta) -> str:
+    """A duration of days and time in ISO 8601, the largest units first."""
+    sign, rest = ("-", -value) if value < timedelta() else ("", value)
+    hours, seconds = divmod(rest.seconds, 3_600)
+    minutes, seconds = divmod(seconds, 60)
+    fraction = f".{rest.microseconds:06}".rstrip("0") if rest.microseconds else ""
+    clock = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    clock += f"{seconds}{fraction}S" if seconds or fraction else ""
+    day = f"{rest.days}D" if rest.days else ""
+    return f"{sign}P{day}{'T' if clock else ''}{clock}" if day or clock else "PT0S"
+
+
+def _text_of_time(value: time) -> str:
+    text = f"{value.hour:02}:{value.minute:02}:{value.second:02}"
+    return text + (f".{value.microsecond:06}".rstrip("0") if value.microsecond else "")
+
+
+def _text_of_zone(value: time | datetime) -> str:
+    if value.tzinfo is None:
+        return ""
+    if isinstance(value.tzinfo, ZoneInfo):
+        return f"@{value.tzinfo.key}"
+    offset = value.utcoffset()
+    return "Z" if not offset else str(value.tzinfo).removeprefix("UTC")
+
+
+def text_of_temporal(value: date | time | datetime | timedelta | YearsMonths) -> str:
+    """Any date, time or duration as its ISO 8601 text, which reads back as the same value."""
+    match value:
+        case datetime():
+            return f"{value.date().isoformat()}T{_text_of_time(value.timetz())}" + (
+                _text_of_zone(value)
+            )
+        case date():
+            return value.isoformat()
+        case time():
+            return _text_of_time(value) + _text_of_zone(value)
+        case timedelta():
+            return text_of_duration(value)
+        case _:
+            return str(value)
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+def _second(value: time | datetime) -> Number:
+    if not value.microsecond:
+        return value.second
+    return whole(value.second + Decimal(value.microsecond).scaleb(-6))
+
+
+def _zone_name(value: time | datetime) -> str | None:
+    return value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else None
+
+
+def _signed(value: timedelta, unit: str) -> Number:
+    """One part of a duration, with the sign of the whole."""
+    sign, rest = (-1, -value) if value < timedelta() else (1, value)
+    if unit == "days":
+        return sign * rest.days
+    if unit == "hours":
+        return sign * (rest.seconds // 3_600)
+    if unit == "minutes":
+        return sign * (rest.seconds // 60 % 60)
+    return whole(sign * (rest.seconds % 60 + Decimal(rest.microseconds).scaleb(-6)))
+
+
+_ON_DATES = {
+    "year": lambda value: value.year,
+    "month": lambda value: value.month,
+    "day": lambda value: value.day,
+    "weekday": lambda value: value.isoweekday(),
+}
+_ON_TIMES = {
+    "hour": lambda value: value.hour,
+    "minute": lambda value: value.minute,
+    "second": _second,
+    "time offset": lambda value: value.utcoffset(),
+    "timezone": _zone_name,
+}
+PARTS: dict[type, dict[str, Any]] = {
+    date: _ON_DATES,
+    time: _ON_TIMES,
+    datetime: _ON_DATES | _ON_TIMES,
+    timedelta: {
+        unit: lambda value, unit=unit: _signed(value, unit)
+        for unit in ("days", "hours", "minutes", "seconds")
+    },
+    YearsMonths: {
+        "years": lambda value: int(value.months / 12),
+        "months": lambda value: value.months - 12 * int(value.months / 12),
+    },
+    Range: {
+        "start": lambda value: value.start,
+        "end": lambda value: value.end,
+        "start included": lambda value: value.start_included,
+        "end included": lambda value: value.end_included,
+    },
+}  # what can follow a dot, by the type before it

@@ -1,0 +1,30 @@
+"""`instance of`: whether a value is of a type."""
+
+from typing import Any
+
+from holdfast.model.feel.compare import Spender
+from holdfast.model.feel.syntax import TypeName
+from holdfast.model.feel.values import Range, clean, kind_of
+
+
+def instance(run: Spender, value: Any, wanted: TypeName) -> bool:
+    """Whether a value is of a type, and what is in it of those in the type's brackets."""
+    if wanted.name == "Any":
+        return value is not None
+    if wanted.name == "Null":
+        return value is None
+    if kind_of(value) != wanted.name:
+        return False
+    if wanted.name == "list" and wanted.items:
+        run.spend(len(value))
+        return all(instance(run, clean(item), wanted.items[0]) for item in value)
+    if wanted.name == "context" and wanted.fields:
+        return all(
+            name in value and instance(run, clean(value[name]), field)
+            for name, field in wanted.fields.items()
+        )
+    if type(value) is Range and wanted.items:
+        return all(
+            end is None or instance(run, end, wanted.items[0]) for end in (value.start, value.end)
+        )
+    return True
