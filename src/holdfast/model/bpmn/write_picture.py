@@ -25,9 +25,9 @@ def write_picture(
             node.set("isExpanded", "true")
         bounds = etree.SubElement(node, f"{{{DC}}}Bounds")
         for name in ("x", "y", "width", "height"):
-            bounds.set(name, f"{getattr(shape, name):g}")
+            bounds.set(name, f"{getattr(shape, name):.10g}")
     for edge in drawing.edges:
         node = etree.SubElement(plane, f"{{{BPMNDI}}}BPMNEdge", id=fresh(f"{edge.id}_di"))
         node.set("bpmnElement", edge.id)
         for x, y in edge.points:
-            etree.SubElement(node, f"{{{DI}}}waypoint", x=f"{x:g}", y=f"{y:g}")
+            etree.SubElement(node, f"{{{DI}}}waypoint", x=f"{x:.10g}", y=f"{y:.10g}")
