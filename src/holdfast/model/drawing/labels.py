@@ -1,6 +1,8 @@
 """Where names go: into boxes, under events, over gateways, along flows."""
 
+import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from holdfast.model.definition import Edge, Element, ElementKind, Flow, Shape
@@ -18,7 +20,6 @@ from holdfast.model.drawing.sizes import (
     text_width,
     wrap,
 )
-
 
 LINES_MAX = 4  # of a name in a box; with four of them the letters get smaller
 ICON_FOOT = 29.0  # from the top of a task to where nothing of its icon is in the way
@@ -112,12 +113,20 @@ def _around(element: Element, shape: Shape, touched: set[tuple[float, float]]) -
     return Label(lines, middle - 8, above + 8, anchor="end")
 
 
-def flow_label(flow: Flow, edge: Edge, is_default: bool = False) -> Label:
-    """Over the first level part of a flow that is long enough, near its beginning."""
+def flow_label(flow: Flow, edge: Edge, is_default: bool = False, is_shared: bool = False) -> Label:
+    """Over the first level part of a flow that is long enough, near its beginning.
+
+    A flow that shares its first part with others and then turns is named behind the turn.
+    """
     clear = 16 if is_default else 6  # of the stroke across the start of a default
     lines = wrap(flow.name, FLOW_LABEL_WIDTH, SMALL_FONT_SIZE, 3)
     width = max(text_width(line, SMALL_FONT_SIZE) for line in lines)
-    parts = list(zip(edge.points, edge.points[1:], strict=False))
+    parts = list(pairwise(edge.points))
+    if is_shared and len(parts) > 1:
+        turn, end = parts[1]
+        return Label(
+            lines, turn[0] + 6, turn[1] + (22 if end[1] > turn[1] else -14), anchor="start"
+        )
     level = [part for part in parts if abs(part[0][1] - part[1][1]) < 1]
     long = [part for part in level if abs(part[0][0] - part[1][0]) > width + 8]
     rise = 5 + lines_height(len(lines) - 1, SMALL_FONT_SIZE)
@@ -126,5 +135,5 @@ def flow_label(flow: Flow, edge: Edge, is_default: bool = False) -> Label:
         gap = clear if start == edge.points[0] else 6
         x = start[0] + (gap if end[0] > start[0] else -gap - width)
         return Label(lines, x, start[1] - rise, anchor="start")
-    start, end = max(parts, key=lambda part: abs(part[0][1] - part[1][1]))
+    start, end = max(parts, key=lambda part: math.dist(*part))
     return Label(lines, start[0] + 6, (start[1] + end[1]) / 2, anchor="start")

@@ -10,7 +10,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
-PLACES_MAX = 100_000
+PLACES_MAX = 20_000
 """Places for flows that pass columns. Beyond it they are drawn over what is there: nobody can read
 such a picture, but it has to end."""
 

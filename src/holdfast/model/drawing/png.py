@@ -2,8 +2,8 @@
 
 import re
 
-PIXELS_MAX = 50_000_000
-"""200 MB while it is drawn; a larger picture is drawn smaller."""
+PIXELS_MAX = 16_000_000
+"""64 MB and some seconds while it is drawn; a larger picture is scaled down."""
 
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
 

@@ -121,7 +121,8 @@ class Router:
             if self.rows[before] != self.rows[after]:
                 gap = self.layers.rank[after]
                 points += self._turn(index, gap, self.rows[before], self.rows[after])
-        if ends[1].bare and self._is_clear(target, last):
+        forks = ends[1].corners and self.leaving[target] > 1  # its lower corner is for the way out
+        if ends[1].bare and not forks and self._is_clear(target, last):
             return [*points, (Anchor(target), last), (Anchor(target), feet[1])]
         points += self._turn(index, self.layers.rank[target] - 1, last, self.rows[target])
         return [*points, (Anchor(target, -ends[1].width / 2), self.rows[target])]

@@ -39,7 +39,7 @@ def _blocks(layers: Layers) -> list[int]:
     inward: list[list[int]] = [[] for _ in layers.rank]
     for left, rights in enumerate(layers.outward):
         for right, beside in rights:
-            if not beside:
+            if not beside and layers.rank[right] == layers.rank[left] + 1:
                 inward[right].append(left)
     position = {vertex: place for order in layers.orders for place, vertex in enumerate(order)}
     continued: set[int] = set()

@@ -85,8 +85,11 @@ def _box(element: Element, shape: Shape, look: Look) -> str:
     return "".join(parts)
 
 
-def draw_edge(edge: Edge, ink: str, is_default: bool) -> str:
-    """A flow with round turns and an arrow at its end; a default has a stroke across its start."""
+def draw_edge(edge: Edge, ink: str, is_default: bool, is_shared: bool = False) -> str:
+    """A flow with round turns and an arrow at its end; a default has a stroke across its start.
+
+    Where the first part is shared with other flows, the stroke is behind the turn.
+    """
     points = edge.points
     path = [f"M{points[0][0]:.8g} {points[0][1]:.8g}"]
     for before, here, after in zip(points, points[1:], points[2:], strict=False):
@@ -104,8 +107,10 @@ def draw_edge(edge: Edge, ink: str, is_default: bool) -> str:
         f'L{foot[0] - side[0]:.8g} {foot[1] - side[1]:.8g}Z" fill="{ink}"/>',
     ]
     if is_default:
-        ux, uy = _direction(points[0], points[1])
-        x, y = points[0][0] + ux * 9, points[0][1] + uy * 9
+        behind = 1 if is_shared and len(points) > 2 else 0
+        ux, uy = _direction(points[behind], points[behind + 1])
+        far = 9 + CORNER * behind
+        x, y = points[behind][0] + ux * far, points[behind][1] + uy * far
         cx, cy = (ux - uy) * 4.5, (uy + ux) * 4.5  # the way turned by 45 degrees
         parts.append(
             f'<path d="M{x - cx:.8g} {y - cy:.8g}L{x + cx:.8g} {y + cy:.8g}" '

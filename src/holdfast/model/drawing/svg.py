@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from holdfast.model.definition import Definition, Drawing, Edge, Element, ElementKind, Shape
@@ -16,6 +17,7 @@ PLAIN = Look("#25303b", "#ffffff")
 DONE = Look("#5b8a72", "#edf6f0")
 ACTIVE = Look("#1a5fd0", "#e9f1fe", 2.4)
 BROKEN = Look("#c62a1f", "#fdeceb", 2.4)
+FLOW_INK = "#56616c"
 TOKEN_COLOUR, INCIDENT_COLOUR = "#1a6cf0", "#d92d20"
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -80,9 +82,10 @@ def _edges(definition: Definition, drawing: Drawing, done: Collection[str]) -> I
     """The flows, finished ones last: they lie on top where ways are shared."""
     edges = {edge.id: edge for edge in drawing.edges}
     defaults = {element.default for element in definition.elements if element.default}
+    starts = Counter(edge.points[0] for edge in drawing.edges)
     for flow in sorted(definition.flows, key=lambda each: each.id in done):
-        ink = DONE.ink if flow.id in done else "#56616c"
-        yield draw_edge(edges[flow.id], ink, flow.id in defaults)
+        edge, ink = edges[flow.id], DONE.ink if flow.id in done else FLOW_INK
+        yield draw_edge(edge, ink, flow.id in defaults, starts[edge.points[0]] > 1)
 
 
 def _labels(
@@ -98,9 +101,11 @@ def _labels(
         host = shapes.get(element.host)
         yield from label_of(element, shapes[element.id], touched.get(element.id, set()), host)
     defaults = {element.default for element in definition.elements}
+    starts = Counter(edge.points[0] for edge in drawing.edges)
     for flow in definition.flows:
         if flow.name.strip():
-            yield flow_label(flow, edges[flow.id], flow.id in defaults)
+            edge = edges[flow.id]
+            yield flow_label(flow, edge, flow.id in defaults, starts[edge.points[0]] > 1)
 
 
 def _text(label: Label, ink: str) -> str:
