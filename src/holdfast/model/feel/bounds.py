@@ -4,12 +4,14 @@ Expressions come from users and run inside the engine, where one that does not e
 partition. Every bound is counted, never timed, so that a replay ends where the first run ended.
 """
 
-EXPRESSION_CHARS_MAX = 32_768  # a generous decision as text; parsing it takes about 0.3 s
-EXPRESSIONS_CACHED_MAX = 4_096  # parsed ones kept: about 10 KiB each, 40 MiB at the most
-NESTING_MAX = 100  # levels of one expression: at 2 frames a level, 200 of Python's 1,000
+EXPRESSION_CHARS_MAX = 32_768  # a generous decision as text; parsing it takes about 0.5 s
+EXPRESSION_SHORT_CHARS_MAX = 256  # nearly all are; in memory a character takes 150 bytes
+EXPRESSIONS_CACHED_MAX = 4_096  # short ones kept once parsed: 40 KiB each at most, 160 MiB
+EXPRESSIONS_LONG_CACHED_MAX = 32  # long ones: 5 MiB each at most, 160 MiB
+NESTING_MAX = 100  # levels of one expression: compiled at 3 frames each, 300 of Python's 1,000
 ITERATIONS_MAX = 16  # names of one `for`; each is a loop in the one before it
-EVALUATION_NESTING_MAX = 150  # the same plus the functions under way: at 3 frames, 450 of 1,000
-WORK_MAX = 1_000_000  # items made or looked at in one evaluation: about 0.5 s
+EVALUATION_NESTING_MAX = 300  # the same plus functions under way: at 2 frames, 600 of 1,000
+WORK_MAX = 1_000_000  # items made or looked at in one evaluation: 0.2 s to 2 s
 VALUE_NESTING_MAX = 100  # lists in lists; deeper ones are built by loops, not by people
 TEXT_CHARS_MAX = 1_000_000  # one string; doubling it in a loop ends here
 WARNINGS_MAX = 32  # sentences of one evaluation; a loop would repeat the same one

@@ -128,8 +128,8 @@ class Compiler:
         return operators.comparison(node.symbol, left, self.compile(node.right), node.place)
 
     def between(self, node: s.Between) -> Code:
-        parts = (self.compile(part) for part in (node.value, node.low, node.high))
-        return operators.between(*parts, node.place)
+        value, low, high = self.compile(node.value), self.compile(node.low), self.compile(node.high)
+        return operators.between(value, low, high, node.place)
 
     def membership(self, node: s.Membership) -> Code:
         tests: list[operators.Test] = []

@@ -1,23 +1,35 @@
 """A parsed expression: its text, the variables that it reads, and how to evaluate it."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
+from types import NoneType
 from typing import Any
 
-from holdfast.model.feel.bounds import EXPRESSIONS_CACHED_MAX
+from holdfast.model.feel.access import MISSING
+from holdfast.model.feel.bounds import (
+    EXPRESSION_SHORT_CHARS_MAX,
+    EXPRESSIONS_CACHED_MAX,
+    EXPRESSIONS_LONG_CACHED_MAX,
+)
 from holdfast.model.feel.builtins import BUILTINS
 from holdfast.model.feel.compiler import Compiler
 from holdfast.model.feel.problems import FeelError
 from holdfast.model.feel.reader import read
 from holdfast.model.feel.run import Run
+from holdfast.model.feel.syntax import Name
 
 SPACED = frozenset(name for name in BUILTINS if " " in name)
+
+
+# What a variable alone evaluates to as it is: half of all expressions are one, so they take no run.
+PLAIN = frozenset({str, int, bool, NoneType, dict, list, Decimal})
 
 
 class Expression:
     """An expression, compiled; made by `parse`."""
 
-    __slots__ = ("_code", "_depth", "_slots", "names", "text")
+    __slots__ = ("_code", "_depth", "_name", "_slots", "names", "text")
 
     def __init__(self, text: str) -> None:
         node = read(text, SPACED)
@@ -26,6 +38,7 @@ class Expression:
         self._code = compiler.compile(node)
         self._slots = compiler.slots
         self._depth = node.depth
+        self._name = node.name if isinstance(node, Name) else None
         self.names = frozenset(compiler.names)
 
     def __repr__(self) -> str:
@@ -38,6 +51,10 @@ class Expression:
 
         Raises FeelError only when the evaluation takes more than the bounds allow.
         """
+        if self._name is not None:
+            value = variables.get(self._name, MISSING)
+            if type(value) in PLAIN:
+                return value
         slots = self._slots
         run = Run(variables, now_ms, warnings, [None] * slots if slots else [], self._depth)
         try:
@@ -46,7 +63,10 @@ class Expression:
             raise FeelError("The evaluation is nested too deep") from None
 
 
-@lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
+_short = lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)(Expression)
+_long = lru_cache(maxsize=EXPRESSIONS_LONG_CACHED_MAX)(Expression)
+
+
 def parse(text: str) -> Expression:
     """The expression that a text is; a FeelError says what was expected, what found, and where."""
-    return Expression(text)
+    return _short(text) if len(text) <= EXPRESSION_SHORT_CHARS_MAX else _long(text)

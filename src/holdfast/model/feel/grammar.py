@@ -118,7 +118,7 @@ KEY: /[^\W\d]\w*/
 NAME: /(?!(?:RESERVED)\b)[^\W\d]\w*/
 PROPERTY.3: /(?:time\s+offset|start\s+included|end\s+included)\b/
 FUNCTION_NAME.3: /(?:FUNCTION_NAMES)(?=\s*\()/
-TYPE: /(?:date\s+and\s+time|days\s+and\s+time\s+duration|years\s+and\s+months\s+duration)\b|[^\W\d]\w*/
+TYPE: /(?:date\s+and\s+time|(?:days\s+and\s+time|years\s+and\s+months)\s+duration)\b|[^\W\d]\w*/
 TYPE_OPEN.3: /(?:list|range|function)\s*</
 CONTEXT_OPEN.3: /context\s*</
 
@@ -142,6 +142,4 @@ def parser(function_names: Iterable[str], transformer: Any) -> "Lark":
     spaced = sorted(function_names, key=len, reverse=True)
     pattern = "|".join(re.escape(name).replace(r"\ ", r"\s+") for name in spaced)
     grammar = GRAMMAR.replace("FUNCTION_NAMES", pattern).replace("RESERVED", "|".join(RESERVED))
-    return Lark(
-        grammar, parser="lalr", lexer="contextual", transformer=transformer, maybe_placeholders=True
-    )
+    return Lark(grammar, parser="lalr", lexer="contextual", transformer=transformer)

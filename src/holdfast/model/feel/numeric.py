@@ -93,7 +93,7 @@ def scaled(value: Number, scale: Number, rounding: str) -> Number:
     if type(scale) is not int or not -6_111 <= scale <= 6_176:
         raise Problem(f"Expected a scale from -6111 to 6176, but found {scale}")
     number = Decimal(value)
-    if (number.as_tuple().exponent or 0) >= -scale:  # nothing to round away
+    if int(number.as_tuple().exponent) >= -scale:  # nothing to round away
         return whole(number)
     context = Context(
         prec=DIGITS_MAX + 1,  # a carry may need one more

@@ -176,6 +176,8 @@ def passes(run: Run, value: Any, expected: Any) -> bool:
         return True
     if type(expected) is list:
         return any(compare.same(run, value, item) for item in expected)
+    if expected is None and value is not None:
+        raise Problem("Expected something to be in, but found null")
     return compare.equal(run, value, expected)
 
 

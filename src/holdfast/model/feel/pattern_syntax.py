@@ -264,9 +264,7 @@ class _Reader:
             low = self.member()
             if callable(low):
                 tests.append(low)
-            elif self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in (
-                "]", "[", "",
-            ):  # fmt: skip
+            elif self.ranged():
                 self.at += 1
                 tests.append(_between(low, self.range_end(low)))
             else:
@@ -279,6 +277,11 @@ class _Reader:
             return among != negated and not (without is not None and without(char))
 
         return inside
+
+    def ranged(self) -> bool:
+        """Whether a range of characters goes on here; a dash at the end is only a dash."""
+        dash, following = self.text[self.at : self.at + 1], self.text[self.at + 1 : self.at + 2]
+        return dash == "-" and following not in ("]", "[", "")
 
     def range_end(self, low: str) -> str:
         high = self.member()

@@ -61,7 +61,7 @@ class Pattern:
                 self._follow(0, fresh, text, at, seen, now)
             elif not now:
                 break
-            run.spend(1 + len(seen) // 4)  # following a step is a quarter of a step's work
+            run.spend(1 + len(seen))
             ways = []
             for step, spans in now:
                 found = self.steps[step]

@@ -17,6 +17,7 @@ from holdfast.model.feel.numeric import whole
 from holdfast.model.feel.problems import FeelError
 
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b", '"': '"', "'": "'", "\\": "\\"}
+SURROGATE = re.compile("[\ud800-\udfff]")
 ESCAPE = re.compile(
     r"\\(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u(?P<four>[0-9a-fA-F]{4})|U(?P<six>[0-9a-fA-F]{6})|(?P<one>[ntrfb\"'\\]))"
@@ -199,7 +200,7 @@ class Builder:
         return node(s.Call, function.place, below, function, arguments)
 
     def arguments(self, parts: list[Any]) -> list[tuple[str | None, s.Node]]:
-        found = [part if type(part) is tuple else (None, part) for part in parts]
+        found: list[Any] = [part if type(part) is tuple else (None, part) for part in parts]
         if len({name is None for name, _ in found}) > 1:
             raise Misplaced("Expected all arguments to have names, or none; found both",
                             found[0][1].place)  # fmt: skip
@@ -278,6 +279,11 @@ def read(text: str, function_names: frozenset[str]) -> s.Node:
             f"Expected an expression of at most {EXPRESSION_CHARS_MAX} characters, "
             f"but found {len(text)}"
         )
+    if (half := SURROGATE.search(text)) is not None:
+        before = text[: half.start()].split("\n")
+        place = s.Place(len(before), len(before[-1]) + 1)
+        shown = SURROGATE.sub("?", text)
+        raise refused(shown, "Expected Unicode, but found half a surrogate pair", place)
     names = frozenset({*function_names, *REFUSED, "and", "or"})
     try:
         found: Any = parser(names, BUILDER).parse(text)

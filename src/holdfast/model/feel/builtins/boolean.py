@@ -12,6 +12,7 @@ from holdfast.model.feel.values import KINDS, an, kind_of
 
 @builtin("not(negand: any)", "True for false, false for true, else null.", "not(true)", "false")
 def negation(run: Run, value: Any) -> bool | None:
+    """The other of the two; null stays null."""
     if value is None or type(value) is bool:
         return None if value is None else not value
     raise Problem(f"Expected a boolean, but found {an(kind_of(value))}")

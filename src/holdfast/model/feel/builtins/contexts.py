@@ -40,6 +40,7 @@ def _keys(key: Any) -> list[str]:
     '[{key: "a", value: 1}]',
 )
 def get_entries(run: Run, context: dict[str, Any]) -> list[Any]:
+    """A list with a context for each entry."""
     run.spend(len(context))
     return [{"key": key, "value": clean(value)} for key, value in context.items()]
 
@@ -51,6 +52,7 @@ def get_entries(run: Run, context: dict[str, Any]) -> list[Any]:
     "{a: 1, b: 2}",
 )
 def context_put(run: Run, context: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A context that differs from the given one in one entry."""
     run.spend(len(context))
     return {**context, key: value}
 

@@ -55,6 +55,7 @@ def number_with(run: Run, text: str, grouping: str | None, point: str | None) ->
     '@"2026-01-31"',
 )
 def date_from(run: Run, value: Any) -> date:
+    """A date; the time of day, if there is one, is dropped."""
     if isinstance(value, datetime):
         return value.date()
     return value if isinstance(value, date) else date_of(value)
@@ -117,6 +118,7 @@ def time_with(
     '@"2026-01-31T10:30:00"',
 )
 def date_time_from(run: Run, value: Any) -> datetime:
+    """A date and time, in no zone unless the text names one."""
     if isinstance(value, datetime):
         return value
     return datetime.combine(value, time()) if isinstance(value, date) else date_time_of(value)

@@ -18,6 +18,7 @@ from holdfast.model.feel.values import Function, clean
     "true",
 )
 def list_contains(run: Run, items: list[Any], element: Any) -> bool:
+    """Looked for from the front; values of other types are different."""
     run.spend(len(items))
     return any(same(run, item, element) for item in items)
 
@@ -61,6 +62,7 @@ def _index(items: list[Any], position: Number) -> int:
     "[1, 2, 3]",
 )
 def append(run: Run, items: list[Any], *more: Any) -> list[Any]:
+    """A longer list; the given one stays as it is."""
     run.spend(len(items) + len(more))
     return [*items, *more]
 
@@ -72,6 +74,7 @@ def append(run: Run, items: list[Any], *more: Any) -> list[Any]:
     "[1, 2, 3]",
 )
 def concatenate(run: Run, *lists: list[Any]) -> list[Any]:
+    """One list of many, in their order."""
     run.spend(sum(map(len, lists)))
     return [item for items in lists for item in items]
 
@@ -111,6 +114,7 @@ def list_replace(run: Run, items: list[Any], position: Any, item: Any) -> list[A
     "[1, 3]",
 )
 def remove(run: Run, items: list[Any], position: Number) -> list[Any]:
+    """A shorter list."""
     at = _index(items, position)
     run.spend(len(items))
     return [*items[:at], *items[at + 1 :]]
@@ -118,6 +122,7 @@ def remove(run: Run, items: list[Any], position: Number) -> list[Any]:
 
 @builtin("reverse(list: list)", "The items from the last.", "reverse([1, 2, 3])", "[3, 2, 1]")
 def reverse(run: Run, items: list[Any]) -> list[Any]:
+    """The same items, the last one first."""
     run.spend(len(items))
     return items[::-1]
 
@@ -129,6 +134,7 @@ def reverse(run: Run, items: list[Any]) -> list[Any]:
     "[2, 4]",
 )
 def index_of(run: Run, items: list[Any], match: Any) -> list[int]:
+    """Every position from 1 on, not only the first."""
     run.spend(len(items))
     return [index for index, item in enumerate(items, 1) if same(run, item, match)]
 
@@ -140,6 +146,7 @@ def index_of(run: Run, items: list[Any], match: Any) -> list[int]:
     "[1, 2, 3, 4]",
 )
 def flatten(run: Run, items: list[Any]) -> list[Any]:
+    """One list of the items of all lists in it."""
     flat: list[Any] = []
     _flatten(run, items, flat, 0)
     return flat

@@ -82,6 +82,7 @@ def round_half_down(run: Run, n: Number, scale: Number | None) -> Number:
     "10",
 )
 def absolute(run: Run, n: Any) -> Any:
+    """How much it is, whichever way."""
     if isinstance(n, YearsMonths):
         return YearsMonths(abs(n.months))
     return abs(n) if isinstance(n, timedelta) else whole(abs(n))
@@ -99,6 +100,7 @@ def modulo(run: Run, dividend: Number, divisor: Number) -> Number:
 
 @builtin("sqrt(number: number)", "The square root.", "sqrt(16)", "4")
 def square_root(run: Run, n: Number) -> Number:
+    """The root that is not negative, with 34 digits."""
     if n < 0:
         raise Problem(f"Expected a number that is not negative, but found {n}")
     return whole(CONTEXT.sqrt(Decimal(n)))
@@ -106,6 +108,7 @@ def square_root(run: Run, n: Number) -> Number:
 
 @builtin("log(number: number)", "The natural logarithm.", "decimal(log(10), 8)", "2.30258509")
 def logarithm(run: Run, n: Number) -> Number:
+    """To the base of Euler's number, with 34 digits."""
     if n <= 0:
         raise Problem(f"Expected a positive number, but found {n}")
     return whole(CONTEXT.ln(Decimal(n)))

@@ -15,6 +15,7 @@ from holdfast.model.feel.run import Run
     "[1, 2, 3]",
 )
 def distinct_values(run: Run, items: list[Any]) -> list[Any]:
+    """Each value where it is first."""
     run.spend(len(items))
     found: dict[Any, Any] = {}
     for item in items:
@@ -29,6 +30,7 @@ def distinct_values(run: Run, items: list[Any]) -> list[Any]:
     "[1, 2]",
 )
 def duplicate_values(run: Run, items: list[Any]) -> list[Any]:
+    """Each value that comes again, once, where it is first."""
     run.spend(len(items))
     keys = [frozen(run, item) for item in items]
     counts = Counter(keys)

@@ -76,6 +76,7 @@ def total_of(run: Run, *items: Any) -> Number:
 
 @builtin("product(list: list)", "The numbers, multiplied.", "product([2, 3, 4])", "24")
 def product(run: Run, items: list[Any]) -> Number:
+    """Multiplied from the first on."""
     result: Number = 1
     for number in _numbers(run, items):
         result = numeric.multiply(result, number)
@@ -104,6 +105,7 @@ def mean_of(run: Run, *items: Any) -> Number:
     "4",
 )
 def median(run: Run, items: list[Any]) -> Number:
+    """The middle of the numbers in order."""
     ordered = sorted(_numbers(run, items))
     middle = len(ordered) // 2
     if len(ordered) % 2:
@@ -142,6 +144,7 @@ def deviation_of(run: Run, *items: Any) -> Number:
     "[1, 6]",
 )
 def mode(run: Run, items: list[Any]) -> list[Any]:
+    """Those that no other is more frequent than."""
     if not items:
         return []
     counts = Counter(_numbers(run, items))

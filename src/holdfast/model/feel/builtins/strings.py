@@ -65,6 +65,7 @@ def substring_before(run: Run, text: str, match: str) -> str:
     '"ar"',
 )
 def substring_after(run: Run, text: str, match: str) -> str:
+    """The rest behind a match; everything behind an empty one."""
     at = text.find(match)
     return text[at + len(match) :] if at >= 0 else ""
 
