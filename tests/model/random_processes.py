@@ -182,9 +182,7 @@ class Game:
             if self.over or not self.tokens.total():
                 return set()
             held = sorted(flow for flow, count in self.tokens.items() if count)
-            moves = [flow for flow in held if self.can_move(flow)]
-            # An inclusive join waits while others are under way, for they may still come.
-            moves = moves or [flow for flow in held if self.joins(flow)][:1]
+            moves = [flow for flow in held if self.can_move(flow, held)]
             if not moves:
                 return set(held)
             self.move(self.target(self.random.choice(moves)))
@@ -193,16 +191,31 @@ class Game:
     def target(self, flow: str) -> Element:
         return self.graph.elements[self.graph.flows[flow].target]
 
-    def joins(self, flow: str) -> bool:
-        target = self.target(flow)
-        several = len(self.graph.incoming(target.id)) > 1
-        return target.kind is ElementKind.INCLUSIVE and several
-
-    def can_move(self, flow: str) -> bool:
+    def can_move(self, flow: str, held: list[str]) -> bool:
         target = self.target(flow)
         if target.kind is ElementKind.PARALLEL:
             return all(self.tokens[each.id] for each in self.graph.incoming(target.id))
-        return not self.joins(flow)
+        if target.kind is not ElementKind.INCLUSIVE:
+            return True
+        # A token is waited for that can still come by a way that is empty, unless it can come by
+        # one that is not: then it is of the next round. So says BPMN.
+        incoming = [each.id for each in self.graph.incoming(target.id)]
+        empty = self.upstream([each for each in incoming if not self.tokens[each]], target.id)
+        filled = self.upstream([each for each in incoming if self.tokens[each]], target.id)
+        return not any(each in empty and each not in filled for each in held)
+
+    def upstream(self, flows: list[str], join: str) -> set[str]:
+        """The flows from which some of these can be reached without passing the join."""
+        found: set[str] = set()
+        while flows:
+            flow = flows.pop()
+            source = self.graph.elements[self.graph.flows[flow].source]
+            if flow not in found:
+                found.add(flow)
+                if source.id != join:
+                    before = self.graph.incoming(source.host or source.id)
+                    flows += [each.id for each in before]
+        return found
 
     def move(self, element: Element) -> None:
         incoming = [flow for flow in self.graph.incoming(element.id) if self.tokens[flow.id]]
