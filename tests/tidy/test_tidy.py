@@ -92,6 +92,7 @@ HOMES = {
     "msgspec": "",
     "prometheus_client": "metrics.py",
     "pytest": "testing/plugin.py",
+    "resvg_py": "model/drawing/png.py",
     "rich": "cli/",
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",

@@ -21,7 +21,6 @@ from holdfast.model.bpmn.names import (
     is_true,
     local_id,
     tag_of,
-    text_of,
 )
 from holdfast.model.bpmn.support import Verdict, verdict
 from holdfast.model.bpmn.texts import value_expression
@@ -195,9 +194,3 @@ _FILL: dict[str, Callable[[File, Node, Element], Element]] = {
     "receiveTask": _receive,
     "callActivity": _call,
 }
-
-
-def condition_of(node: Node) -> Node | None:
-    """The condition of a flow; modelers write empty ones, which are none."""
-    condition = child(node, "conditionExpression")
-    return condition if text_of(condition) else None

@@ -6,11 +6,11 @@ Skipped are the parts that have no meaning for execution; `SUPPORT` lists them.
 from collections.abc import Iterator
 
 from holdfast.model import check, feel
-from holdfast.model.bpmn.elements import KINDS, condition_of, read_element
+from holdfast.model.bpmn.elements import KINDS, read_element
 from holdfast.model.bpmn.errors import BpmnError, Problem, Problems
 from holdfast.model.bpmn.events import File
 from holdfast.model.bpmn.extensions import check_extensions
-from holdfast.model.bpmn.names import Node, children, is_true, local_id, tag_of, text_of
+from holdfast.model.bpmn.names import Node, child, children, is_true, local_id, tag_of, text_of
 from holdfast.model.bpmn.parse import parse
 from holdfast.model.bpmn.picture import read_drawing
 from holdfast.model.bpmn.support import Verdict, verdict
@@ -55,50 +55,49 @@ def _read_process(file: File, node: Node) -> Definition:
     check_extensions(node, file.problems)
     elements: list[Element] = []
     flows: list[Flow] = []
-    for scope in _read_scope(file, node, "", elements):
-        flows += _read_flows(file, scope)
+    _read_scope(file, node, "", elements, flows)
     drawing = read_drawing(node.getroottree().getroot(), elements, flows)
     return Definition(
         node.get("id", ""), tuple(elements), tuple(flows), node.get("name", ""), drawing
     )
 
 
-def _read_scope(file: File, node: Node, scope: str, elements: list[Element]) -> Iterator[Node]:
-    """Read the elements of a process or a sub-process and those inside them; the scopes found.
+def _read_scope(
+    file: File, node: Node, scope: str, elements: list[Element], flows: list[Flow]
+) -> None:
+    """Read the elements and flows of a process or a sub-process, and those inside them.
 
-    A sub-process is followed by its elements. libxml2 ends the depth at 256.
+    They keep the order of the file: it is the order in which conditions are tried. A sub-process is
+    followed by its elements. libxml2 ends the depth at 256.
     """
-    yield node
     for each in node:
         tag = tag_of(each)
-        if tag in KINDS:
+        if tag == "sequenceFlow":
+            flows += _read_flow(file, each)
+        elif tag in KINDS:
             if not each.get("id"):
                 file.problems.refuse(each, "an id", "without one")
             elements.append(read_element(file, each, scope))
             if tag == "subProcess":
-                yield from _read_scope(file, each, each.get("id", ""), elements)
+                _read_scope(file, each, each.get("id", ""), elements, flows)
         elif tag and tag not in _BESIDE and verdict(tag) is not Verdict.SKIPPED:
             file.problems.refuse(each, "elements that holdfast runs")
 
 
-_BESIDE = {"sequenceFlow", "multiInstanceLoopCharacteristics", "standardLoopCharacteristics"}
-"""What is in a scope and read elsewhere."""
+_BESIDE = {"multiInstanceLoopCharacteristics", "standardLoopCharacteristics"}
+"""What is in a sub-process and read with it."""
 
 
-def _read_flows(file: File, scope: Node) -> Iterator[Flow]:
-    """The flows of one scope in the order of the file: the order in which conditions are tried."""
-    for node in children(scope, "sequenceFlow"):
-        identity, source, target = (node.get(name, "") for name in ("id", "sourceRef", "targetRef"))
-        if not (identity and source and target):
-            file.problems.refuse(node, "an id, a sourceRef and a targetRef", "without one of them")
-            continue
-        condition = condition_of(node)
-        text = ""
-        if condition is not None:
-            text = expression(text_of(condition))
-            if problem := _foreign(condition, text):
-                file.problems.refuse(condition, "a condition in FEEL", problem)
-        yield Flow(identity, local_id(source), local_id(target), text, node.get("name", ""))
+def _read_flow(file: File, node: Node) -> Iterator[Flow]:
+    identity, source, target = (node.get(name, "") for name in ("id", "sourceRef", "targetRef"))
+    if not (identity and source and target):
+        file.problems.refuse(node, "an id, a sourceRef and a targetRef", "without one of them")
+        return
+    condition = child(node, "conditionExpression")
+    text = expression(text_of(condition))  # modelers write empty ones, which are none
+    if text and (problem := _foreign(condition, text)):
+        file.problems.refuse(condition, "a condition in FEEL", problem)
+    yield Flow(identity, local_id(source), local_id(target), text, node.get("name", ""))
 
 
 def _foreign(condition: Node, text: str) -> str:

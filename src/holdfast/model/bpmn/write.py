@@ -1,5 +1,6 @@
 """Definitions written as BPMN 2.0 with Zeebe's extensions, as Camunda Modeler opens them."""
 
+from collections import deque
 from collections.abc import Iterable
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
@@ -62,10 +63,17 @@ class _Writer:
         self.inside: dict[str, list[Element]] = {}
         for element in definition.elements:
             self.inside.setdefault(element.scope, []).append(element)
-        self.scopes = {element.id: element.scope for element in definition.elements}
+        scope_of = {element.id: element.scope for element in definition.elements}
         self.flows: dict[str, list[Flow]] = {}
         for flow in definition.flows:
-            self.flows.setdefault(self.scopes[flow.source], []).append(flow)
+            self.flows.setdefault(scope_of[flow.source], []).append(flow)
+        self.place = {flow.id: index for index, flow in enumerate(definition.flows)}
+        self.first: dict[str, int] = {}  # of the flows inside of a sub-process
+        for index, flow in enumerate(definition.flows):
+            scope = scope_of[flow.source]
+            while scope and scope not in self.first:
+                self.first[scope] = index
+                scope = scope_of[scope]
 
     def write(self) -> None:
         process = self._add(self.root, "process", id=self.definition.id, name=self.definition.name)
@@ -82,13 +90,20 @@ class _Writer:
         write_picture(self.root, self.definition, drawing_of(self.definition), self._fresh)
 
     def _scope(self, parent: Node, scope: str) -> None:
-        """The elements of a scope with all inside them, then its flows in their order."""
+        """The elements of a scope with all inside them, and its flows.
+
+        Reading keeps the order of the file, so flows come last but for those that a definition has
+        before the flows inside of a sub-process.
+        """
         incoming: dict[str, list[str]] = {}
         outgoing: dict[str, list[str]] = {}
         for flow in self.flows.get(scope, ()):
             outgoing.setdefault(flow.source, []).append(flow.id)
             incoming.setdefault(flow.target, []).append(flow.id)
+        flows = deque(self.flows.get(scope, ()))
         for element in self.inside.get(scope, ()):
+            while flows and self.place[flows[0].id] < self.first.get(element.id, 0):
+                self._flow(parent, flows.popleft())
             tag = element.drawn_as or PLAIN_TAGS[element.kind]
             node = self._add(parent, tag, id=element.id, name=element.name, default=element.default)
             write_extensions(node, element)
@@ -98,12 +113,15 @@ class _Writer:
                 write_loop(node, element.loop)
             self._event(node, element)
             self._scope(node, element.id)
-        for flow in self.flows.get(scope, ()):
-            node = self._add(parent, "sequenceFlow", id=flow.id, name=flow.name)
-            node.set("sourceRef", flow.source)
-            node.set("targetRef", flow.target)
-            if flow.condition:
-                self._expression(node, "conditionExpression", f"={flow.condition}")
+        for flow in flows:
+            self._flow(parent, flow)
+
+    def _flow(self, parent: Node, flow: Flow) -> None:
+        node = self._add(parent, "sequenceFlow", id=flow.id, name=flow.name)
+        node.set("sourceRef", flow.source)
+        node.set("targetRef", flow.target)
+        if flow.condition:
+            self._expression(node, "conditionExpression", f"={flow.condition}")
 
     def _event(self, node: Node, element: Element) -> None:
         """What an event waits for or throws, with the references that this takes."""

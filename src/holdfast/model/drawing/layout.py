@@ -224,8 +224,9 @@ class _Columns:
             self.lefts.append(x)
             x += width + gap
         self.rights = [left + width for left, width in zip(self.lefts, widths, strict=True)]
-        last = self.gaps[-1] if len(layers.orders) - 1 not in self.tracks else TRACK
-        self.width = x - last if self.lefts else 0.0
+        if self.gaps:  # behind the last column only ways back take room
+            x -= self.gaps[-1] if len(self.gaps) - 1 not in self.tracks else TRACK
+        self.width = x
         self.middles = [
             (self.lefts[rank] + self.rights[rank]) / 2 for rank in layers.rank[: len(bodies)]
         ]
