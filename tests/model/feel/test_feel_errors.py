@@ -22,6 +22,7 @@ REFUSED = [
     ("xs[", "Expected an operand after '[' at line 1, column 3"),
     ("{a 1}", "Expected ':' or a name, but found '1' at line 1, column 4"),
     ("{a: 1, a: 2}", "Expected each key once, but found 'a' twice at line 1, column 11"),
+    ("function(a, a) 1", "Expected each parameter once, but found one twice"),
     ("if a then b", "Expected 'else', but found the end at line 1, column 12"),
     ("if a b", "Expected an operator or 'then', but found 'b' at line 1, column 6"),
     ("for x return x", "Expected 'in', but found 'return' at line 1, column 7"),

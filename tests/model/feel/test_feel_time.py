@@ -43,6 +43,8 @@ def naive(*parts: int) -> datetime:
     ("the same moment elsewhere", 'date and time(@"2026-01-31T12:00:00Z", "Europe/Paris")',
      datetime(2026, 1, 31, 13, tzinfo=PARIS)),
     ("a duration of days", 'duration("P2DT20H14M")', timedelta(days=2, hours=20, minutes=14)),
+    ("a duration with all its parts", 'duration("P1DT10H10M10.123456789S")',
+     timedelta(days=1, hours=10, minutes=10, seconds=10, microseconds=123_456)),
     ("a negative duration", 'duration("-PT30M")', timedelta(minutes=-30)),
     ("a duration of months", 'duration("P2Y2M")', YearsMonths(26)),
     ("a duration that is none", 'duration("P")', None),

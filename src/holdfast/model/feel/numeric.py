@@ -29,7 +29,9 @@ CONTEXT = Context(
 def whole(value: Any) -> Number:
     """A number in its one form: an int when it is integral, else a Decimal without end zeros."""
     if type(value) is int:
-        return value if -INT_MAX <= value <= INT_MAX else CONTEXT.create_decimal(value)
+        if -INT_MAX <= value <= INT_MAX:
+            return value
+        return CONTEXT.create_decimal(value).normalize(CONTEXT)
     rounded = CONTEXT.plus(value)
     if not rounded:
         return 0

@@ -244,6 +244,8 @@ class Builder:
     def function(self, parts: list[Any]) -> s.Node:
         word, *parameters, body = parts
         parameters = [parameter for parameter in parameters if parameter is not None]
+        if len({name for name, _ in parameters}) < len(parameters):
+            raise Misplaced("Expected each parameter once, but found one twice", place_of(word))
         return node(s.Define, place_of(word), (body,), parameters, body)
 
 

@@ -93,7 +93,7 @@ def duration_of(text: str) -> timedelta | YearsMonths:
     if found is None:
         raise Problem(f"Expected a duration such as 'PT15M' or 'P1Y6M', but found '{text}'")
     parts = found.groupdict()
-    if any(part and len(part) > DURATION_DIGITS_MAX for part in parts.values() if part != text):
+    if any(len(digits) > DURATION_DIGITS_MAX for digits in re.findall(r"\d+", text)):
         raise Problem(f"The duration '{text}' is too long")
     sign = -1 if parts["sign"] else 1
     if parts["years"] or parts["months"]:

@@ -64,7 +64,7 @@ def decode_json(data: bytes) -> Any:
     """The value that JSON bytes stand for; numbers with a point are decimals."""
     try:
         return _decoder.decode(data)
-    except (msgspec.DecodeError, ArithmeticError) as wrong:
+    except (msgspec.DecodeError, ArithmeticError, ValueError) as wrong:
         raise FeelError(f"Expected JSON, but found: {wrong}") from None
     except RecursionError:
         raise FeelError("Expected JSON of less nesting") from None
