@@ -25,9 +25,14 @@ def write_picture(
             node.set("isExpanded", "true")
         bounds = etree.SubElement(node, f"{{{DC}}}Bounds")
         for name in ("x", "y", "width", "height"):
-            bounds.set(name, f"{getattr(shape, name):.10g}")
+            bounds.set(name, _said(getattr(shape, name)))
     for edge in drawing.edges:
         node = etree.SubElement(plane, f"{{{BPMNDI}}}BPMNEdge", id=fresh(f"{edge.id}_di"))
         node.set("bpmnElement", edge.id)
         for x, y in edge.points:
-            etree.SubElement(node, f"{{{DI}}}waypoint", x=f"{x:.10g}", y=f"{y:.10g}")
+            etree.SubElement(node, f"{{{DI}}}waypoint", x=_said(x), y=_said(y))
+
+
+def _said(number: float) -> str:
+    """A number as short as it can be said exactly."""
+    return str(int(number)) if number == int(number) else repr(number)

@@ -19,6 +19,7 @@ from holdfast.model.drawing.sizes import (
     EVENT_SIZE,
     FLOW_LABEL_WIDTH,
     SMALL_FONT_SIZE,
+    even,
     is_event,
     is_gateway,
     lines_height,
@@ -150,16 +151,16 @@ def _extent(element: Element, body: Body, events: Sequence[Element]) -> Extent:
     """The room of an element with its name, and with the events on its border and their names."""
     half = body.height / 2
     if events:
-        lines = max(_lines(each.name, BOUNDARY_LABEL_WIDTH) for each in events)
-        return Extent(half, half + EVENT_SIZE / 2 + max(lines_height(lines, SMALL_FONT_SIZE), 10))
-    name = lines_height(_lines(element.name, EVENT_LABEL_WIDTH), SMALL_FONT_SIZE)
+        names = max(_name_height(each.name, BOUNDARY_LABEL_WIDTH) for each in events)
+        return Extent(half, half + EVENT_SIZE / 2 + max(names, 10.0))
+    name = _name_height(element.name, EVENT_LABEL_WIDTH)
     if is_gateway(element):
         return Extent(half + name, half)
     return Extent(half, half + (name + 4 if is_event(element) and name else 0))
 
 
-def _lines(text: str, width: float) -> int:
-    return len(wrap(text, width, SMALL_FONT_SIZE))
+def _name_height(text: str, width: float) -> float:
+    return even(lines_height(len(wrap(text, width, SMALL_FONT_SIZE)), SMALL_FONT_SIZE))
 
 
 Feet = dict[str, tuple[float, float]]
@@ -209,12 +210,12 @@ class _Columns:
             name = text_width(elements[index].name, SMALL_FONT_SIZE)
             span = min(name, EVENT_LABEL_WIDTH) if is_event(elements[index]) else 0.0
             rank = layers.rank[index]
-            widths[rank] = max(widths[rank], body.width, span)
+            widths[rank] = max(widths[rank], body.width, even(span))
         self.gaps = [GAP_MIN] * len(layers.orders)
         for flow, link in zip(flows, links, strict=True):
             name = min(text_width(flow.name, SMALL_FONT_SIZE), FLOW_LABEL_WIDTH)
             rank = layers.rank[link.source]
-            self.gaps[rank] = max(self.gaps[rank], name + 32 if name else 0.0)
+            self.gaps[rank] = max(self.gaps[rank], even(name + 32) if name else 0.0)
         for gap, tracks in self.tracks.items():
             if gap >= 0:
                 self.gaps[gap] = max(self.gaps[gap], TRACK * (max(tracks) + 1) + 26)

@@ -1,5 +1,7 @@
 """How large things are in a picture: shapes, texts, and the room that names need around them."""
 
+import math
+
 from holdfast.model.definition import Element, ElementKind
 
 TASK_WIDTH, TASK_HEIGHT = 100.0, 80.0  # Modeler's own sizes, so that files look alike there
@@ -86,6 +88,11 @@ def _pieces(word: str, width: float, size: float) -> list[str]:
             pieces.append("")
         pieces[-1] += char
     return pieces
+
+
+def even(length: float) -> float:
+    """A length that is at least as long and has a whole half: files are full of coordinates."""
+    return 2.0 * math.ceil(length / 2)
 
 
 def lines_height(lines: int, size: float) -> float:
