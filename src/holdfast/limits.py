@@ -46,6 +46,20 @@ STORE_INTERVAL_MS = 1_000  # ... or after this time
 SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged
 REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
 
+# --- processes --------------------------------------------------------------------------------
+DEFINITION_BYTES_MAX = 1 * MIB  # encoded; with its BPMN file it fits a record
+SOURCE_BYTES_MAX = 2 * MIB  # the BPMN file
+VARIABLES_BYTES_MAX = 3 * MIB  # set at once: with their names they fit a record
+WALK_MOVES_MAX = 1_000  # tokens moved in one step: 10 ms, then live commands pass
+WALK_ENDINGS_MAX = 1_000  # elements ended in one step: 20 ms with their jobs
+CALL_DEPTH_MAX = 100  # processes that call one another
+LOOP_EAGER_ITEMS = 4_096  # items of a loop that are active before further ones come slowly
+LOOP_PAUSE_MS = 100  # ... one chunk of 256 in this time: a loop of 200,000 is all there in 80 s
+MODIFY_ELEMENTS_MAX = 10_000  # active elements of an instance that is modified or migrated: 0.2 s
+MESSAGE_TTL_MS_MAX = 366 * 86_400_000
+PARCEL_PAUSE_MS = 10_000  # how long an acknowledgement may take before parcels are sent again
+PARCEL_PAUSE_MS_MAX = 300_000  # the pause doubles up to this
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

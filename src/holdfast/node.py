@@ -47,7 +47,9 @@ class Node:
         self.store = store
         self.config = config
         partitions = range(1, journal.topics()[TOPIC] + 1)
-        processors = {partition: open_partition(store, partition) for partition in partitions}
+        processors = {
+            partition: open_partition(store, partition, len(partitions)) for partition in partitions
+        }
         self.runner: Runner[EngineState] = Runner(
             processors, journal, store, clock, metrics, config.commands_in_flight_max
         )

@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 import msgspec
+from process_examples import PROCESS_EXAMPLES
 
 from holdfast.engine.incidents.values import (
     Incident,
@@ -88,4 +89,5 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.SCHEDULE, ScheduleIntent.FIRED): Firing(99, 199),
     (ValueType.SCHEDULE, ScheduleIntent.DELETE): ScheduleId("nightly"),
     (ValueType.SCHEDULE, ScheduleIntent.DELETED): ScheduleId("nightly"),
+    **PROCESS_EXAMPLES,
 }

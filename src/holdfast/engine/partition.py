@@ -4,18 +4,24 @@ from holdfast.engine.incidents.domain import INCIDENT
 from holdfast.engine.jobs.domain import JOB, JOB_BATCH
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
+from holdfast.engine.parcels.domain import PARCEL
+from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers.domain import SCHEDULE, DueCommands
 from holdfast.state import PartitionState, Store
 
-DOMAINS = (JOB, JOB_BATCH, INCIDENT, SCHEDULE)
+DOMAINS = (
+    JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
+    PARCEL,
+)  # fmt: skip
 TABLES: Tables = Tables(DOMAINS)
 
 EngineProcessor = Processor[EngineState]
 
 
-def open_partition(store: Store, partition: int) -> EngineProcessor:
-    """The processor of a partition over its rows in the store."""
+def open_partition(store: Store, partition: int, partitions: int = 1) -> EngineProcessor:
+    """The processor of a partition, one of so many, over its rows in the store."""
     state = PartitionState(store, partition)
-    view = EngineState(state)
+    view = EngineState(state, partitions)
     return Processor(state, view, TABLES, DueCommands(view.due))

@@ -2,6 +2,9 @@
 
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
+from holdfast.engine.messages.state import Messages
+from holdfast.engine.parcels.state import Parcels
+from holdfast.engine.processes.state import Processes
 from holdfast.engine.timers.due import DueDates
 from holdfast.engine.timers.state import Schedules
 from holdfast.state import PartitionState
@@ -10,8 +13,12 @@ from holdfast.state import PartitionState
 class EngineState:
     """One attribute a domain; each domain's appliers change their own and may use the others'."""
 
-    def __init__(self, partition: PartitionState) -> None:
+    def __init__(self, partition: PartitionState, partitions: int) -> None:
+        self.partitions = partitions  # how many the node has; fixed for ever
         self.due = DueDates(partition)
         self.jobs = Jobs(partition, self.due)
         self.incidents = Incidents(partition)
         self.schedules = Schedules(partition, self.due)
+        self.processes = Processes(partition, self.due)
+        self.messages = Messages(partition, self.due)
+        self.parcels = Parcels(partition, self.due)

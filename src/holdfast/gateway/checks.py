@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from zlib import crc32
 
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Backoff, NewJob
@@ -31,11 +30,6 @@ def key_from(text: str, partitions: int, what: str) -> int:
 
 # All jobs of a report mostly have the same lease: what was looked at just now need not be again.
 recent_key_from = lru_cache(maxsize=256)(key_from)
-
-
-def partition_for(text: str, partitions: int) -> int:
-    """The partition that a name always lives on."""
-    return crc32(text.encode()) % partitions + 1
 
 
 def name(text: str, what: str) -> str:

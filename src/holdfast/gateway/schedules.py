@@ -10,7 +10,7 @@ from holdfast.engine.timers.values import Schedule, ScheduleId, ScheduleIntent
 from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.shapes import NewSchedule, ScheduleView
-from holdfast.records import ValueType
+from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
 
 
@@ -62,7 +62,7 @@ class Schedules:
         return sorted(map(_view, stored), key=lambda view: view.schedule_id)
 
     def _partition(self, schedule_id: str) -> int:
-        return checks.partition_for(schedule_id, len(self._runner.processors))
+        return partition_for(schedule_id, len(self._runner.processors))
 
 
 def _view(stored: StoredSchedule) -> ScheduleView:

@@ -29,7 +29,7 @@ from holdfast.limits import (
     TASKS_PER_SUBMIT_MAX,
     WAIT_MS_MAX,
 )
-from holdfast.records import ValueType, partition_of
+from holdfast.records import ValueType, partition_for, partition_of
 from holdfast.records.keys import NO_KEY
 
 _CREATE, _JOB = JobIntent.CREATE, ValueType.JOB
@@ -59,7 +59,7 @@ class Tasks:
             job: NewJob = checks.new_job(task, now_ms, config)
             size_bytes += len(job.payload)
             key = job.idempotency_key
-            partition = checks.partition_for(key, self._partitions) if key else anywhere
+            partition = partition_for(key, self._partitions) if key else anywhere
             group = groups.get(partition)
             if group is None:
                 group = groups[partition] = ([], [])

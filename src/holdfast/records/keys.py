@@ -5,6 +5,8 @@
 The top bit stays 0, so a key is positive in every system that has only signed integers.
 """
 
+import zlib
+
 from holdfast.errors import InvalidArgument
 from holdfast.limits import KEY_COUNTER_BITS, PARTITIONS_MAX
 
@@ -31,3 +33,8 @@ def partition_of(key: int) -> int:
 def counter_of(key: int) -> int:
     """The counter inside a key."""
     return key & _COUNTER_MASK
+
+
+def partition_for(text: str, partitions: int) -> int:
+    """The partition that a text belongs to: the same on every machine and for ever."""
+    return zlib.crc32(text.encode()) % partitions + 1

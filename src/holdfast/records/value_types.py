@@ -10,3 +10,8 @@ class ValueType(IntEnum):
     JOB_BATCH = 2  # what happens to many jobs at once: leases, wake-ups, clean-up
     INCIDENT = 3  # something that a person has to look at
     SCHEDULE = 4  # a cron or interval rule that creates jobs
+    PROCESS = 5  # a definition
+    PROCESS_INSTANCE = 6
+    MESSAGE = 7
+    MESSAGE_SUBSCRIPTION = 8  # what waits for a message, on the partition of its key
+    PARCEL = 9  # a command from one partition to another

@@ -11,6 +11,7 @@ from holdfast.engine.jobs.values import (
     Retry,
 )
 from holdfast.engine.kernel import Turn
+from holdfast.engine.processes.commands import resume
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code
 from holdfast.records import Record, ValueType
@@ -24,6 +25,9 @@ def resolve(turn: Turn[EngineState], command: Record) -> None:
     if incident is None:
         return
     turn.event(INCIDENT, IncidentIntent.RESOLVED, command.key, JobIncident(incident.job_key))
+    if not incident.job_key:
+        resume(turn, incident.element_key)
+        return
     turn.event(JOB, JobIntent.RETRIED, incident.job_key, Retry(command.value.retries))
     turn.effect_once(JobsAvailable(turn.partition, incident.job_type))
 
@@ -32,7 +36,13 @@ def discard(turn: Turn[EngineState], command: Record) -> None:
     """Nothing more is to be done: the job ends without a result."""
     incident = _open(turn, command)
     if incident is None:
-        return
+        return None
+    if incident.element_key:
+        reason = (
+            f"Expected the incident of a task, but it is of {incident.element_id!r} in process"
+            f" instance {incident.instance_key}: resolve it, or modify or cancel the instance"
+        )
+        return turn.reject(command, Code.INVALID_STATE, reason)
     turn.event(INCIDENT, IncidentIntent.DISCARDED, command.key, JobIncident(incident.job_key))
     ending = Ending(incident.error)
     turn.event(JOB, JobIntent.DISCARDED, incident.job_key, ending)

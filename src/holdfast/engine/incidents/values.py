@@ -22,16 +22,25 @@ class IncidentReason(StrEnum):
 
     NO_RETRIES_LEFT = "NO_RETRIES_LEFT"
     LEASES_EXPIRED = "LEASES_EXPIRED"
+    EXPRESSION_FAILED = "EXPRESSION_FAILED"
+    NO_MATCHING_FLOW = "NO_MATCHING_FLOW"
+    UNHANDLED_ERROR = "UNHANDLED_ERROR"
+    CALLED_PROCESS_MISSING = "CALLED_PROCESS_MISSING"
+    LIMIT_REACHED = "LIMIT_REACHED"
 
 
 class Incident(Value, frozen=True, tag=32):
-    """An open incident."""
+    """An open incident: of a task, of an element's job, or of an element itself."""
 
-    job_key: int
+    job_key: int  # 0: it is not about a job
     job_type: str
     reason: IncidentReason
     error: str
     created_ms: int
+    element_key: int = 0
+    instance_key: int = 0
+    element_id: str = ""
+    process_id: str = ""
 
 
 class Resolution(Value, frozen=True, tag=33):

@@ -51,32 +51,55 @@ def create(turn: Turn[EngineState], command: Record) -> None:
 def add_job(turn: Turn[EngineState], new: NewJob) -> int:
     """Writes the job; also for domains that make jobs of their own."""
     key = turn.new_key()
-    turn.event(JOB, _CREATED, key, new)
-    if new.due_ms <= turn.now_ms:
-        turn.effect_once(JobsAvailable(turn.partition, new.type))
+    add_job_with_key(turn, key, new)
     return key
 
 
-def complete(turn: Turn[EngineState], command: Record) -> None:
-    """The job is done, if the worker that says so still holds it."""
-    done: Completion = command.value
-    if not _holds(turn, command, done.lease):
-        return
-    turn.event(JOB, _COMPLETED, command.key, done)
-    turn.effect(JobEnded(command.key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms)))
+def add_job_with_key(turn: Turn[EngineState], key: int, new: NewJob) -> None:
+    """Writes a job whose key was given out before."""
+    turn.event(JOB, _CREATED, key, new)
+    if new.due_ms <= turn.now_ms:
+        turn.effect_once(JobsAvailable(turn.partition, new.type))
+
+
+def complete(turn: Turn[EngineState], key: int, done: Completion) -> None:
+    """The task is done, with its result."""
+    turn.event(JOB, _COMPLETED, key, done)
+    turn.effect(JobEnded(key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms)))
+
+
+def finish_job(turn: Turn[EngineState], key: int) -> None:
+    """The job of an element is done; its result is in the variables."""
+    turn.event(JOB, _COMPLETED, key, _NO_RESULT)
+
+
+_NO_RESULT = Completion(0)
+
+
+def held_job(turn: Turn[EngineState], command: Record) -> Job | None:
+    """The job that a worker reports about, if it still holds it; else rejects the command."""
+    job = turn.state.jobs.jobs.get(command.key)
+    held = turn.state.jobs.active.get(command.key) if job is not None else None
+    if job is not None and held == command.value.lease:
+        return job
+    if job is None:
+        _reject_missing(turn, command)
+    else:
+        lease = command.value.lease
+        reason = f"Expected lease {lease} to hold job {command.key}, but it has ended"
+        turn.reject(command, Code.INVALID_STATE, reason)
+    return None
 
 
 def fail(turn: Turn[EngineState], command: Record) -> None:
     """The attempt failed: try again after a pause, or call a person."""
-    failure: Failure = command.value
-    if not _holds(turn, command, failure.lease):
-        return
-    job = turn.state.jobs.jobs.get(command.key)
-    assert job is not None, "an active job has no row"
-    _fail(turn, command.key, job, failure)
+    job = held_job(turn, command)
+    if job is not None:
+        fail_job(turn, command.key, job, command.value)
 
 
-def _fail(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None:
+def fail_job(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None:
+    """Records a failure, whoever found it."""
     if failure.final or job.retries <= 0:
         incident = turn.new_key()
         recorded = FailureRecorded(failure.error, 0, 0, incident)
@@ -91,31 +114,24 @@ def _fail(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None
 
 
 def cancel(turn: Turn[EngineState], command: Record) -> None:
-    """The job is not wanted any more, whatever it is doing."""
+    """The task is not wanted any more, whatever it is doing."""
     job = turn.state.jobs.jobs.get(command.key)
     if job is None:
         return _reject_missing(turn, command)
-    if job.incident_key:
-        turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, JobIncident(command.key))
-    ending = Ending("canceled")
-    turn.event(JOB, JobIntent.CANCELED, command.key, ending)
+    cancel_job(turn, command.key)
     turn.answer(None, command.key)
-    turn.effect(
-        JobEnded(command.key, Outcome(JobState.CANCELED, b"null", ending.error, turn.now_ms))
-    )
 
 
-def _holds(turn: Turn[EngineState], command: Record, lease: int) -> bool:
-    """Whether the worker's lease is the one the job is held under; else rejects the command."""
-    held = turn.state.jobs.active.get(command.key)
-    if held == lease and held is not None:
-        return True
-    if held is None and turn.state.jobs.jobs.get(command.key) is None:
-        _reject_missing(turn, command)
-    else:
-        reason = f"Expected lease {lease} to hold job {command.key}, but it has ended"
-        turn.reject(command, Code.INVALID_STATE, reason)
-    return False
+def cancel_job(turn: Turn[EngineState], key: int) -> None:
+    """Ends a job, if it has not ended, with its incident."""
+    job = turn.state.jobs.jobs.get(key)
+    if job is None:
+        return
+    if job.incident_key:
+        turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, JobIncident(key))
+    ending = Ending("canceled")
+    turn.event(JOB, JobIntent.CANCELED, key, ending)
+    turn.effect(JobEnded(key, Outcome(JobState.CANCELED, b"null", ending.error, turn.now_ms)))
 
 
 def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
@@ -127,7 +143,14 @@ def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
 def _raise_incident(
     turn: Turn[EngineState], key: int, job_key: int, job: Job, reason: IncidentReason, error: str
 ) -> None:
-    incident = Incident(job_key, job.submitted.type, reason, error, turn.now_ms)
+    new = job.submitted
+    element_id = process_id = ""
+    if new.element_key and (origin := turn.state.processes.origin(new.element_key)) is not None:
+        element_id, process_id = origin.element_id, origin.process_id
+    incident = Incident(
+        job_key, new.type, reason, error, turn.now_ms, new.element_key, new.instance_key,
+        element_id, process_id,
+    )  # fmt: skip
     turn.event(INCIDENT, IncidentIntent.CREATED, key, incident)
     turn.effect(JobEnded(job_key, Outcome(JobState.INCIDENT, b"null", error, turn.now_ms)))
 
@@ -159,14 +182,27 @@ def activate(turn: Turn[EngineState], command: Record) -> None:
         keys = tuple([key for key, _ in members])
         lease = Lease(asked.worker, deadline, type_, priority, keys, fixed)
         turn.event(JOB_BATCH, JobBatchIntent.ACTIVATED, lease_key, lease)
+        wanted = asked.variables.get(type_)
         activated += [
-            ActivatedJob(
-                key, type_, job.submitted.payload, lease_key, deadline,
-                job.failures + job.expiries + 1, job.retries, fixed,
-            )
-            for key, job in members
-        ]  # fmt: skip
+            _activated(turn, key, job, lease_key, deadline, fixed, wanted) for key, job in members
+        ]
     turn.answer(activated)
+
+
+def _activated(
+    turn: Turn[EngineState], key: int, job: Job, lease: int, deadline: int, fixed: bool,
+    wanted: tuple[str, ...] | None,
+) -> ActivatedJob:  # fmt: skip
+    """The job as its worker gets it; that of an element comes with the variables it can see."""
+    new, attempt = job.submitted, job.failures + job.expiries + 1
+    payload, origin = new.payload, None
+    if new.element_key:
+        processes = turn.state.processes
+        payload = processes.payload(new.element_key, new.instance_key, wanted)
+        origin = processes.origin(new.element_key)
+    return ActivatedJob(
+        key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin
+    )
 
 
 def extend(turn: Turn[EngineState], command: Record) -> None:
@@ -209,7 +245,7 @@ def _time_out(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None
     """Jobs took longer than the timeout of their own: their attempts have failed."""
     for key, job in held.items():
         error = f"The attempt took longer than its timeout of {job.submitted.timeout_ms} ms"
-        _fail(turn, key, job, Failure(lease, error))
+        fail_job(turn, key, job, Failure(lease, error))
 
 
 def _hand_on(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:

@@ -8,6 +8,7 @@ from holdfast.engine.jobs.values import (
     JobIntent,
 )
 from holdfast.engine.kernel import Domain
+from holdfast.engine.processes import jobs as element_jobs
 from holdfast.records import ValueType
 
 JOB: Domain = Domain(
@@ -16,9 +17,11 @@ JOB: Domain = Domain(
     values=JOB_VALUES,
     commands={
         JobIntent.CREATE: commands.create,
-        JobIntent.COMPLETE: commands.complete,
+        JobIntent.COMPLETE: element_jobs.complete,
         JobIntent.FAIL: commands.fail,
-        JobIntent.CANCEL: commands.cancel,
+        JobIntent.CANCEL: element_jobs.cancel,
+        JobIntent.THROW_ERROR: element_jobs.throw_error,
+        JobIntent.UPDATE_RETRIES: element_jobs.update_retries,
     },
     appliers={
         JobIntent.CREATED: events.created,
@@ -27,6 +30,8 @@ JOB: Domain = Domain(
         JobIntent.CANCELED: events.canceled,
         JobIntent.RETRIED: events.retried,
         JobIntent.DISCARDED: events.discarded,
+        JobIntent.ERROR_THROWN: events.error_thrown,
+        JobIntent.RETRIES_UPDATED: events.retries_updated,
     },
 )
 

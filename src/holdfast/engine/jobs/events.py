@@ -15,6 +15,7 @@ from holdfast.engine.jobs.values import (
     Outcome,
     Purge,
     Retry,
+    ThrowError,
 )
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers.due import DueKind
@@ -74,6 +75,19 @@ def retried(state: EngineState, event: Record) -> None:
     job = _job(state, event.key)
     state.jobs.jobs.put(event.key, _replace(job, retries=retry.retries, incident_key=0, expiries=0))
     state.jobs.wait(event.key, job.submitted)
+
+
+def error_thrown(state: EngineState, event: Record) -> None:
+    job = _job(state, event.key)
+    thrown: ThrowError = event.value
+    outcome = Outcome(_COMPLETED, b"null", thrown.code, event.timestamp_ms, job.submitted.type)
+    state.jobs.end(event.key, job, outcome)
+
+
+def retries_updated(state: EngineState, event: Record) -> None:
+    retry: Retry = event.value
+    job = _job(state, event.key)
+    state.jobs.jobs.put(event.key, _replace(job, retries=retry.retries))
 
 
 def activated(state: EngineState, event: Record) -> None:

@@ -104,8 +104,7 @@ class Jobs:
         else:
             self.wait(key, submitted)
         if submitted.idempotency_key:
-            bucket = self._bucket(now_ms, submitted.window_ms)
-            self._idempotency.insert((bucket, submitted.idempotency_key), key)
+            self.remember(submitted.idempotency_key, key, now_ms, submitted.window_ms)
 
     def wait(self, key: int, submitted: NewJob) -> None:
         """A worker may have the job."""
@@ -159,10 +158,18 @@ class Jobs:
             elif not job.incident_key:
                 self.stop_waiting(key, job.submitted)
         self.jobs.delete(key)
-        assert outcome.state in FINAL_STATES
         if job.submitted.keep_ms:
-            bucket = self._bucket(outcome.finished_ms, job.submitted.keep_ms)
-            self._outcomes.insert((bucket, key), outcome)
+            self.keep(key, outcome, job.submitted.keep_ms)
+
+    def keep(self, key: int, outcome: Outcome, keep_ms: int) -> None:
+        """Keeps how a job or a process instance ended."""
+        assert outcome.state in FINAL_STATES
+        bucket = self._bucket(outcome.finished_ms, keep_ms)
+        self._outcomes.insert((bucket, key), outcome)
+
+    def remember(self, idempotency_key: str, key: int, now_ms: int, window_ms: int) -> None:
+        """Remembers which job or process instance an idempotency key made."""
+        self._idempotency.insert((self._bucket(now_ms, window_ms), idempotency_key), key)
 
     def purge(self, bucket: int, rows: int) -> None:
         """Removes the first rows of a bucket, and the bucket with its last ones."""

@@ -35,6 +35,10 @@ class JobIntent(IntEnum):
     CANCELED = 7
     RETRIED = 8  # its incident was resolved: it has retries again
     DISCARDED = 9  # its incident was given up
+    THROW_ERROR = 10
+    ERROR_THROWN = 11  # its work ended in an error that its process knows
+    UPDATE_RETRIES = 12
+    RETRIES_UPDATED = 13
 
 
 class JobBatchIntent(IntEnum):
@@ -72,7 +76,7 @@ TRANSITIONS: dict[tuple[JobState | None, str], JobState] = {
     (JobState.ACTIVE, "CANCELED"): JobState.CANCELED,
     (JobState.INCIDENT, "CANCELED"): JobState.CANCELED,
 }
-"""The life of a job as a table; the docs are drawn from it and the model test walks it."""
+"""The life of a task as a table; the docs are drawn from it and the model test walks it."""
 
 
 class BackoffKind(StrEnum):
@@ -107,6 +111,8 @@ class NewJob(Value, frozen=True, tag=1):
     idempotency_key: str = ""
     window_ms: int = 0  # for how long the idempotency key is remembered
     keep_ms: int = 0  # for how long the outcome is kept
+    element_key: int = 0  # the element of a process that waits for it; 0: it is a task
+    instance_key: int = 0  # ... and the process instance
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -163,6 +169,15 @@ class Retry(Value, frozen=True, tag=7):
     retries: int
 
 
+class ThrowError(Value, frozen=True, tag=8):
+    """The work ended in an error that the process knows: THROW_ERROR and ERROR_THROWN."""
+
+    lease: int
+    code: str
+    message: str = ""
+    variables: bytes = b"{}"  # JSON
+
+
 class Activation(Value, frozen=True, tag=16):
     """A worker asks for jobs: the value of ACTIVATE."""
 
@@ -170,6 +185,8 @@ class Activation(Value, frozen=True, tag=16):
     worker: str
     jobs_max: int
     lease_ms: int
+    # which variables of a process the worker wants, by type; all for a type that is not named
+    variables: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 class Lease(Value, frozen=True, tag=17):
@@ -214,6 +231,17 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
     type: str = ""
 
 
+class JobOrigin(msgspec.Struct, frozen=True, gc=False):
+    """The element that a job is done for."""
+
+    process_id: str
+    version: int
+    instance_key: int
+    element_id: str
+    element_key: int
+    headers: dict[str, str]
+
+
 class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
     """A job as a worker gets it: the answer to ACTIVATE, never on the log."""
 
@@ -225,6 +253,7 @@ class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
     attempt: int
     retries: int
     fixed: bool
+    origin: JobOrigin | None = None
 
 
 JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {
@@ -238,6 +267,10 @@ JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {
     JobIntent.CANCELED: Ending,
     JobIntent.RETRIED: Retry,
     JobIntent.DISCARDED: Ending,
+    JobIntent.THROW_ERROR: ThrowError,
+    JobIntent.ERROR_THROWN: ThrowError,
+    JobIntent.UPDATE_RETRIES: Retry,
+    JobIntent.RETRIES_UPDATED: Retry,
 }
 
 JOB_BATCH_VALUES: dict[JobBatchIntent, type[msgspec.Struct]] = {

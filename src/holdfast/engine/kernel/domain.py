@@ -35,6 +35,8 @@ class Domain(msgspec.Struct, frozen=True):
     values: Mapping[Any, type[msgspec.Struct]]  # intent -> struct of the value
     commands: Mapping[Any, CommandHandler]  # intent -> what it does
     appliers: Mapping[Any, Applier]  # intent -> what it changes
+    # the last key inside the value of an event, where an event gives out more keys than its own
+    last_key: Callable[[Any], int] | None = None
 
 
 class Tables:
@@ -43,6 +45,7 @@ class Tables:
     def __init__(self, domains: Iterable[Domain]) -> None:
         self.handlers: dict[tuple[int, int], CommandHandler] = {}
         self.appliers: dict[tuple[int, int], Applier] = {}
+        self.last_keys: dict[int, Callable[[Any], int]] = {}
         values: dict[tuple[int, int], type[msgspec.Struct]] = {}
         for domain in domains:
             known = set(domain.commands) | set(domain.appliers)
@@ -52,5 +55,7 @@ class Tables:
             tag = int(domain.value_type)
             self.handlers.update({(tag, int(i)): f for i, f in domain.commands.items()})
             self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
+            if domain.last_key is not None:
+                self.last_keys[tag] = domain.last_key
             values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
         self.codec = Codec(Schema(values))

@@ -253,7 +253,7 @@ class Processor(Generic[S]):
         appliers, state, partition = self._tables.appliers, self.view, self.partition
         records = self._tables.codec.decode_many([entry.payload for entry in entries])
         already, processed, last_key, events = self._applied, self._processed, 0, 0
-        undo_log = self.state.undo_log
+        undo_log, last_keys = self.state.undo_log, self._tables.last_keys
         for record in records:
             # A follow-up, too, says that its cause was processed.
             if record.source_position > processed:
@@ -264,6 +264,8 @@ class Processor(Generic[S]):
                 events += 1
                 if record.key > last_key and partition_of(record.key) == partition:
                     last_key = record.key
+                if record.value_type in last_keys:
+                    last_key = max(last_key, last_keys[record.value_type](record.value))
         self._processed = processed
         self._applied = max(already, entries[-1].offset)
         turn = self._turn

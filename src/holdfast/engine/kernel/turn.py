@@ -79,15 +79,20 @@ class Turn(Generic[S]):
 
     def event(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Tells that something happened: it is recorded, and applied to the state at once."""
+        record = self.recorded(value_type, intent, key, value)
+        self._appliers[value_type, intent](self.state, record)
+
+    def recorded(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> Record:
+        """Like `event`, for what was applied bit by bit while it was decided."""
         record = Record(
             self.next_position, _EVENT, value_type, intent, key,
             self._source, self.now_ms, value,
         )  # fmt: skip
         self.next_position += 1
         self.records.append(record)
-        self._appliers[value_type, intent](self.state, record)
         if self.reply is None:
             self.reply = Reply(key)
+        return record
 
     def command(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Asks for a follow-up: it is recorded now and processed after this command."""

@@ -1,7 +1,7 @@
 """When a schedule is due next. The only module that imports croniter."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -41,6 +41,17 @@ def next_due_ms(schedule: Schedule, after_ms: int) -> int:
         return _walk(schedule, after_ms, croniter.get_next)
     except CroniterError:  # February 30th and the like
         return 0
+
+
+def next_cron_ms(rule: str, after_ms: int) -> int:
+    """The first due time of a cron rule after a moment, in UTC; InvalidArgument for no rule."""
+    if not croniter.is_valid(rule):
+        raise InvalidArgument(f"Expected a cron expression, but found {rule!r}")
+    try:
+        due = croniter(rule, datetime.fromtimestamp(after_ms / 1000, UTC)).get_next(float)
+    except CroniterError as error:
+        raise InvalidArgument(f"Expected a rule that is ever due, but found {rule!r}") from error
+    return int(due * 1000)
 
 
 def last_due_ms(schedule: Schedule, until_ms: int) -> int:

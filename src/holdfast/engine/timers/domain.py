@@ -2,6 +2,14 @@
 
 from holdfast.engine.jobs.values import JobBatchIntent, JobList, Purge
 from holdfast.engine.kernel import Domain, DueCommand
+from holdfast.engine.messages.values import MessageIntent, MessageRef
+from holdfast.engine.parcels.values import ParcelIntent, ParcelsUpTo
+from holdfast.engine.processes.values import (
+    InstanceIntent,
+    InstanceRef,
+    ProcessIntent,
+    StartFiring,
+)
 from holdfast.engine.timers import commands, events
 from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.engine.timers.values import VALUES, Firing, ScheduleIntent
@@ -25,6 +33,9 @@ SCHEDULE: Domain = Domain(
 )
 
 
+_INSTANCE = ValueType.PROCESS_INSTANCE
+
+
 class DueCommands:
     """Turns what is due into commands; all jobs that wake up together share one."""
 
@@ -33,6 +44,7 @@ class DueCommands:
         self.next_due_ms = dates.next_due_ms
 
     def due(self, now_ms: int, limit: int) -> list[DueCommand]:
+        """The commands of all that is due, at most so many."""
         found: list[DueCommand] = []
         awake: list[int] = []
         for due_ms, kind, key in self._dates.due(now_ms, limit):
@@ -51,6 +63,19 @@ class DueCommands:
                     found.append(
                         DueCommand(ValueType.SCHEDULE, ScheduleIntent.FIRE, key, Firing(due_ms))
                     )
+                case DueKind.TIMER:
+                    found.append(DueCommand(_INSTANCE, InstanceIntent.TRIGGER, key, InstanceRef()))
+                case DueKind.CONTINUE:
+                    found.append(DueCommand(_INSTANCE, InstanceIntent.CONTINUE, key, InstanceRef()))
+                case DueKind.START_TIMER:
+                    value = StartFiring(-1, due_ms)
+                    found.append(DueCommand(ValueType.PROCESS, ProcessIntent.FIRE, key, value))
+                case DueKind.MESSAGE:
+                    value = MessageRef()
+                    found.append(DueCommand(ValueType.MESSAGE, MessageIntent.EXPIRE, key, value))
+                case DueKind.PARCEL:
+                    value = ParcelsUpTo(key, 0)
+                    found.append(DueCommand(ValueType.PARCEL, ParcelIntent.RESEND, NO_KEY, value))
         if awake:
             value = JobList(tuple(awake))
             found.append(DueCommand(ValueType.JOB_BATCH, JobBatchIntent.WAKE, NO_KEY, value))

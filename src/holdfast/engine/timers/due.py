@@ -18,6 +18,11 @@ class DueKind(IntEnum):
     LEASE = 2  # a worker did not come back
     BUCKET = 3  # outcomes and idempotency keys whose time is over
     SCHEDULE = 4  # a schedule fires
+    TIMER = 5  # an element of a process waits for it
+    CONTINUE = 6  # what was too much for one step goes on
+    START_TIMER = 7  # a process starts
+    MESSAGE = 8  # a message is kept no longer
+    PARCEL = 9  # nothing was heard of parcels to another partition
 
 
 Due = tuple[int, int, int]  # (due_ms, kind, key)

@@ -1,0 +1,46 @@
+"""The tables of the messages room."""
+
+from holdfast.engine.kernel import Domain
+from holdfast.engine.messages import commands, events
+from holdfast.engine.messages.values import (
+    MESSAGE_VALUES,
+    SUBSCRIPTION_VALUES,
+    MessageIntent,
+    SubscriptionIntent,
+)
+from holdfast.engine.processes.correlating import correlate
+from holdfast.records import ValueType
+
+MESSAGE: Domain = Domain(
+    value_type=ValueType.MESSAGE,
+    intents=MessageIntent,
+    values=MESSAGE_VALUES,
+    commands={
+        MessageIntent.PUBLISH: commands.publish,
+        MessageIntent.EXPIRE: commands.expire,
+        MessageIntent.START: commands.start,
+    },
+    appliers={
+        MessageIntent.PUBLISHED: events.published,
+        MessageIntent.EXPIRED: events.expired,
+        MessageIntent.STARTED: events.started,
+    },
+)
+
+MESSAGE_SUBSCRIPTION: Domain = Domain(
+    value_type=ValueType.MESSAGE_SUBSCRIPTION,
+    intents=SubscriptionIntent,
+    values=SUBSCRIPTION_VALUES,
+    commands={
+        SubscriptionIntent.OPEN: commands.open_,
+        SubscriptionIntent.CLOSE: commands.close,
+        SubscriptionIntent.CORRELATE: correlate,
+        SubscriptionIntent.ANSWER: commands.answer,
+    },
+    appliers={
+        SubscriptionIntent.OPENED: events.opened,
+        SubscriptionIntent.CLOSED: events.closed,
+        SubscriptionIntent.OFFERED: events.offered,
+        SubscriptionIntent.ANSWERED: events.answered,
+    },
+)

@@ -1,0 +1,1 @@
+"""Processes: definitions that were deployed, their instances, and how tokens move in them."""

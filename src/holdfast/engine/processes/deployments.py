@@ -1,0 +1,97 @@
+"""Definitions: deploying them, and the start events that fire by themselves."""
+
+from holdfast.engine.kernel import Turn
+from holdfast.engine.processes.instances import begin
+from holdfast.engine.processes.plan import Plan, compile_plan
+from holdfast.engine.processes.values import (
+    Deployment,
+    NewInstance,
+    ProcessIntent,
+    StartFiring,
+    StartTimer,
+)
+from holdfast.engine.processes.waits import first_time, next_of_cycle
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code, InvalidArgument
+from holdfast.model.definition import TimerKind, decode_definition
+from holdfast.model.feel import Expression
+from holdfast.records import Record, ValueType
+from holdfast.records.keys import NO_KEY
+
+PROCESS = ValueType.PROCESS
+DEPLOYING_PARTITION = 1  # gives versions and keys, and fires the timers of start events
+
+
+def deploy(turn: Turn[EngineState], command: Record) -> None:
+    """A version of a process. The same content as the latest version deploys nothing.
+
+    With a key it is a version that the deploying partition gave, for a partition that follows it.
+    """
+    new: Deployment = command.value
+    processes = turn.state.processes
+    if command.key != NO_KEY:
+        if processes.definitions.get(command.key) is not None:
+            reason = f"Expected a new definition, but {command.key} is here already"
+            return turn.reject(command, Code.ALREADY_EXISTS, reason)
+        turn.event(PROCESS, ProcessIntent.DEPLOYED, command.key, new)
+        return None
+    latest = processes.latest.get(new.process_id)
+    stored = processes.definitions.get(latest) if latest is not None else None
+    if latest is not None and stored is not None and stored.digest == new.digest:
+        reason = (
+            f"Expected a change, but version {stored.version} of process {new.process_id!r} has"
+            " this content already"
+        )
+        return turn.reject(command, Code.ALREADY_EXISTS, reason, key=latest)
+    version = stored.version + 1 if stored is not None else 1
+    try:
+        plan = compile_plan(NO_KEY, version, decode_definition(new.body))
+        timers = tuple(_start_timers(plan, turn.now_ms))
+    except InvalidArgument as error:
+        return turn.reject(command, error.code, error.message)
+    value = Deployment(
+        new.process_id, new.body, new.digest, version, new.source, timers, turn.now_ms
+    )
+    turn.event(PROCESS, ProcessIntent.DEPLOYED, turn.new_key(), value)
+
+
+def _start_timers(plan: Plan, now_ms: int) -> list[StartTimer]:
+    found: list[StartTimer] = []
+    for node in plan.triggers:
+        if node.timer is None:
+            continue
+        text = node.timer_text
+        value = text.evaluate({}, now_ms) if isinstance(text, Expression) else text
+        try:
+            due_ms, left, cycle = first_time(node.timer.kind, value, now_ms)
+        except (ValueError, OverflowError, InvalidArgument) as error:
+            raise InvalidArgument(f"The timer of {node.id!r}: {error}", element=node.id) from error
+        if node.timer.kind == TimerKind.DATE and due_ms <= now_ms:
+            continue  # its time is over
+        found.append(StartTimer(node.index, due_ms, left, cycle))
+    return found
+
+
+def fire(turn: Turn[EngineState], command: Record) -> None:
+    """Start timers of a definition are due: an instance for each."""
+    due: StartFiring = command.value
+    processes = turn.state.processes
+    stored = processes.definitions.get(command.key)
+    timers = [
+        timer
+        for node in (processes.plan(command.key).triggers if stored else ())
+        if (timer := processes.start_timers.get((command.key, node.index))) is not None
+        and timer.due_ms == due.due_ms
+    ]
+    if not timers or stored is None:
+        reason = f"Expected a start timer of definition {command.key} to be due, but none is"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    for timer in timers:
+        following = None
+        left = timer.left - 1 if timer.left > 0 else timer.left
+        if timer.cycle and left:
+            next_ms = next_of_cycle(timer.cycle, timer.due_ms)
+            following = StartTimer(timer.node, next_ms, left, timer.cycle)
+        firing = StartFiring(timer.node, timer.due_ms, following)
+        turn.event(PROCESS, ProcessIntent.FIRED, command.key, firing)
+        begin(turn, turn.new_key(), command.key, NewInstance(stored.process_id, node=timer.node))

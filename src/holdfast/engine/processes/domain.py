@@ -1,0 +1,51 @@
+"""The tables of the processes room."""
+
+from holdfast.engine.kernel import Domain
+from holdfast.engine.processes import commands, deployments, events, migrate, modify
+from holdfast.engine.processes.values import (
+    INSTANCE_VALUES,
+    PROCESS_VALUES,
+    InstanceIntent,
+    ProcessIntent,
+)
+from holdfast.records import ValueType
+
+PROCESS: Domain = Domain(
+    value_type=ValueType.PROCESS,
+    intents=ProcessIntent,
+    values=PROCESS_VALUES,
+    commands={
+        ProcessIntent.DEPLOY: deployments.deploy,
+        ProcessIntent.FIRE: deployments.fire,
+    },
+    appliers={
+        ProcessIntent.DEPLOYED: events.deployed,
+        ProcessIntent.FIRED: events.fired,
+    },
+)
+
+PROCESS_INSTANCE: Domain = Domain(
+    value_type=ValueType.PROCESS_INSTANCE,
+    intents=InstanceIntent,
+    values=INSTANCE_VALUES,
+    commands={
+        InstanceIntent.CREATE: commands.create,
+        InstanceIntent.CANCEL: commands.cancel,
+        InstanceIntent.CONTINUE: commands.go_on,
+        InstanceIntent.TRIGGER: commands.trigger,
+        InstanceIntent.RETURN: commands.return_,
+        InstanceIntent.CATCH: commands.catch,
+        InstanceIntent.SET_VARIABLES: commands.set_variables,
+        InstanceIntent.MODIFY: modify.modify,
+        InstanceIntent.MIGRATE: migrate.migrate,
+    },
+    appliers={
+        InstanceIntent.CREATED: events.advanced,
+        InstanceIntent.ADVANCED: events.advanced,
+        InstanceIntent.COMPLETED: events.advanced,
+        InstanceIntent.CANCELED: events.advanced,
+        InstanceIntent.MODIFIED: events.advanced,
+        InstanceIntent.MIGRATED: events.advanced,
+    },
+    last_key=events.last_key,
+)

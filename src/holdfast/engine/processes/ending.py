@@ -1,0 +1,206 @@
+"""Ends: of tokens, scopes and instances, and of what is ended before its time."""
+
+from holdfast.engine.incidents.values import IncidentIntent, JobIncident
+from holdfast.engine.jobs.commands import cancel_job
+from holdfast.engine.jobs.values import JobEnded, JobState, Outcome
+from holdfast.engine.messages import queue
+from holdfast.engine.processes import activities, errors, happenings, loops, ops, waits
+from holdfast.engine.processes.ops import Phase
+from holdfast.engine.processes.plan import Node
+from holdfast.engine.processes.state import ElementInstance, json_object
+from holdfast.engine.processes.values import InstanceIntent, InstanceRef, Return
+from holdfast.engine.processes.walk import Walk
+from holdfast.limits import WALK_ENDINGS_MAX
+from holdfast.model.definition import ElementKind
+from holdfast.records import ValueType
+
+THEN_NOTHING = -1  # what is left of the scope goes
+THEN_COMPLETE = -2  # the scope is done, as if its last token had ended
+
+
+def end_event(walk: Walk, node: Node, scope: int, key: int) -> None:
+    """A token ends; perhaps everything in its scope does, or an error goes out."""
+    if node.element.error is not None:
+        errors.throw_from(walk, node, scope, key, node.element.error)
+        return
+    walk.passed(node, scope, key)
+    if node.element.terminate:
+        if end_children(walk, scope, then=THEN_COMPLETE):
+            scope_done(walk, scope)
+        return
+    walk.consume(scope)
+
+
+def scope_done(walk: Walk, scope: int) -> None:
+    """The last token of a scope ended."""
+    if scope == walk.key:
+        complete_instance(walk)
+        return
+    element = walk.element(scope)
+    node = walk.plan.nodes[element.node]
+    if element.item == loops.BODY:
+        loops.complete(walk, node, scope)
+    else:
+        activities.leave(walk, scope, element, {})
+
+
+# --- instances --------------------------------------------------------------------------------
+
+
+def complete_instance(walk: Walk) -> None:
+    """Every token of the instance ended."""
+    processes, turn = walk.processes, walk.turn
+    instance = processes.instances.get(walk.key)
+    assert instance is not None
+    if walk.intent == InstanceIntent.CREATED:
+        walk.flush()  # that it was created is told, even if it ends at once
+    walk.intent = InstanceIntent.COMPLETED
+    variables = json_object(processes.variables.get(walk.key) or {})
+    walk.do(ops.Ended(variables if instance.keep_ms else b""))
+    _gone(walk)
+    if instance.parent:
+        value = Return(walk.key, variables)
+        walk.behind.append(
+            lambda: turn.command(
+                ValueType.PROCESS_INSTANCE, InstanceIntent.RETURN, instance.parent, value
+            )
+        )
+    if instance.lock:
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, instance.lock))
+    outcome = Outcome(JobState.COMPLETED, variables, "", turn.now_ms, walk.plan.process_id)
+    turn.effect(JobEnded(walk.key, outcome))
+
+
+def cancel_instance(walk: Walk) -> None:
+    """Everything of the instance is ended, over several steps if it is much."""
+    turn = walk.turn
+    if not end_children(walk, walk.key, then=THEN_NOTHING):
+        return
+    instance = walk.processes.instances.get(walk.key)
+    assert instance is not None
+    walk.intent = InstanceIntent.CANCELED
+    walk.do(ops.Ended(canceled=True))
+    _gone(walk)
+    if instance.lock:
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, instance.lock))
+    outcome = Outcome(JobState.CANCELED, b"null", "canceled", turn.now_ms, walk.plan.process_id)
+    turn.effect(JobEnded(walk.key, outcome))
+
+
+def _gone(walk: Walk) -> None:
+    walk.ended = True
+    walk.todo.clear()
+    walk.forget_scope(walk.key)
+
+
+# --- ending what has not ended by itself ------------------------------------------------------
+
+
+def end_children(walk: Walk, scope: int, then: int) -> bool:
+    """Ends all that is active in a scope; False if there is more than fits in this step.
+
+    The scope then goes on ending in the next ones, and `then` says what follows.
+    """
+    if _end_some(walk, scope):
+        return True
+    turn = walk.turn
+    work = 0 if scope == walk.key else walk.element(scope).work
+    walk.do(ops.Changed(scope, Phase.TERMINATING, then=then, work=work))
+    walk.do(ops.Deferred(scope, turn.now_ms))
+    return False
+
+
+def _end_some(walk: Walk, scope: int) -> bool:
+    while children := walk.processes.children_of(scope, 100):
+        for key in children:
+            if walk.moves >= WALK_ENDINGS_MAX:
+                return False
+            if not terminate(walk, key, walk.element(key)):
+                return False
+    _drop_waiting(walk, scope)
+    walk.drop_tokens(scope)
+    return True
+
+
+def _drop_waiting(walk: Walk, scope: int) -> None:
+    """Tokens in front of the joins of a scope are gone with it."""
+    inside = None if scope == walk.key else walk.plan.nodes[walk.element(scope).node]
+    for node in walk.plan.nodes:
+        if node.joins and node.scope is inside and walk.processes.tokens.get((scope, node.index)):
+            walk.do(ops.TokensGone(scope, node.index))
+
+
+def terminate(walk: Walk, key: int, element: ElementInstance) -> bool:
+    """Ends an element instance and all inside; False if there is more than fits in this step."""
+    node = walk.plan.nodes[element.node]
+    walk.moves += 1
+    if node.events and (element.item <= 0 or node.kind == ElementKind.CATCH):
+        waits.end(walk, key, node.events)  # first of all: nothing may happen to it meanwhile
+    body = element.item == loops.BODY
+    if (body or node.kind == ElementKind.SUBPROCESS) and not _end_some(walk, key):
+        return False
+    if body and walk.processes.loops.get(key) is not None:
+        walk.do(ops.LoopEnded(key))
+    _end_work(walk, node, element, body)
+    walk.do(ops.Terminated(key, node.index))
+    walk.forget_scope(key)
+    walk.count(element.scope, -1)
+    return True
+
+
+def _end_work(walk: Walk, node: Node, element: ElementInstance, body: bool) -> None:
+    """The job, the called instance and the incident of an element that is ended."""
+    turn = walk.turn
+    if element.work and not body:
+        if node.kind == ElementKind.CALL:
+            walk.behind.append(
+                lambda: turn.command(
+                    ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, element.work, InstanceRef()
+                )
+            )
+        else:
+            walk.behind.append(lambda: cancel_job(turn, element.work))
+    if element.incident:
+        walk.behind.append(
+            lambda: turn.event(
+                ValueType.INCIDENT, IncidentIntent.DISCARDED, element.incident, JobIncident()
+            )
+        )
+
+
+def end_element(walk: Walk, key: int) -> None:
+    """Ends an element instance for good; a scope that is empty then ends with it."""
+    element = walk.element(key)
+    if not terminate(walk, key, element):
+        changed = ops.Changed(key, Phase.TERMINATING, element.incident, THEN_NOTHING, element.work)
+        walk.do(changed)
+        walk.do(ops.Deferred(key, walk.turn.now_ms))
+        return
+    if not walk.count(element.scope, 0):
+        _end_empty(walk, element.scope)
+
+
+def _end_empty(walk: Walk, scope: int) -> None:
+    """A scope lost its last token without any of them having come to an end."""
+    if scope == walk.key:
+        cancel_instance(walk)
+        return
+    element = walk.element(scope)
+    progress = walk.processes.loops.get(scope) if element.item == loops.BODY else None
+    if progress is None:
+        end_element(walk, scope)
+    elif progress.taken >= progress.total:
+        loops.complete(walk, walk.plan.nodes[element.node], scope)
+
+
+def go_on(walk: Walk, scope: int, then: int) -> None:
+    """A scope goes on with ending what is in it."""
+    if then == THEN_COMPLETE:
+        if end_children(walk, scope, then):
+            scope_done(walk, scope)
+    elif then != THEN_NOTHING:
+        happenings.interrupt(walk, scope, walk.element(scope), walk.plan.nodes[then], {})
+    elif scope == walk.key:
+        cancel_instance(walk)
+    else:
+        end_element(walk, scope)

@@ -1,0 +1,170 @@
+"""Multi-instance activities: one instance for each item, one after another or side by side.
+
+The body is the activity as a whole: it has the token and the boundary events. Items are begun in
+bounded chunks; while the body has many, further chunks come at a slower pace, so that live commands
+go on and memory does not grow with the collection.
+"""
+
+from typing import Any
+
+from holdfast.engine.processes import activities, ending, ops, waits
+from holdfast.engine.processes.ops import Phase
+from holdfast.engine.processes.plan import Node
+from holdfast.engine.processes.state import LOOP_CHUNK_ITEMS, LoopProgress
+from holdfast.engine.processes.variables import Seen, to_json
+from holdfast.engine.processes.walk import NEXT_ITEM, Stuck, Walk
+from holdfast.limits import LOOP_EAGER_ITEMS, LOOP_PAUSE_MS
+from holdfast.model.feel import decode_json, encode_json
+
+BODY = -1  # the `item` of a body
+
+
+def enter(walk: Walk, node: Node, scope: int, key: int) -> None:
+    """A token comes to the activity: its items are worked out and the first ones begin."""
+    loop = node.loop
+    assert loop is not None
+    seen = walk.seen(scope)
+    items = walk.typed(loop.collection, seen, list, f"the collection of {node.id!r}")
+    prepared = waits.prepare(walk, _boundaries(node), seen)
+    chunks = tuple(
+        encode_json(items[at : at + LOOP_CHUNK_ITEMS])
+        for at in range(0, len(items), LOOP_CHUNK_ITEMS)
+    )
+    if key:
+        walk.do(ops.Changed(key, Phase.ACTIVE))
+    else:
+        key = walk.turn.new_key()
+        walk.do(ops.Activated(key, node.index, scope, Phase.ACTIVE, 0, BODY))
+    walk.do(ops.LoopBegan(key, len(items), chunks))
+    waits.begin(walk, key, prepared)
+    begin_items(walk, node, key)
+
+
+def _boundaries(node: Node) -> list[Node]:
+    return [event for event in node.events if event is not node]
+
+
+def begin_items(walk: Walk, node: Node, body: int) -> None:
+    """The next item, or the next chunk of them; the end if there are none."""
+    progress = _progress(walk, body)
+    loop = node.loop
+    assert loop is not None
+    if progress.taken >= progress.total:
+        if not walk.count(body, 0):
+            complete(walk, node, body)
+        return
+    number, at = divmod(progress.taken, LOOP_CHUNK_ITEMS)
+    raw = walk.processes.loop_items.get((body, number))
+    assert raw is not None, "the items of a loop are not there"
+    items = decode_json(raw)[at : at + 1] if loop.sequential else decode_json(raw)[at:]
+    first = progress.taken
+    walk.do(ops.LoopTaken(body, first + len(items)))
+    walk.count(body, len(items))
+    for item, value in enumerate(items, first + 1):
+        local: dict[str, Any] = {"loopCounter": item}
+        if loop.item:
+            local[loop.item] = value
+        begin_item(walk, node, body, 0, item, local)
+    if not loop.sequential and first + len(items) < progress.total:
+        crowded = walk.count(body, 0) > LOOP_EAGER_ITEMS
+        walk.do(ops.Deferred(body, walk.turn.now_ms + (LOOP_PAUSE_MS if crowded else 0)))
+
+
+def begin_item(
+    walk: Walk, node: Node, body: int, key: int, item: int, local: dict[str, Any]
+) -> None:
+    """One item begins; `key` if it has an instance already, which was stuck."""
+    try:
+        activities.begin(walk, node, body, key, item, local)
+    except Stuck as stuck:
+        if not key:
+            key = walk.turn.new_key()
+            walk.do(ops.Activated(key, node.index, body, Phase.ENTERING, 0, item))
+            walk.do(ops.VariablesSet(key, to_json(local)))
+        walk.stick(node, body, key, stuck, Phase.ENTERING)
+
+
+def item_passed(
+    walk: Walk, node: Node, body: int, key: int, item: int, seen: Seen, values: dict[str, Any]
+) -> None:
+    """An item that did not have to wait is done."""
+    loop = node.loop
+    assert loop is not None
+    result = b""
+    if loop.output is not None:
+        seen.update(values)
+        what = f"the result of an item of {node.id!r}"
+        result = encode_json(walk.value(loop.output, seen, what))
+        values = {name: each for name, each in values.items() if name not in loop.output.names}
+    walk.passed(node, body, key)
+    walk.propagate(body, to_json(values))
+    item_done(walk, node, body, item, result)
+
+
+def item_done(walk: Walk, node: Node, body: int, item: int, result: bytes) -> None:
+    """An item is done: perhaps the body is, or the next one begins."""
+    loop = node.loop
+    assert loop is not None
+    walk.do(ops.LoopDone(body, item, result))
+    active = walk.count(body, -1)
+    if loop.until is not None and _enough(walk, node, body, active):
+        if not ending.end_children(walk, body, then=ending.THEN_COMPLETE):
+            return
+        complete(walk, node, body)
+    elif not active:
+        progress = _progress(walk, body)
+        if progress.taken >= progress.total:
+            complete(walk, node, body)
+        elif loop.sequential:
+            walk.todo.append((node, body, NEXT_ITEM))
+
+
+def _enough(walk: Walk, node: Node, body: int, active: int) -> bool:
+    loop, progress = node.loop, _progress(walk, body)
+    assert loop is not None and loop.until is not None
+    counts = {
+        "numberOfInstances": progress.total,
+        "numberOfActiveInstances": active,
+        "numberOfCompletedInstances": progress.done,
+        "numberOfTerminatedInstances": 0,
+    }
+    return walk.value(loop.until, walk.seen(body, counts), f"the completion of {node.id!r}") is True
+
+
+def complete(walk: Walk, node: Node, body: int) -> None:
+    """Every item is done: the results go out and the token goes on."""
+    scope = walk.element(body).scope
+    loop, progress = node.loop, _progress(walk, body)
+    assert loop is not None
+    values: dict[str, bytes] = {}
+    if loop.collect:
+        values[loop.collect] = _collected(walk, body, progress)
+    walk.propagate(scope, values)
+    if boundaries := _boundaries(node):
+        waits.end(walk, body, boundaries)
+    walk.do(ops.LoopEnded(body))
+    walk.do(ops.Completed(body, node.index))
+    walk.forget_scope(body)
+    walk.leave(node, scope)
+
+
+def _collected(walk: Walk, body: int, progress: LoopProgress) -> bytes:
+    """The results in the order of the items; null for those that were not done."""
+    parts: list[bytes] = []
+    for number in range(-(-progress.total // LOOP_CHUNK_ITEMS)):
+        chunk = walk.processes.loop_results.get((body, number)) or ()
+        size = min(LOOP_CHUNK_ITEMS, progress.total - number * LOOP_CHUNK_ITEMS)
+        parts += [raw or b"null" for raw in chunk] + [b"null"] * (size - len(chunk))
+    return b"[" + b",".join(parts) + b"]"
+
+
+def _progress(walk: Walk, body: int) -> LoopProgress:
+    progress = walk.processes.loops.get(body)
+    assert progress is not None, f"the loop of {body} is not there"
+    return progress
+
+
+def item_locals(walk: Walk, key: int) -> dict[str, Any]:
+    """The variables that an item began, or was to begin, with."""
+    raw = walk.processes.variables.get(key) or {}
+    return {name: decode_json(value) for name, value in raw.items()}

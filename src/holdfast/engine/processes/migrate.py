@@ -1,0 +1,210 @@
+"""Migration: a running instance goes over to another version. Checked as a whole, then done."""
+
+from typing import NamedTuple
+
+from holdfast.engine.kernel import Turn
+from holdfast.engine.processes import ops, waits
+from holdfast.engine.processes.instances import take_up
+from holdfast.engine.processes.modify import active_elements
+from holdfast.engine.processes.ops import Op, Phase
+from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.values import InstanceIntent, Migration
+from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code, InvalidArgument
+from holdfast.model.definition import ElementKind
+from holdfast.records import Record
+from holdfast.state.keys import u64_bytes
+
+
+class _Change(NamedTuple):
+    """What migration does to one element instance."""
+
+    key: int
+    source: Node
+    target: Node
+    kept: list[tuple[Node, Node]]  # events that it waits for and goes on waiting for
+    closed: list[Node]
+    opened: list[waits.Wait]
+
+
+def migrate(turn: Turn[EngineState], command: Record) -> None:
+    """The instance follows another definition, or the command is rejected with the reason."""
+    processes = turn.state.processes
+    instance = processes.instances.get(command.key)
+    wanted: Migration = command.value
+    if instance is None:
+        reason = f"Expected a process instance with key {command.key}, but there is none"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    if instance.phase == Phase.TERMINATING:
+        reason = f"Expected instance {command.key} to run, but it is being ended"
+        return turn.reject(command, Code.INVALID_STATE, reason)
+    if processes.definitions.get(wanted.definition) is None:
+        reason = f"Expected a definition with key {wanted.definition}, but there is none"
+        return turn.reject(command, Code.NOT_FOUND, reason)
+    walk = take_up(turn, command.key)
+    target = processes.plan(wanted.definition)
+    try:
+        mapping = _mapping(walk.plan, target, wanted)
+        changes = [_change(walk, key, node, mapping) for key, node in active_elements(walk).items()]
+        tokens = _tokens(walk, target, mapping, changes)
+    except InvalidArgument as error:
+        return turn.reject(command, error.code, error.message)
+    except Stuck as stuck:
+        return turn.reject(command, Code.INVALID_ARGUMENT, stuck.message)
+    _do(walk, target, changes, tokens)
+
+
+def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[Op]) -> None:
+    walk.intent = InstanceIntent.MIGRATED
+    for change in changes:
+        waits.end(walk, change.key, change.closed)
+    walk.do(ops.Rebased(target.key))
+    walk.plan = target
+    for op in tokens:
+        walk.do(op)
+    for change in changes:
+        walk.do(ops.Remapped(change.key, change.target.index))
+        # Two events may change places: all leave first.
+        moved = [
+            (source, to, walk.processes.waits.get((change.key, source.index)))
+            for source, to in change.kept
+        ]
+        for source, to, wait in moved:
+            if wait is not None:
+                walk.do(ops.WaitRemapped(change.key, source.index, to.index, wait))
+        waits.begin(walk, change.key, change.opened)
+    walk.finish()
+
+
+def _mapping(source: Plan, target: Plan, wanted: Migration) -> dict[int, Node]:
+    """Which element becomes which."""
+    found: dict[int, Node] = {}
+    for source_id, target_id in wanted.elements:
+        before, after = source.by_id.get(source_id), target.by_id.get(target_id)
+        if before is None or after is None:
+            plan, missing = (source, source_id) if before is None else (target, target_id)
+            raise InvalidArgument(
+                f"Expected an element of process {plan.process_id!r} version {plan.version}, but it"
+                f" has no {missing!r}",
+                element=missing,
+            )
+        if before.index in found:
+            raise InvalidArgument(
+                f"Expected one instruction for {source_id!r}, but there are several",
+                element=source_id,
+            )
+        if before.kind != after.kind:
+            raise InvalidArgument(
+                f"Expected {source_id!r} and {target_id!r} to be of one kind, but they are"
+                f" {before.kind.name} and {after.kind.name}",
+                element=source_id,
+            )
+        found[before.index] = after
+    return found
+
+
+def _change(walk: Walk, key: int, source: Node, mapping: dict[int, Node]) -> _Change:
+    target = mapping.get(source.index)
+    element = walk.element(key)
+    if target is None:
+        raise InvalidArgument(
+            f"Expected an instruction for {source.id!r}, which is active, but there is none",
+            element=source.id,
+        )
+    if element.phase == Phase.TERMINATING:
+        raise InvalidArgument(
+            f"Expected {source.id!r} to be active, but it is being ended", element=source.id
+        )
+    wanted_scope = mapping.get(source.scope.index) if source.scope is not None else None
+    if target.scope is not wanted_scope:
+        raise InvalidArgument(
+            f"Expected {target.id!r} to be in the same scope as {source.id!r}, but it is not",
+            element=source.id,
+        )
+    before, after = source.loop, target.loop
+    if (before is None) != (after is None) or (
+        before and after and before.sequential != after.sequential
+    ):
+        raise InvalidArgument(
+            f"Expected {source.id!r} and {target.id!r} to be repeated alike, but they are not",
+            element=source.id,
+        )
+    return _events(walk, key, source, target, mapping)
+
+
+def _events(walk: Walk, key: int, source: Node, target: Node, mapping: dict[int, Node]) -> _Change:
+    """What becomes of the events that an element waits for."""
+    element = walk.element(key)
+    kept: list[tuple[Node, Node]] = []
+    closed: list[Node] = []
+    if element.phase != Phase.ACTIVE or (element.item > 0 and source.kind != ElementKind.CATCH):
+        return _Change(key, source, target, kept, closed, [])
+    for event in source.events:
+        if walk.processes.waits.get((key, event.index)) is None:
+            continue
+        to = target if event is source else mapping.get(event.index)
+        if to is None:
+            closed.append(event)
+            continue
+        if to not in target.events or (to.timer is None) != (event.timer is None):
+            raise InvalidArgument(
+                f"Expected {to.id!r} to be an event of {target.id!r} like {event.id!r} of"
+                f" {source.id!r}, but it is not",
+                element=event.id,
+            )
+        kept.append((event, to))
+    taken = {to.index for _, to in kept}
+    spent = {mapping[event.index].index for event in source.events if event.index in mapping}
+    new = [
+        event for event in target.events if event is not target and event.index not in taken | spent
+    ]
+    opened = waits.prepare(walk, new, walk.seen(key))
+    return _Change(key, source, target, kept, closed, opened)
+
+
+def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], changes: list[_Change]) -> list[Op]:
+    """Tokens that wait in front of joins go along with these."""
+    found: list[Op] = []
+    for scope in [walk.key, *(change.key for change in changes)]:
+        for (_, index), tokens in walk.processes.tokens.scan(u64_bytes(scope)):
+            source = walk.plan.nodes[index]
+            target = mapping.get(index)
+            if target is None:
+                raise InvalidArgument(
+                    f"Expected an instruction for {source.id!r}, before which a token waits,"
+                    " but there is none",
+                    element=source.id,
+                )
+            places = _places(walk.plan, source, to, target, mapping)
+            moved = [0] * target.incoming
+            for place, count in enumerate(tokens):
+                if count and places.get(place) is None:
+                    raise InvalidArgument(
+                        f"Expected a way into {target.id!r} for the token that waits before"
+                        f" {source.id!r}, but there is none",
+                        element=source.id,
+                    )
+                if count:
+                    moved[places[place]] += count
+            found.append(ops.TokensRemapped(scope, index, target.index, tuple(moved)))
+    return found
+
+
+def _places(
+    plan: Plan, source: Node, to: Plan, target: Node, mapping: dict[int, Node]
+) -> dict[int, int]:
+    """By which way into the target a token came, for each way into the source."""
+    ways = [(node, way) for node in to.nodes for way in node.ways if way.target is target]
+    into = {way.id: way.place for _, way in ways}
+    by_source = {node.index: way.place for node, way in ways}
+    found: dict[int, int] = {}
+    for node in plan.nodes:
+        for way in node.ways:
+            if way.target is not source:
+                continue
+            if way.id in into:
+                found[way.place] = into[way.id]
+            elif node.index in mapping and mapping[node.index].index in by_source:
+                found[way.place] = by_source[mapping[node.index].index]
+    return found

@@ -1,0 +1,234 @@
+"""The processes of a partition: definitions, and the instances that run on it."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from holdfast.engine.families import Tag
+from holdfast.engine.jobs.values import JobOrigin
+from holdfast.engine.processes.ops import Phase
+from holdfast.engine.processes.plan import Plan, compile_plan
+from holdfast.engine.processes.values import StartTimer
+from holdfast.engine.timers.due import DueDates, DueKind
+from holdfast.model.definition import decode_definition
+from holdfast.state import EMPTY, PartitionState
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_U64, text_bytes, u64_bytes
+
+LOOP_CHUNK_ITEMS = 256  # items of a multi-instance activity that are stored and begun together
+
+
+class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What all rows have in common: an array on disk, extended at its end."""
+
+
+class StoredDefinition(_Row, frozen=True):
+    """A version of a process."""
+
+    process_id: str
+    version: int
+    digest: bytes
+    body: bytes
+    deployed_ms: int
+    source: bytes = b""
+
+
+class Instance(_Row, frozen=True):
+    """A process instance, which is also the outermost scope."""
+
+    definition: int
+    tokens: int = 0
+    phase: Phase = Phase.ACTIVE
+    parent: int = 0  # the element of the calling instance
+    depth: int = 0
+    keep_ms: int = 0
+    created_ms: int = 0
+    lock: str = ""
+    due_ms: int = 0  # when it goes on with what was too much for one step
+    then: int = -1
+
+
+class ElementInstance(_Row, frozen=True):
+    """An element that has a token, or a scope that has several."""
+
+    instance: int
+    node: int
+    scope: int
+    phase: Phase = Phase.ACTIVE
+    work: int = 0  # the job that it waits for, or the instance that it called
+    item: int = 0
+    incident: int = 0
+    tokens: int = 0
+    then: int = -1
+    local: bool = False  # whether it has variables of its own
+    created_ms: int = 0
+    due_ms: int = 0  # when it goes on with what was too much for one step
+
+
+class Timer(_Row, frozen=True):
+    """A time that an element waits for."""
+
+    element: int
+    node: int
+    due_ms: int
+    left: int
+    cycle: str
+
+
+class Subscription(_Row, frozen=True):
+    """A message that an element waits for, as its own partition sees it."""
+
+    element: int
+    node: int
+    name: str
+    correlation: str
+    interrupting: bool = True
+
+
+class LoopProgress(_Row, frozen=True):
+    """How far a multi-instance activity is."""
+
+    total: int
+    taken: int = 0  # items up to here have their instances
+    done: int = 0
+
+
+class StartMessage(_Row, frozen=True):
+    """A start event that waits for a message, of the latest version of its process."""
+
+    process_id: str
+    definition: int
+    node: int
+
+
+class Processes:
+    """Everything a partition knows about processes."""
+
+    def __init__(self, state: PartitionState, due: DueDates) -> None:
+        self._due = due
+        self.definitions = state.family(Tag.DEFINITIONS, U64, StoredDefinition)
+        self.versions = state.family(Tag.PROCESS_VERSIONS, TEXT_U32_U64, bytes)
+        self.latest = state.family(Tag.PROCESS_LATEST, TEXT, int)  # process id -> definition
+        self.start_timers = state.family(Tag.START_TIMERS, U64_U64, StartTimer)
+        self.start_messages = state.family(Tag.START_MESSAGES, TEXT, tuple[StartMessage, ...])
+        self.instances = state.family(Tag.INSTANCES, U64, Instance)
+        self.elements = state.family(Tag.ELEMENTS, U64, ElementInstance)
+        self.children = state.family(Tag.CHILDREN, U64_U64, bytes)  # (scope, element)
+        self.variables = state.family(Tag.VARIABLES, U64, dict[str, bytes])
+        self.tokens = state.family(Tag.TOKENS, U64_U64, tuple[int, ...])  # (scope, node) -> by flow
+        self.timers = state.family(Tag.TIMERS, U64, Timer)
+        self.waits = state.family(Tag.WAITS, U64_U64, int)  # (element, node) -> timer, subscription
+        self.subscriptions = state.family(Tag.SUBSCRIPTIONS, U64, Subscription)
+        self.loops = state.family(Tag.LOOPS, U64, LoopProgress)
+        self.loop_items = state.family(Tag.LOOP_ITEMS, U64_U64, bytes)  # (body, chunk) -> JSON
+        self.loop_results = state.family(Tag.LOOP_RESULTS, U64_U64, tuple[bytes, ...])
+        self._plans: dict[int, Plan] = {}
+        state.when_undone(self._plans.clear)
+
+    # --- definitions --------------------------------------------------------------------------
+
+    def plan(self, definition: int) -> Plan:
+        """What an instance of a definition follows."""
+        plan = self._plans.get(definition)
+        if plan is None:
+            stored = self.definitions.get(definition)
+            assert stored is not None, f"definition {definition} is not in the state"
+            body = decode_definition(stored.body)
+            plan = self._plans[definition] = compile_plan(definition, stored.version, body)
+        return plan
+
+    def definition_of(self, process_id: str, version: int) -> int | None:
+        """The key of a version; of the latest with version 0."""
+        if not version:
+            return self.latest.get(process_id)
+        prefix = text_bytes(process_id) + version.to_bytes(4, "big")
+        rows = self.versions.first_keys(prefix, None, 1)
+        return rows[0][2] if rows else None
+
+    def versions_of(self, process_id: str) -> list[int]:
+        """The keys of all versions, oldest first."""
+        return [row[0][2] for row in self.versions.scan(text_bytes(process_id))]
+
+    # --- instances ----------------------------------------------------------------------------
+
+    def children_of(self, scope: int, limit: int) -> list[int]:
+        """Up to `limit` element instances of a scope, oldest first."""
+        return [row[1] for row in self.children.first_keys(u64_bytes(scope), None, limit)]
+
+    def all_children(self, scope: int) -> Iterator[tuple[int, ElementInstance]]:
+        """Every element instance of a scope, oldest first."""
+        for (_, key), _ in self.children.scan(u64_bytes(scope)):
+            element = self.elements.get(key)
+            assert element is not None, f"element instance {key} has no row"
+            yield key, element
+
+    def instance_of(self, key: int) -> int | None:
+        """The instance that a key belongs to: its own, or that of an element."""
+        if self.instances.get(key) is not None:
+            return key
+        element = self.elements.get(key)
+        return None if element is None else element.instance
+
+    def layers(self, key: int, instance: int) -> list[tuple[int, dict[str, bytes]]]:
+        """The scopes that have variables, from the inside out, with them."""
+        found: list[tuple[int, dict[str, bytes]]] = []
+        while key != instance:
+            element = self.elements.get(key)
+            assert element is not None, f"element instance {key} is not there"
+            if element.local:
+                found.append((key, self.variables.get(key) or {}))
+            key = element.scope
+        found.append((instance, self.variables.get(instance) or {}))
+        return found
+
+    def visible(self, key: int, instance: int) -> dict[str, bytes]:
+        """The variables that are seen from a scope, in JSON."""
+        layers = self.layers(key, instance)
+        if len(layers) == 1:
+            return layers[0][1]
+        seen: dict[str, bytes] = {}
+        for _, values in reversed(layers):
+            seen.update(values)
+        return seen
+
+    def payload(self, element: int, instance: int, wanted: tuple[str, ...] | None) -> bytes:
+        """The variables that a worker gets for the job of an element, as one JSON object."""
+        values = self.visible(element, instance)
+        if wanted is not None:
+            values = {name: values[name] for name in wanted if name in values}
+        return json_object(values)
+
+    def origin(self, element: int) -> JobOrigin | None:
+        """What a worker is told about the element that it works for."""
+        row = self.elements.get(element)
+        instance = self.instances.get(row.instance) if row else None
+        if row is None or instance is None:
+            return None
+        plan = self.plan(instance.definition)
+        node = plan.nodes[row.node]
+        return JobOrigin(
+            plan.process_id, plan.version, row.instance, node.id, element, node.headers
+        )
+
+    # --- what appliers change -----------------------------------------------------------------
+
+    def activate(self, key: int, element: ElementInstance) -> None:
+        self.elements.insert(key, element)
+        self.children.insert((element.scope, key), EMPTY)
+
+    def remove(self, key: int) -> None:
+        element = self.elements.get(key)
+        assert element is not None, f"element instance {key} is not there"
+        self.elements.delete(key)
+        self.children.delete((element.scope, key))
+        if element.local:
+            self.variables.delete(key)
+        if element.due_ms:
+            self._due.remove(element.due_ms, DueKind.CONTINUE, key)
+
+
+def json_object(values: dict[str, bytes]) -> bytes:
+    """Variables in JSON as one JSON object."""
+    return b"{" + b",".join([_quoted(name) + b":" + raw for name, raw in values.items()]) + b"}"
+
+
+_quoted = msgspec.json.Encoder().encode

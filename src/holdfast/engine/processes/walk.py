@@ -1,0 +1,284 @@
+"""A walk: what one command lets happen in an instance, until every token waits again.
+
+Each change is applied to the state as it is decided and noted; at the end all of them become one
+event. What belongs to other rooms (jobs, incidents, other instances) is written behind it.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason
+from holdfast.engine.kernel import Turn
+from holdfast.engine.processes import ops
+from holdfast.engine.processes.events import APPLY, Place
+from holdfast.engine.processes.ops import Op, Phase
+from holdfast.engine.processes.plan import Node, Plan, Way
+from holdfast.engine.processes.state import ElementInstance
+from holdfast.engine.processes.values import Advance, InstanceIntent
+from holdfast.engine.processes.variables import Layer, Seen, places
+from holdfast.engine.state import EngineState
+from holdfast.limits import VARIABLES_BYTES_MAX, WALK_MOVES_MAX
+from holdfast.model.definition import ElementKind
+from holdfast.model.feel import Expression, FeelError
+from holdfast.records import ValueType, key_of
+
+INSTANCE, INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
+
+NEXT_ITEM = -1  # in the place of a way: the next item of a sequential activity begins
+
+Enter = Callable[["Walk", Node, int, int], None]
+"""What an element does with a token: (walk, node, scope, the element's key or 0)."""
+
+
+class Behaviours(NamedTuple):
+    """What the kinds of elements do."""
+
+    enter: dict[ElementKind, Enter]
+    scope_done: Callable[["Walk", int], None]  # the last token of a scope ended
+    next_item: Callable[["Walk", Node, int], None]  # of a sequential multi-instance activity
+    settle: Callable[["Walk"], None]  # every token waits: does one wait in vain?
+
+
+class Stuck(Exception):
+    """A token cannot go on until a person has looked; becomes an incident."""
+
+    def __init__(self, reason: IncidentReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Walk:
+    """The pen for one instance during one command."""
+
+    def __init__(
+        self, turn: Turn[EngineState], key: int, plan: Plan, behaviours: Behaviours
+    ) -> None:
+        self.turn = turn
+        self.state = turn.state
+        self.processes = turn.state.processes
+        self.key = key
+        self.plan = plan
+        self.intent = InstanceIntent.ADVANCED
+        self.ops: list[Op] = []
+        self.behind: list[Callable[[], None]] = []  # records that come behind the instance's own
+        self.todo: deque[tuple[Node, int, int]] = deque()  # tokens: (where to, scope, by which way)
+        self.moves = 0
+        self.ended = False
+        self.touched: set[int] = set()  # scopes in which something moved, for inclusive joins
+        self._place = Place(key, plan.key, turn.now_ms)
+        self._behaviours = behaviours
+        self._tokens: dict[int, int] = {}  # scope -> tokens now
+        self._tokens_before: dict[int, int] = {}
+
+    # --- noting -------------------------------------------------------------------------------
+
+    def do(self, op: Op) -> None:
+        """Notes a change and applies it."""
+        self.ops.append(op)
+        APPLY[type(op)](self.state, self._place, op)
+
+    def count(self, scope: int, difference: int) -> int:
+        """Changes the number of tokens in a scope; returns it."""
+        tokens = self._tokens.get(scope)
+        if tokens is None:
+            tokens = self._tokens_before[scope] = self._stored_tokens(scope)
+        tokens = self._tokens[scope] = tokens + difference
+        self.touched.add(scope)
+        assert tokens >= 0, "a scope has less than no token"
+        return tokens
+
+    def _stored_tokens(self, scope: int) -> int:
+        rows = self.processes.instances if scope == self.key else self.processes.elements
+        row = rows.get(scope)
+        assert row is not None, f"scope {scope} is not there"
+        return row.tokens
+
+    def forget_scope(self, scope: int) -> None:
+        """The scope is gone, and so are its tokens."""
+        self._tokens.pop(scope, None)
+
+    def drop_tokens(self, scope: int) -> None:
+        """Nothing of the scope goes on: tokens on their way are taken out of it."""
+        self.count(scope, -self.count(scope, 0))
+        if self.todo:
+            self.todo = deque(each for each in self.todo if each[1] != scope)
+
+    def finish(self) -> None:
+        """Writes the event of this walk, and what comes behind it."""
+        for scope, tokens in self._tokens.items():
+            if tokens != self._tokens_before[scope]:
+                self.do(ops.Counted(scope, tokens))
+        self._tokens.clear()
+        self.flush()
+        for write in self.behind:
+            write()
+        self.behind.clear()
+
+    def flush(self) -> None:
+        """The changes so far become an event."""
+        turn = self.turn
+        last = key_of(turn.partition, turn.key_counter)
+        step = Advance(self.plan.key, tuple(self.ops), last)
+        turn.recorded(INSTANCE, self.intent, self.key, step)
+        self.ops = []
+
+    # --- moving tokens ------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Moves tokens until all of them wait."""
+        while True:
+            while self.todo:
+                node, scope, by = self.todo.popleft()
+                if by == NEXT_ITEM:
+                    self._next_item(node, scope)
+                    continue
+                if node.joins:
+                    self.do(ops.Arrived(scope, node.index, by))
+                self.enter(node, scope, 0)
+            if self.plan.inclusive and not self.ended:
+                self._behaviours.settle(self)
+            if not self.todo:
+                return
+
+    def enter(self, node: Node, scope: int, key: int) -> None:
+        """A token comes to an element; `key` if the element has an instance already."""
+        self.moves += 1
+        if self.moves > WALK_MOVES_MAX and not node.joins:
+            self.defer(node, scope, key)
+            return
+        try:
+            self._behaviours.enter[node.kind](self, node, scope, key)
+        except Stuck as stuck:
+            self.stick(node, scope, key, stuck, Phase.ENTERING)
+
+    def _next_item(self, node: Node, body: int) -> None:
+        self.moves += 1
+        if self.moves > WALK_MOVES_MAX:
+            self.do(ops.Deferred(body, self.turn.now_ms))
+        else:
+            self._behaviours.next_item(self, node, body)
+
+    def defer(self, node: Node, scope: int, key: int) -> None:
+        """Enough for one step: others come first, then the token goes on from here."""
+        if not key:
+            key = self.turn.new_key()
+            item = -1 if node.loop else 0
+            self.do(ops.Activated(key, node.index, scope, Phase.ENTERING, 0, item))
+        self.do(ops.Deferred(key, self.turn.now_ms))
+
+    def follow(self, way: Way, scope: int) -> None:
+        self.todo.append((way.target, scope, way.place))
+
+    def leave(self, node: Node, scope: int) -> None:
+        """The token of an element goes on by all its ways; with none it ends."""
+        self.touched.add(scope)
+        ways = node.ways
+        if not ways:
+            self.consume(scope)
+            return
+        if len(ways) > 1:
+            self.count(scope, len(ways) - 1)
+        for way in ways:
+            self.todo.append((way.target, scope, way.place))
+
+    def consume(self, scope: int) -> None:
+        """A token ends; with the last one its scope is done."""
+        if not self.count(scope, -1):
+            self._behaviours.scope_done(self, scope)
+
+    def passed(self, node: Node, scope: int, key: int) -> None:
+        """The token was here and goes on."""
+        if key:
+            self.do(ops.Completed(key, node.index))
+        else:
+            self.do(ops.Passed(self.turn.new_key(), node.index, scope))
+
+    # --- variables ----------------------------------------------------------------------------
+
+    def layers(self, scope: int) -> list[Layer]:
+        return self.processes.layers(scope, self.key)
+
+    def seen(self, scope: int, known: dict[str, Any] | None = None) -> Seen:
+        return Seen(self.layers(scope), known)
+
+    def value(self, expression: Expression, seen: Seen, what: str) -> Any:
+        """The value of an expression; Stuck where it has none at all."""
+        try:
+            return expression.evaluate(seen, self.turn.now_ms)
+        except FeelError as error:
+            reason = IncidentReason.EXPRESSION_FAILED
+            raise Stuck(reason, f"{what}: {error.message}") from error
+
+    def typed(self, expression: Expression, seen: Seen, kind: type, what: str) -> Any:
+        """The value of an expression that must be of a kind."""
+        warnings: list[str] = []
+        try:
+            value = expression.evaluate(seen, self.turn.now_ms, warnings)
+        except FeelError as error:
+            raise Stuck(IncidentReason.EXPRESSION_FAILED, f"{what}: {error.message}") from error
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            why = f" ({'; '.join(warnings)})" if warnings else ""
+            raise Stuck(
+                IncidentReason.EXPRESSION_FAILED,
+                f"Expected {what} {expression.text!r} to give a {_KINDS.get(kind, kind.__name__)},"
+                f" but it gave {_shown(value)}{why}",
+            )
+        return value
+
+    def text(self, text: str | Expression, seen: Seen, what: str) -> str:
+        return text if isinstance(text, str) else self.typed(text, seen, str, what)
+
+    def propagate(self, scope: int, values: dict[str, bytes]) -> None:
+        """New values go to the innermost scope that knows the name, else to the outermost."""
+        if not values:
+            return
+        if scope == self.key:
+            self.set_variables(scope, values)
+            return
+        for target, part in places(self.layers(scope), values).items():
+            self.set_variables(target, part)
+
+    def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
+        size = sum(map(len, values.values()))
+        if size > VARIABLES_BYTES_MAX:
+            raise Stuck(
+                IncidentReason.LIMIT_REACHED,
+                f"Expected at most {VARIABLES_BYTES_MAX} bytes of new variables, but found {size}",
+            )
+        self.do(ops.VariablesSet(scope, values))
+
+    # --- incidents ----------------------------------------------------------------------------
+
+    def stick(self, node: Node, scope: int, key: int, stuck: Stuck, phase: Phase) -> int:
+        """The token stays where it is, and a person is called; returns the element's key."""
+        turn = self.turn
+        work = 0
+        if not key:
+            key = turn.new_key()
+            item = -1 if node.loop else 0
+            self.do(ops.Activated(key, node.index, scope, phase, 0, item))
+        elif (element := self.processes.elements.get(key)) is not None:
+            work = element.work
+        incident = turn.new_key()
+        self.do(ops.Changed(key, phase, incident, work=work))
+        value = Incident(
+            0, "", stuck.reason, stuck.message, turn.now_ms, key, self.key, node.id,
+            self.plan.process_id,
+        )  # fmt: skip
+        self.behind.append(lambda: turn.event(INCIDENT, IncidentIntent.CREATED, incident, value))
+        return key
+
+    def element(self, key: int) -> ElementInstance:
+        element = self.processes.elements.get(key)
+        assert element is not None, f"element instance {key} is not there"
+        return element
+
+
+_KINDS = {bool: "boolean", str: "string", list: "list", int: "whole number"}
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 100 else text[:97] + "..."
