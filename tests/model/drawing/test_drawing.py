@@ -23,7 +23,7 @@ from holdfast.model.definition import (
 )
 from holdfast.model.drawing import draw_png, draw_svg, layout
 from holdfast.model.drawing.sizes import text_width, wrap
-from holdfast.model.dsl import Process
+from holdfast.model.dsl import Process, otherwise, path, timeout, when
 
 MODELS = sorted((Path(__file__).parents[1] / "bpmn" / "models").glob("*.bpmn"))
 each_model = pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
@@ -187,6 +187,27 @@ def test_tokens_and_incidents_are_shown_with_their_counts() -> None:
     assert "#1a6cf0" not in plain
     assert "#d92d20" in svg
     assert "#edf6f0" in svg, "what is done is tinted"
+
+
+def test_what_has_no_name_is_known_by_what_it_is() -> None:
+    process = (
+        Process("p")
+        .task("charge", on=[timeout("P1D", path().fail("late", error="LATE"))])
+        .choose(
+            when("total > 5", path().wait("paid", message="payment", key="id")), otherwise(path())
+        )
+    )
+    assert sorted(texts(draw_svg(process.definition()))) == [
+        "LATE", "P1D", "charge", "payment", "total > 5",
+    ]  # fmt: skip
+    unnamed = Element("Activity_0abc12d", ElementKind.PASS)
+    assert texts(draw_svg(Definition("p", (unnamed,), ()))) == []
+
+
+def test_a_page_finds_elements_by_their_ids() -> None:
+    definition = read(MODELS[0])
+    found = [node.get("data-element") for node in etree.fromstring(draw_svg(definition)).iter()]
+    assert {element.id for element in definition.elements} == set(found) - {None}
 
 
 def test_what_is_not_in_the_process_is_not_shown() -> None:

@@ -14,6 +14,8 @@ from holdfast.model.drawing.sizes import (
     FONT_SIZE,
     LINE_HEIGHT,
     SMALL_FONT_SIZE,
+    caption,
+    flow_caption,
     is_event,
     is_gateway,
     lines_height,
@@ -56,7 +58,7 @@ def label_of(
     element: Element, shape: Shape, touched: set[tuple[float, float]], host: Shape | None
 ) -> Iterator[Label]:
     """The name of an element; `touched` are the points where flows leave and enter it."""
-    if not element.name.strip():
+    if not caption(element).strip():
         return
     if is_event(element):
         yield _outside(element, shape, touched, host)
@@ -68,11 +70,11 @@ def label_of(
 
 def _inside(element: Element, shape: Shape) -> Label:
     if element.kind is ElementKind.SUBPROCESS:
-        lines = wrap(element.name, shape.width - 24, FONT_SIZE, 1)
+        lines = wrap(caption(element), shape.width - 24, FONT_SIZE, 1)
         return Label(lines, shape.x + 14, shape.y + 21, FONT_SIZE, "start", halo=False, bold=True)
-    size, lines = FONT_SIZE, wrap(element.name, shape.width - 10, FONT_SIZE, LINES_MAX)
+    size, lines = FONT_SIZE, wrap(caption(element), shape.width - 10, FONT_SIZE, LINES_MAX)
     if len(lines) == LINES_MAX:
-        size, lines = SMALL_FONT_SIZE, wrap(element.name, shape.width - 8, SMALL_FONT_SIZE, 4)
+        size, lines = SMALL_FONT_SIZE, wrap(caption(element), shape.width - 8, SMALL_FONT_SIZE, 4)
     height = lines_height(len(lines), size)
     first = shape.y + (shape.height - height) / 2
     marked = element.loop is not None or element.kind is ElementKind.CALL
@@ -90,12 +92,12 @@ def _outside(
     """Under an event, or over it where a flow takes that place; beside the foot of a boundary."""
     middle, foot = shape.x + shape.width / 2, shape.y + shape.height
     if element.kind is ElementKind.BOUNDARY and host is not None:
-        lines = wrap(element.name, BOUNDARY_LABEL_WIDTH, SMALL_FONT_SIZE)
+        lines = wrap(caption(element), BOUNDARY_LABEL_WIDTH, SMALL_FONT_SIZE)
         if shape.y + shape.height / 2 < host.y + host.height / 2:  # it sits on the upper border
             height = lines_height(len(lines) - 1, SMALL_FONT_SIZE)
             return Label(lines, middle + 6, shape.y - 5 - height, anchor="start")
         return Label(lines, middle + 6, foot + SMALL_FONT_SIZE, anchor="start")
-    lines = wrap(element.name, EVENT_LABEL_WIDTH, SMALL_FONT_SIZE)
+    lines = wrap(caption(element), EVENT_LABEL_WIDTH, SMALL_FONT_SIZE)
     if any(y >= foot - 1 for _, y in touched):
         return Label(lines, middle, shape.y - 6 - lines_height(len(lines) - 1, SMALL_FONT_SIZE))
     return Label(lines, middle, foot + SMALL_FONT_SIZE + 4)
@@ -103,7 +105,7 @@ def _outside(
 
 def _around(element: Element, shape: Shape, touched: set[tuple[float, float]]) -> Label:
     """Over a gateway, under it where flows use its upper corner, or beside where they use both."""
-    lines = wrap(element.name, EVENT_LABEL_WIDTH, SMALL_FONT_SIZE)
+    lines = wrap(caption(element), EVENT_LABEL_WIDTH, SMALL_FONT_SIZE)
     middle, foot = shape.x + shape.width / 2, shape.y + shape.height
     above = shape.y - 6 - lines_height(len(lines) - 1, SMALL_FONT_SIZE)
     if not any(y <= shape.y + 1 for _, y in touched):
@@ -119,7 +121,7 @@ def flow_label(flow: Flow, edge: Edge, is_default: bool = False, is_shared: bool
     A flow that shares its first part with others and then turns is named behind the turn.
     """
     clear = 16 if is_default else 6  # of the stroke across the start of a default
-    lines = wrap(flow.name, FLOW_LABEL_WIDTH, SMALL_FONT_SIZE, 3)
+    lines = wrap(flow_caption(flow), FLOW_LABEL_WIDTH, SMALL_FONT_SIZE, 3)
     width = max(text_width(line, SMALL_FONT_SIZE) for line in lines)
     parts = list(pairwise(edge.points))
     if is_shared and len(parts) > 1:

@@ -19,7 +19,9 @@ from holdfast.model.drawing.sizes import (
     EVENT_SIZE,
     FLOW_LABEL_WIDTH,
     SMALL_FONT_SIZE,
+    caption,
     even,
+    flow_caption,
     is_event,
     is_gateway,
     lines_height,
@@ -151,9 +153,9 @@ def _extent(element: Element, body: Body, events: Sequence[Element]) -> Extent:
     """The room of an element with its name, and with the events on its border and their names."""
     half = body.height / 2
     if events:
-        names = max(_name_height(each.name, BOUNDARY_LABEL_WIDTH) for each in events)
+        names = max(_name_height(caption(each), BOUNDARY_LABEL_WIDTH) for each in events)
         return Extent(half, half + EVENT_SIZE / 2 + max(names, 10.0))
-    name = _name_height(element.name, EVENT_LABEL_WIDTH)
+    name = _name_height(caption(element), EVENT_LABEL_WIDTH)
     if is_gateway(element):
         return Extent(half + name, half)
     return Extent(half, half + (name + 4 if is_event(element) and name else 0))
@@ -207,13 +209,13 @@ class _Columns:
         self.tracks = tracks_of(router.runs)
         widths = [0.0] * len(layers.orders)
         for index, body in enumerate(bodies):
-            name = text_width(elements[index].name, SMALL_FONT_SIZE)
+            name = text_width(caption(elements[index]), SMALL_FONT_SIZE)
             span = min(name, EVENT_LABEL_WIDTH) if is_event(elements[index]) else 0.0
             rank = layers.rank[index]
             widths[rank] = max(widths[rank], body.width, even(span))
         self.gaps = [GAP_MIN] * len(layers.orders)
         for flow, link in zip(flows, links, strict=True):
-            name = min(text_width(flow.name, SMALL_FONT_SIZE), FLOW_LABEL_WIDTH)
+            name = min(text_width(flow_caption(flow), SMALL_FONT_SIZE), FLOW_LABEL_WIDTH)
             rank = layers.rank[link.source]
             self.gaps[rank] = max(self.gaps[rank], even(name + 32) if name else 0.0)
         for gap, tracks in self.tracks.items():

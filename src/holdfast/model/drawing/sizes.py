@@ -1,8 +1,9 @@
 """How large things are in a picture: shapes, texts, and the room that names need around them."""
 
 import math
+import re
 
-from holdfast.model.definition import Element, ElementKind
+from holdfast.model.definition import Element, ElementKind, Flow
 
 TASK_WIDTH, TASK_HEIGHT = 100.0, 80.0  # Modeler's own sizes, so that files look alike there
 EVENT_SIZE = 36.0
@@ -44,6 +45,29 @@ def size_of(element: Element) -> tuple[float, float]:
     if is_gateway(element):
         return GATEWAY_SIZE, GATEWAY_SIZE
     return TASK_WIDTH, TASK_HEIGHT
+
+
+_GIVEN_BY_MODELER = re.compile(r"[A-Z][A-Za-z]*_[0-9][a-z0-9]{6}")
+
+
+def caption(element: Element) -> str:
+    """What is written at an element: its name, or what stands for one where nobody gave it any.
+
+    Tasks of the DSL are known by their ids, events by what they wait for; an id that a modeler made
+    up says nothing.
+    """
+    if element.name.strip() or is_gateway(element):
+        return element.name
+    if is_event(element):
+        timer = element.timer.value if element.timer else ""
+        message = element.message.name if element.message else ""
+        return (timer or message or element.error or "").removeprefix("=").strip()
+    return "" if _GIVEN_BY_MODELER.fullmatch(element.id) else element.id
+
+
+def flow_caption(flow: Flow) -> str:
+    """What is written at a flow: its name or else its condition."""
+    return flow.name if flow.name.strip() else flow.condition
 
 
 _NARROW = frozenset("iljtf.,:;'!|()[] ")

@@ -9,6 +9,7 @@ from holdfast.model.definition import Definition, Drawing, Edge, Element, Elemen
 from holdfast.model.drawing.labels import Label, flow_label, label_of
 from holdfast.model.drawing.layout import drawing_of
 from holdfast.model.drawing.shapes import Look, draw_badge, draw_edge, draw_shape
+from holdfast.model.drawing.sizes import flow_caption
 
 MARGIN = 24.0
 FONTS = "'Helvetica Neue', Arial, 'DejaVu Sans', 'Liberation Sans', sans-serif"
@@ -49,14 +50,16 @@ def draw_svg(
         f'viewBox="{left - MARGIN:.8g} {top - MARGIN:.8g} {width:.8g} {height:.8g}" '
         f'font-family="{FONTS}">',
         f"<title>{escape(definition.name or definition.id)}</title>",
+        f'<rect x="{left - MARGIN:.8g}" y="{top - MARGIN:.8g}" width="{width:.8g}" '
+        f'height="{height:.8g}" fill="#ffffff"/>',  # pages may be dark
     ]
     boxes = [each for each in definition.elements if each.kind is ElementKind.SUBPROCESS]
     boxes.sort(key=lambda each: -shapes[each.id].width * shapes[each.id].height)  # outer first
-    parts += [draw_shape(each, shapes[each.id], looks[each.id]) for each in boxes]
+    parts += [_element(each, shapes[each.id], looks[each.id]) for each in boxes]
     parts += _edges(definition, drawing, finished)
     for element in sorted(definition.elements, key=lambda each: each.kind is ElementKind.BOUNDARY):
         if element.kind is not ElementKind.SUBPROCESS:
-            parts.append(draw_shape(element, shapes[element.id], looks[element.id]))
+            parts.append(_element(element, shapes[element.id], looks[element.id]))
     parts += [_text(label, PLAIN.ink) for label in labels]
     for element in definition.elements:
         parts += _badges(element, shapes[element.id], tokens, incidents)
@@ -66,6 +69,11 @@ def draw_svg(
 def escape(text: str) -> str:
     """A text as XML can have it; characters that it cannot have are replaced."""
     return html.escape(_NOT_XML.sub("\ufffd", text))
+
+
+def _element(element: Element, shape: Shape, look: Look) -> str:
+    """A shape with the id of its element, by which a page can find it."""
+    return f'<g data-element="{escape(element.id)}">{draw_shape(element, shape, look)}</g>'
 
 
 def _look(
@@ -103,7 +111,7 @@ def _labels(
     defaults = {element.default for element in definition.elements}
     starts = Counter(edge.points[0] for edge in drawing.edges)
     for flow in definition.flows:
-        if flow.name.strip():
+        if flow_caption(flow).strip():
             edge = edges[flow.id]
             yield flow_label(flow, edge, flow.id in defaults, starts[edge.points[0]] > 1)
 
