@@ -48,7 +48,11 @@ _ACTIVITIES = [
     _runs("serviceTask", note="a job; without a task definition its type is the id of the task"),
     _runs("sendTask", note="a job, as a service task"),
     _runs("businessRuleTask", note="a job; `zeebe:calledDecision` is refused, there is no DMN"),
-    _runs("scriptTask", note="`zeebe:script` is evaluated; with a task definition it is a job"),
+    _runs(
+        "scriptTask",
+        "jobs, expressions since 8.2",
+        note="`zeebe:script` is evaluated; with a task definition it is a job",
+    ),
     _runs("userTask", note="a job of the type `io.camunda.zeebe:userTask`, forms are headers"),
     _runs("receiveTask", note="waits for a message; `instantiate` is refused"),
     _runs("subProcess", note="embedded; `triggeredByEvent` is refused, Zeebe runs it"),
@@ -77,7 +81,7 @@ _START = [
         error="in event sub-processes",
         escalation="in event sub-processes, since 8.2",
         compensate="no",
-        conditional="no",
+        conditional="since 8.9",
     ),
 ]
 
@@ -97,7 +101,9 @@ _INTERMEDIATE = [
     ),
     _runs("intermediateCatchEvent", event="timerEventDefinition", note="a duration or a date"),
     _runs("intermediateCatchEvent", event="messageEventDefinition"),
-    *_events("intermediateCatchEvent", signal="since 8.3", conditional="no", link="since 8.2"),
+    *_events(
+        "intermediateCatchEvent", signal="since 8.3", conditional="since 8.9", link="since 8.2"
+    ),
     _refused("intermediateCatchEvent", note="an event that waits for nothing"),
     _runs(
         "boundaryEvent", event="timerEventDefinition", note="a cycle where it does not interrupt"
@@ -109,7 +115,7 @@ _INTERMEDIATE = [
         signal="since 8.3",
         escalation="since 8.2",
         compensate="since 8.5",
-        conditional="no",
+        conditional="since 8.9",
         cancel="no",
     ),
     _refused("boundaryEvent", note="an event that waits for nothing"),
