@@ -7,7 +7,13 @@ from holdfast.version import VERSION as __version__  # noqa: N811 - the name tha
 
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
-    from holdfast.client.execution import GiveUpError, RetryLaterError
+    from holdfast.client.execution import (
+        BusinessError,
+        GiveUpError,
+        RetryLaterError,
+        current_job,
+    )
+    from holdfast.client.process import ProcessHandle
     from holdfast.config import Config
     from holdfast.engine.jobs.values import BackoffKind
     from holdfast.errors import (
@@ -26,11 +32,25 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from holdfast.gateway.shapes import RetryBackoff
+    from holdfast.model.dsl import (
+        Process,
+        after,
+        error,
+        every,
+        message,
+        on_message,
+        otherwise,
+        over,
+        path,
+        timeout,
+        when,
+    )
 
 __all__ = [
     "AlreadyExists",
     "BackoffKind",
     "BoundTask",
+    "BusinessError",
     "Config",
     "DataLoss",
     "DeadlineExceeded",
@@ -43,6 +63,8 @@ __all__ = [
     "InvalidArgument",
     "InvalidState",
     "NotFound",
+    "Process",
+    "ProcessHandle",
     "ResourceExhausted",
     "RetryBackoff",
     "RetryLaterError",
@@ -53,13 +75,43 @@ __all__ = [
     "Worker",
     "WorkerMode",
     "__version__",
+    "after",
+    "current_job",
+    "error",
+    "every",
+    "message",
+    "on_message",
+    "otherwise",
+    "over",
+    "path",
+    "timeout",
+    "when",
 ]
 
 # Which module a public name comes from. It is loaded when first asked for: `holdfast --help` needs
 # little of it, and all of it takes a quarter of a second.
 _HOMES = {
     "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
-    "holdfast.client.execution": ("GiveUpError", "RetryLaterError"),
+    "holdfast.client.execution": (
+        "BusinessError",
+        "GiveUpError",
+        "RetryLaterError",
+        "current_job",
+    ),
+    "holdfast.client.process": ("ProcessHandle",),
+    "holdfast.model.dsl": (
+        "Process",
+        "after",
+        "error",
+        "every",
+        "message",
+        "on_message",
+        "otherwise",
+        "over",
+        "path",
+        "timeout",
+        "when",
+    ),
     "holdfast.config": ("Config",),
     "holdfast.engine.jobs.values": ("BackoffKind",),
     "holdfast.gateway.shapes": ("RetryBackoff",),

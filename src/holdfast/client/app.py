@@ -19,6 +19,7 @@ from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
 from holdfast.client.portal import Portal
+from holdfast.client.process import ProcessCalls
 from holdfast.client.task import BoundTask, Span, Task, TaskOptions, backoff_of, span_ms
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
@@ -41,7 +42,7 @@ R = TypeVar("R")
 _PATIENCE_SECONDS = 10.0  # how long submit waits by itself when the node says "come back later"
 
 
-class Holdfast:
+class Holdfast(ProcessCalls):
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(self, portal: Portal, api: Api, close: Callable[[], None], workers: int) -> None:
@@ -282,9 +283,12 @@ class Holdfast:
         """The schedule fires no more."""
         self.portal.call(self.api.delete_schedule(schedule_id))
 
-    def incidents(self, task: str | None = None, limit: int = 100) -> list[IncidentView]:
-        """Tasks that used up their retries and wait for a decision."""
-        return self.portal.call(self.api.incidents(IncidentQuery(task, limit))).items
+    def incidents(
+        self, task: str | None = None, limit: int = 100, *, process: str | None = None
+    ) -> list[IncidentView]:
+        """Tasks and elements of processes that wait for a decision."""
+        query = IncidentQuery(task, limit=limit, process_id=process)
+        return self.portal.call(self.api.incidents(query)).items
 
     def retry_incident(self, incident_key: str, retries: int = 0) -> None:
         """The cause is mended: the task is tried again, with this many retries beyond the next."""
@@ -296,7 +300,7 @@ class Holdfast:
 
     # --- working ------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Begins to run what is waiting for this app's tasks, as the first submit would."""
         self._ensure_worker()
 

@@ -37,7 +37,7 @@ class Arguments:
                     msgspec.field(default_factory=lambda value=parameter.default: value),
                 )
             (fields if parameter.kind is parameter.KEYWORD_ONLY else positional).append(field)
-        self._names = [field[0] for field in (*positional, *fields)]
+        self.names = [field[0] for field in (*positional, *fields)]
         base = msgspec.defstruct("PositionalArguments", positional, forbid_unknown_fields=True)
         self._struct = msgspec.defstruct("Arguments", fields, bases=(base,), kw_only=True)
         self._encode = msgspec.json.Encoder(order=None).encode
@@ -54,7 +54,7 @@ class Arguments:
     def decode(self, payload: bytes | msgspec.Raw) -> dict[str, Any]:
         """The arguments in a payload, by name."""
         arguments = self._decode(payload)
-        return {name: getattr(arguments, name) for name in self._names}
+        return {name: getattr(arguments, name) for name in self.names}
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

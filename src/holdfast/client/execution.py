@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -24,7 +25,8 @@ import msgspec
 from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
-from holdfast.gateway.shapes import ActivatedJob
+from holdfast.errors import InvalidState
+from holdfast.gateway.shapes import ActivatedJob, JobError
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
@@ -35,6 +37,7 @@ class Done(msgspec.Struct, frozen=True, gc=False):
     error: str | None = None
     final: bool = False
     retry_after_ms: int | None = None
+    thrown: "BusinessError | None" = None  # for the process that the job belongs to
 
 
 Report = Callable[[Done], None]
@@ -62,21 +65,64 @@ class GiveUpError(Exception):
     """Raised by a task: trying again is of no use."""
 
 
+class BusinessError(Exception):
+    """Raised by a task of a process: the work ends in an error that the process knows.
+
+    A boundary event with the code catches it; variables go along. Outside a process it is a failure
+    that trying again does not mend.
+    """
+
+    def __init__(self, code: str, message: str = "", **variables: Any) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.error_code = code
+        self.message = message
+        self.variables = variables
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _business_error, (self.error_code, self.message, self.variables)
+
+
+def _business_error(code: str, message: str, variables: dict[str, Any]) -> BusinessError:
+    return BusinessError(code, message, **variables)
+
+
 _encode = msgspec.json.Encoder().encode
+_current: ContextVar[ActivatedJob] = ContextVar("job")
 
 
-def run_function(task: Task[..., Any], payload: bytes | msgspec.Raw) -> Any:
-    """Calls the task's function with the arguments in a payload."""
-    return task.function(**task.arguments.decode(payload))
+def current_job() -> ActivatedJob:
+    """The job that the running function was called for: its key, attempt, process and headers."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise InvalidState("Expected to be inside a running task, but this is none") from None
+
+
+def run_function(task: Task[..., Any], job: ActivatedJob) -> Any:
+    """Calls the task's function with the arguments in a job's payload."""
+    _current.set(job)
+    return task.function(**task.arguments.decode(job.payload))
 
 
 def failed(job: ActivatedJob, error: BaseException) -> Done:
     """What is told of an attempt that raised."""
+    if isinstance(error, BusinessError) and job.origin is not None:
+        return Done(job, thrown=error)
     if isinstance(error, RetryLaterError):
         return Done(job, error=str(error), retry_after_ms=int(error.seconds * 1000))
     text = "".join(traceback.format_exception(error)).rstrip()
-    final = isinstance(error, GiveUpError | msgspec.ValidationError)  # bad arguments stay bad
+    final = isinstance(
+        error, GiveUpError | BusinessError | msgspec.ValidationError
+    )  # bad arguments stay bad
     return Done(job, error=text, final=final)
+
+
+def job_error(done: Done) -> JobError:
+    """The error of a job as the node is told it."""
+    thrown = done.thrown
+    assert thrown is not None
+    variables = msgspec.Raw(_encode(thrown.variables))
+    return JobError(done.job.job_key, done.job.lease, thrown.error_code, thrown.message, variables)
 
 
 class Threads:
@@ -103,7 +149,7 @@ class Threads:
             if not started(job):
                 continue
             try:
-                done = Done(job, _encode(run_function(task, job.payload)))
+                done = Done(job, _encode(run_function(task, job)))
             except BaseException as error:
                 done = failed(job, error)
             report(done)
@@ -130,7 +176,7 @@ class Loop:
             if not self._started(job):
                 return
             try:
-                done = Done(job, _encode(await run_function(task, job.payload)))
+                done = Done(job, _encode(await run_function(task, job)))
             except BaseException as error:
                 done = failed(job, error)
             self._report(done)
@@ -173,7 +219,7 @@ class Processes:
 
     def _hand_over(self, task: Task[..., Any], job: ActivatedJob) -> None:
         module = _importable(task.function)
-        call = (_in_child, module, task.function.__qualname__, bytes(job.payload))
+        call = (_in_child, module, task.function.__qualname__, _encode(job))
         with children_detached():
             try:
                 future = self._pool.submit(*call)
@@ -182,15 +228,14 @@ class Processes:
                 future = self._pool.submit(*call)
         future.add_done_callback(lambda done: self._finished(job, done))
 
-    def _finished(self, job: ActivatedJob, future: "Future[tuple[bytes | None, Any]]") -> None:
+    def _finished(self, job: ActivatedJob, future: "Future[_Outcome]") -> None:
         with self._lock:
             self._busy -= 1
         error = future.exception()
         if error is not None:
             self._report(failed(job, error))
         else:
-            result, failure = future.result()
-            self._report(Done(job, result) if failure is None else Done(job, None, *failure))
+            self._report(Done(job, *future.result()))
         self._begin_next()
 
     def close(self) -> None:
@@ -220,19 +265,23 @@ def _begin_child() -> None:
     threading.Thread(target=end_with_worker, name="holdfast-parent", daemon=True).start()
 
 
-def _in_child(
-    module: str, name: str, payload: bytes
-) -> tuple[bytes | None, tuple[str | None, bool, int | None] | None]:
+_Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None]
+"""The fields of a `Done` behind its job."""
+
+_decode_job = msgspec.json.Decoder(ActivatedJob).decode
+
+
+def _in_child(module: str, name: str, encoded: bytes) -> _Outcome:
     """Runs one job in a child process; errors come back as text, as not every one travels."""
-    job = ActivatedJob("0", name, msgspec.Raw(payload), "0", 0, 0, 0, False)
+    job = _decode_job(encoded)
     try:
         task: Any = importlib.import_module(module)
         for part in name.split("."):
             task = getattr(task, part)
-        return _encode(run_function(task, payload)), None
+        return _encode(run_function(task, job)), None, False, None, None
     except BaseException as error:
         done = failed(job, error)
-        return None, (done.error, done.final, done.retry_after_ms)
+        return None, done.error, done.final, done.retry_after_ms, done.thrown
 
 
 def is_async(task: Task[..., Any]) -> bool:

@@ -34,12 +34,12 @@ class Handle(Generic[R]):
 
     def result(self, timeout: float | None = None) -> R:
         """The task's result, waiting for it; TaskFailed if it ended, or is stuck, without one."""
-        self._app.start()
+        self._app.begin()
         return self._app.portal.call(self._result(timeout))
 
     async def result_async(self, timeout: float | None = None) -> R:
         """Like `result`, for an event loop."""
-        self._app.start()
+        self._app.begin()
         return await self._app.portal.reach(self._result(timeout))
 
     def view(self) -> TaskView:

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from holdfast.client.remote_processes import RemoteProcesses
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.shapes import (
@@ -58,7 +59,7 @@ _encode = msgspec.json.Encoder().encode
 _HEADERS = {"Content-Type": "application/json"}
 
 
-class RemoteApi:
+class RemoteApi(RemoteProcesses):
     """The Api of the node at a URL.
 
     It belongs to the event loop in which it is first used. It does not try again: after an

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
-from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async
+from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async, job_error
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
@@ -185,7 +185,10 @@ class Worker:
                 self._executor(is_async(task)).run(task, job)
 
     async def _ask(self, room: int) -> list[ActivatedJob]:
-        request = ActivationRequest(list(self._tasks), self.name, room, self._lease_ms, _POLL_MS)
+        wanted = {name: task.arguments.names for name, task in self._tasks.items()}
+        request = ActivationRequest(
+            list(self._tasks), self.name, room, self._lease_ms, _POLL_MS, wanted
+        )
         self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
         try:
             return await self._asking
@@ -289,6 +292,10 @@ class Worker:
             for item in done
             if item.error is not None
         ]
+        errors = [job_error(item) for item in done if item.thrown is not None]
+        if errors:
+            answers = await self._retrying(lambda: self._api.throw(errors))
+            self.completed += len(errors) - self._count_lost(answers)
         if completions:
             answers = await self._retrying(lambda: self._api.complete(completions))
             self.completed += len(completions) - self._count_lost(answers)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.gateway.process_api import ProcessApi
 from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
@@ -11,6 +12,7 @@ from holdfast.gateway.shapes import (
     IncidentPage,
     IncidentQuery,
     JobCompletion,
+    JobError,
     JobFailure,
     NewSchedule,
     NewTask,
@@ -24,7 +26,7 @@ from holdfast.gateway.shapes import (
 )
 
 
-class Api(Protocol):
+class Api(ProcessApi, Protocol):
     """Everything that clients, workers and the CLI need."""
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
@@ -48,6 +50,12 @@ class Api(Protocol):
     async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]: ...
 
     async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]: ...
+
+    async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
+        """Errors that the processes of the jobs know."""
+        ...
+
+    async def update_retries(self, job_key: str, retries: int) -> None: ...
 
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]: ...
 

@@ -3,6 +3,9 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 
+import msgspec
+from msgspec import UNSET as UNSET
+
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Backoff, NewJob
 from holdfast.errors import InvalidArgument, NotFound
@@ -131,6 +134,11 @@ def due_ms(task: NewTask, now_ms: int) -> int:
             "Expected a time with a time zone in `due`, but it has none", field="due"
         )
     return within(int(task.due.timestamp() * 1000), 0, now_ms + SPAN_MS_MAX, "due")
+
+
+def raw(json: bytes) -> msgspec.Raw:
+    """JSON that goes out as it is."""
+    return msgspec.Raw(json)
 
 
 def moment(ms: int) -> datetime | None:

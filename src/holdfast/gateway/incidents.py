@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime
 
-from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
+import msgspec
+
+from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident, Resolution
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
@@ -28,14 +30,9 @@ class Incidents:
         for partition in range(max(partition_of(after), 1), self._partitions + 1):
             view = self._runner.processors[partition].view.incidents
             for key, incident in view.open.scan(start=after + 1):
-                if query.type is not None and incident.job_type != query.type:
+                if not _is_wanted(incident, query):
                     continue
-                items.append(
-                    IncidentView(
-                        str(key), str(incident.job_key), incident.job_type, incident.reason,
-                        incident.error, datetime.fromtimestamp(incident.created_ms / 1000, UTC),
-                    )
-                )  # fmt: skip
+                items.append(_view(key, incident, self._runner.processors[partition].view))
                 if len(items) == limit:
                     return IncidentPage(items, items[-1].incident_key)
             after = 0
@@ -56,3 +53,30 @@ class Incidents:
         (reply,) = await self._runner.submit(partition_of(key), [command])
         if error := reply.error():
             raise error
+
+
+def _is_wanted(incident: Incident, query: IncidentQuery) -> bool:
+    return (
+        query.type in (None, incident.job_type)
+        and query.process_id in (None, incident.process_id)
+        and query.process_instance_key in (None, str(incident.instance_key))
+    )
+
+
+def _view(key: int, incident: Incident, state: EngineState) -> IncidentView:
+    created = datetime.fromtimestamp(incident.created_ms / 1000, UTC)
+    view = IncidentView(
+        str(key), str(incident.job_key) if incident.job_key else None, incident.job_type,
+        incident.reason, incident.error, created,
+    )  # fmt: skip
+    if not incident.element_key:
+        return view
+    # A migration may have made it an instance of another element: the state knows.
+    origin = state.processes.origin(incident.element_key)
+    return msgspec.structs.replace(
+        view,
+        process_instance_key=str(incident.instance_key),
+        process_id=origin.process_id if origin else incident.process_id,
+        element_id=origin.element_id if origin else incident.element_id,
+        element_instance_key=str(incident.element_key),
+    )

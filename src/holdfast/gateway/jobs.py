@@ -20,6 +20,11 @@ from holdfast.engine.jobs.values import (
     JobIntent,
     JobList,
     JobsAvailable,
+    Retry,
+    ThrowError,
+)
+from holdfast.engine.jobs.values import (
+    JobOrigin as EngineOrigin,
 )
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.runner import Runner
@@ -32,7 +37,9 @@ from holdfast.gateway.shapes import (
     Answer,
     HeldJob,
     JobCompletion,
+    JobError,
     JobFailure,
+    JobOrigin,
 )
 from holdfast.limits import (
     ERROR_CHARS_MAX,
@@ -41,6 +48,7 @@ from holdfast.limits import (
     LEASE_MS_MAX,
     PAYLOAD_BYTES_MAX,
     REQUEST_BYTES_MAX,
+    RETRIES_MAX,
     SPAN_MS_MAX,
     WAIT_MS_MAX,
 )
@@ -217,6 +225,26 @@ class Jobs:
             sum(min(len(job.error), ERROR_CHARS_MAX) for job in jobs),
         )  # fmt: skip
 
+    async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
+        """Errors that the processes of the jobs know."""
+        commands: list[Command] = []
+        for job in jobs:
+            variables = bytes(job.variables)
+            checks.within(len(variables), 0, PAYLOAD_BYTES_MAX, "bytes of variables")
+            error = ThrowError(
+                self._lease(job.lease), checks.name(job.code, "error code"),
+                checks.shortened(job.message), variables,
+            )  # fmt: skip
+            commands.append(Command(_JOB, JobIntent.THROW_ERROR, self._job(job.job_key), error))
+        return await self._report(commands, sum(len(bytes(job.variables)) for job in jobs))
+
+    async def update_retries(self, job_key: str, retries: int) -> None:
+        value = Retry(checks.within(retries, 0, RETRIES_MAX, "retries"))
+        command = Command(_JOB, JobIntent.UPDATE_RETRIES, self._job(job_key), value)
+        (reply,) = await self._runner.submit(partition_of(command.key), [command])
+        if error := reply.error():
+            raise error
+
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
         """Jobs of one lease go back together; each answer is that of its lease."""
         leases: dict[int, list[int]] = {}
@@ -272,6 +300,7 @@ def _activation(request: ActivationRequest) -> Activation:
         checks.name(request.worker, "worker"),
         checks.within(request.jobs_max, 1, JOBS_PER_ACTIVATION_MAX, "jobsMax"),
         checks.within(request.lease_ms, 1, LEASE_MS_MAX, "leaseMs"),
+        {type_: tuple(names) for type_, names in request.variables.items()},
     )
 
 
@@ -292,9 +321,17 @@ def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
         ActivatedJob(
             str(job.key), job.type, raw(job.payload), leases[job.lease],
             max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
+            None if job.origin is None else _origin(job.origin),
         )
         for job in jobs
     ]  # fmt: skip
+
+
+def _origin(origin: EngineOrigin) -> JobOrigin:
+    return JobOrigin(
+        origin.process_id, origin.version, str(origin.instance_key), origin.element_id,
+        str(origin.element_key), origin.headers,
+    )  # fmt: skip
 
 
 def _pass_on(done: "asyncio.Future[list[Reply]]", to: "asyncio.Future[list[Reply]]") -> None:

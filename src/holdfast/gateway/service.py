@@ -8,9 +8,30 @@ from holdfast.config import Config
 from holdfast.engine.jobs.values import JobEnded, JobsAvailable
 from holdfast.engine.kernel import Submission
 from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
+from holdfast.gateway.definitions import Definitions
 from holdfast.gateway.incidents import Incidents
+from holdfast.gateway.instances import Instances
 from holdfast.gateway.jobs import Jobs
+from holdfast.gateway.messages import Messages
+from holdfast.gateway.parcels import Post
+from holdfast.gateway.process_shapes import (
+    MessageReceipt,
+    NewMessage,
+    NewMigration,
+    NewModification,
+    NewProcessInstance,
+    NewVariables,
+    ProcessDefinition,
+    ProcessDefinitionQuery,
+    ProcessInstancePage,
+    ProcessInstanceQuery,
+    ProcessInstanceReceipt,
+    ProcessInstanceView,
+    ProcessSource,
+    Resource,
+)
 from holdfast.gateway.schedules import Schedules
 from holdfast.gateway.shapes import (
     ActivatedJob,
@@ -20,6 +41,7 @@ from holdfast.gateway.shapes import (
     IncidentPage,
     IncidentQuery,
     JobCompletion,
+    JobError,
     JobFailure,
     NewSchedule,
     NewTask,
@@ -49,6 +71,10 @@ class Gateway:
         self._jobs = Jobs(runner, clock)
         self._incidents = Incidents(runner)
         self._schedules = Schedules(runner, config, clock)
+        self._definitions = Definitions(runner)
+        self._instances = Instances(runner, config)
+        self._messages = Messages(runner)
+        self._post = Post(runner)
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
@@ -63,11 +89,19 @@ class Gateway:
                     self._tasks.ended(effect)
                 case JobsAvailable():
                     self._jobs.available(effect)
+                case ParcelReady():
+                    self._post.deliver(effect)
+                case ParcelsReceived():
+                    self._post.acknowledge(effect)
                 case _:
                     raise AssertionError(f"nobody takes the effect {effect!r}")
 
     def refresh(self, partition: int) -> None:
         self._jobs.refresh(partition)
+
+    def started(self, partition: int) -> None:
+        self._definitions.refresh(partition)
+        self._post.refresh(partition)
 
     # --- what can be asked --------------------------------------------------------------------
 
@@ -95,6 +129,12 @@ class Gateway:
     async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
         return await self._jobs.fail(jobs)
 
+    async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
+        return await self._jobs.throw(jobs)
+
+    async def update_retries(self, job_key: str, retries: int) -> None:
+        await self._jobs.update_retries(job_key, retries)
+
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
         return await self._jobs.release(jobs)
 
@@ -118,6 +158,39 @@ class Gateway:
 
     async def schedules(self) -> list[ScheduleView]:
         return await self._schedules.all()
+
+    async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
+        return await self._definitions.deploy(resources)
+
+    async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+        return await self._definitions.definitions(query)
+
+    async def definition_source(self, definition_key: str) -> ProcessSource:
+        return await self._definitions.source(definition_key)
+
+    async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
+        return await self._instances.start(instances)
+
+    async def instance(self, instance_key: str) -> ProcessInstanceView:
+        return await self._instances.instance(instance_key)
+
+    async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
+        return await self._instances.instances(query)
+
+    async def cancel_instance(self, instance_key: str) -> None:
+        await self._instances.cancel(instance_key)
+
+    async def set_variables(self, scope_key: str, variables: NewVariables) -> None:
+        await self._instances.set_variables(scope_key, variables)
+
+    async def modify_instance(self, instance_key: str, modification: NewModification) -> None:
+        await self._instances.modify(instance_key, modification)
+
+    async def migrate_instance(self, instance_key: str, migration: NewMigration) -> None:
+        await self._instances.migrate(instance_key, migration)
+
+    async def publish(self, message: NewMessage) -> MessageReceipt:
+        return await self._messages.publish(message)
 
     async def topology(self) -> Topology:
         return Topology(

@@ -29,6 +29,14 @@ def _null() -> msgspec.Raw:
     return _NULL
 
 
+_EMPTY = msgspec.Raw(b"{}")
+
+
+def no_variables() -> msgspec.Raw:
+    """No variables as a default."""
+    return _EMPTY
+
+
 class RetryBackoff(Question, frozen=True):
     """The pause before a retry."""
 
@@ -140,9 +148,22 @@ class ActivationRequest(Question, frozen=True):
     jobs_max: int = 32
     lease_ms: int = 30_000  # for jobs without a timeout of their own
     wait_ms: int = 0  # how long to wait when there is none
+    # which variables of a process the worker wants, by type; all for a type that is not named
+    variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
-class ActivatedJob(Shape, frozen=True):
+class JobOrigin(Shape, frozen=True):
+    """The element of a process that a job is done for."""
+
+    process_id: str
+    version: int
+    process_instance_key: str
+    element_id: str
+    element_instance_key: str
+    headers: dict[str, str]
+
+
+class ActivatedJob(Shape, frozen=True, omit_defaults=True):
     """A job that the worker holds until its deadline."""
 
     job_key: str
@@ -153,6 +174,7 @@ class ActivatedJob(Shape, frozen=True):
     attempt: int
     retries: int
     extendable: bool  # False: the lease is the job's own timeout
+    origin: JobOrigin | None = None  # None: it is a task
 
 
 class ActivatedJobs(Shape, frozen=True):
@@ -191,6 +213,22 @@ class JobFailures(Question, frozen=True):
     jobs: list[JobFailure]
 
 
+class JobError(Question, frozen=True):
+    """The work ended in an error that the process knows."""
+
+    job_key: str
+    lease: str
+    code: str
+    message: str = ""
+    variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
+
+
+class JobErrors(Question, frozen=True):
+    """Errors for processes."""
+
+    jobs: list[JobError]
+
+
 class HeldJob(Question, frozen=True):
     """A job that the worker holds and gives back."""
 
@@ -226,14 +264,18 @@ class Answers(Shape, frozen=True):
 
 
 class IncidentView(Shape, frozen=True):
-    """An open incident."""
+    """An open incident: of a task, of an element's job, or of an element itself."""
 
     incident_key: str
-    task_key: str
+    task_key: str | None  # of a task or a job
     type: str
     reason: IncidentReason
     error: str
     created: datetime
+    process_instance_key: str | None = None
+    process_id: str | None = None
+    element_id: str | None = None
+    element_instance_key: str | None = None
 
 
 class IncidentQuery(Question, frozen=True):
@@ -242,6 +284,8 @@ class IncidentQuery(Question, frozen=True):
     type: str | None = None
     limit: int = 100
     after: str | None = None
+    process_id: str | None = None
+    process_instance_key: str | None = None
 
 
 class IncidentPage(Shape, frozen=True):

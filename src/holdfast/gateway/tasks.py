@@ -194,6 +194,8 @@ class Tasks:
         state = self._state(key)
         job = state.jobs.jobs.get(key)
         if job is None:
+            if state.processes.instances.get(key) is not None:
+                return None
             kept = state.jobs.outcome(key)
             return TaskOutcome(str(key), None) if kept is None else _outcome_shape(key, kept)
         if job.incident_key:
@@ -203,7 +205,10 @@ class Tasks:
     def _standing(self, key: int) -> JobState | None:
         state = self._state(key)
         job = state.jobs.jobs.get(key)
-        return None if job is None else state.jobs.state_of(key, job)
+        if job is not None:
+            return state.jobs.state_of(key, job)
+        running = state.processes.instances.get(key) is not None
+        return JobState.ACTIVE if running else None
 
     def _wait(self, key: int) -> "asyncio.Future[Outcome]":
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.client.app import Holdfast
-from holdfast.client.execution import failed, is_async, run_function
+from holdfast.client.execution import failed, is_async, job_error, run_function
 from holdfast.client.task import Span, span_ms
 from holdfast.config import Config
 from holdfast.errors import DeadlineExceeded, Internal
@@ -115,18 +115,22 @@ class TestApp(Holdfast):
     def _next_job(self) -> ActivatedJob | None:
         if not self.tasks:
             return None
-        request = ActivationRequest(list(self.tasks), _WORKER, 1, LEASE_MS_MAX)
+        wanted = {name: task.arguments.names for name, task in self.tasks.items()}
+        request = ActivationRequest(list(self.tasks), _WORKER, 1, LEASE_MS_MAX, 0, wanted)
         return next(iter(self.portal.call(self.api.activate(request))), None)
 
     def _run(self, job: ActivatedJob) -> None:
         task = self.tasks[job.type]
         try:
-            result = run_function(task, job.payload)
+            result = run_function(task, job)
             if is_async(task):
                 result = self.portal.call_over_time(result)
             encoded = msgspec.Raw(msgspec.json.encode(result))
         except Exception as error:
             done = failed(job, error)
+            if done.thrown is not None:
+                self.portal.call(self.api.throw([job_error(done)]))
+                return
             failure = JobFailure(
                 job.job_key, job.lease, done.error or "", done.final, done.retry_after_ms
             )

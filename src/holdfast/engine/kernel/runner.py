@@ -46,6 +46,10 @@ class Outside(Protocol):
         """The effects are durable: act on them."""
         ...
 
+    def started(self, partition: int) -> None:
+        """The partition runs again: what it owes others may be sent."""
+        ...
+
     def refresh(self, partition: int) -> None:
         """What the partition has waiting may have changed without an effect: look at its state."""
         ...
@@ -118,6 +122,9 @@ class Runner(Generic[S]):
             if self.outside is not None:
                 self.outside.refresh(partition)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
+        if self.outside is not None:
+            for partition in self.processors:
+                self.outside.started(partition)
 
     async def close(self) -> None:
         """Finishes what was accepted, writes the state and stops."""

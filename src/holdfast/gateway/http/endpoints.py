@@ -2,6 +2,7 @@
 
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
 from holdfast.gateway.shapes import (
     ActivatedJobs,
     ActivationRequest,
@@ -166,5 +167,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     activate_jobs, complete_jobs, fail_jobs, release_jobs, extend_leases,
     search_incidents, resolve_incident, discard_incident,
     put_schedule, delete_schedule, list_schedules,
+    *PROCESS_ENDPOINTS,
     get_topology, get_health, get_metrics,
 )  # fmt: skip

@@ -1,0 +1,147 @@
+"""Definitions: deploy them everywhere, list them, show them."""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
+from holdfast.engine.processes.state import StoredDefinition
+from holdfast.engine.processes.values import Deployment, ProcessIntent
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code, HoldfastError, InvalidArgument, NotFound
+from holdfast.gateway import checks
+from holdfast.gateway.process_shapes import (
+    ProcessDefinition,
+    ProcessDefinitionQuery,
+    ProcessSource,
+    Resource,
+)
+from holdfast.limits import DEFINITION_BYTES_MAX, RESOURCES_PER_DEPLOYMENT_MAX, SOURCE_BYTES_MAX
+from holdfast.model.definition import Definition, decode_definition, encode_definition
+from holdfast.records import ValueType
+from holdfast.records.keys import NO_KEY
+
+PROCESS = ValueType.PROCESS
+
+
+class Definitions:
+    """What can be asked about definitions."""
+
+    def __init__(self, runner: Runner[EngineState]) -> None:
+        self._runner = runner
+        self._partitions = len(runner.processors)
+
+    async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
+        """Every process in the files, on every partition when it returns; nothing if one is wrong.
+
+        The deploying partition gives versions and keys; the others are told by the same call until
+        they have them, and again when the node starts.
+        """
+        checks.within(len(resources), 1, RESOURCES_PER_DEPLOYMENT_MAX, "number of resources")
+        new = [each for resource in resources for each in _deployments(resource)]
+        commands = [Command(PROCESS, ProcessIntent.DEPLOY, NO_KEY, each) for each in new]
+        size_bytes = sum(len(each.body) + len(each.source) for each in new)
+        replies = await self._runner.submit(DEPLOYING_PARTITION, commands, size_bytes)
+        for reply in replies:
+            if reply.rejection is not None and reply.rejection.code != Code.ALREADY_EXISTS:
+                error = reply.error()
+                assert error is not None
+                raise error
+        for partition in range(1, self._partitions + 1):
+            await self._spread(partition)
+        return [self._receipt(reply) for reply in replies]
+
+    async def _spread(self, partition: int) -> None:
+        commands = self._missing(partition)
+        if commands:
+            for reply in await self._runner.submit(partition, commands):
+                error: HoldfastError | None = reply.error()
+                if error is not None and error.code != Code.ALREADY_EXISTS:
+                    raise error
+
+    def refresh(self, partition: int) -> None:
+        """The node started: a partition that lacks definitions is given them."""
+        if commands := self._missing(partition):
+            self._runner.submit(partition, commands)
+
+    def _missing(self, partition: int) -> list[Command]:
+        """Definitions of the deploying partition that another lacks, in their order."""
+        if partition == DEPLOYING_PARTITION:
+            return []
+        here = self._runner.processors[partition].view.processes.definitions
+        return [
+            Command(
+                PROCESS, ProcessIntent.DEPLOY, key,
+                Deployment(
+                    stored.process_id, stored.body, stored.digest, stored.version, stored.source,
+                    (), stored.deployed_ms,
+                ),
+            )
+            for key, stored in self._all()
+            if here.get(key) is None
+        ]  # fmt: skip
+
+    def _all(self) -> list[tuple[int, StoredDefinition]]:
+        processes = self._runner.processors[DEPLOYING_PARTITION].view.processes
+        return list(processes.definitions.scan())
+
+    async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+        await self._runner.settled()
+        processes = self._runner.processors[DEPLOYING_PARTITION].view.processes
+        found = [
+            _view(key, stored)
+            for key, stored in self._all()
+            if query.process_id in (None, stored.process_id)
+            and (not query.latest or processes.latest.get(stored.process_id) == key)
+        ]
+        return sorted(found, key=lambda each: (each.process_id, each.version))
+
+    async def source(self, definition_key: str) -> ProcessSource:
+        """The definition as BPMN: the file it came from."""
+        key = checks.key_from(definition_key, self._partitions, "process definition")
+        await self._runner.settled()
+        stored = self._stored(key)
+        if stored is None:
+            raise NotFound(f"Expected a process definition with key {key}, but there is none")
+        return ProcessSource(definition_key, stored.source.decode())
+
+    def _stored(self, key: int) -> StoredDefinition | None:
+        return self._runner.processors[DEPLOYING_PARTITION].view.processes.definitions.get(key)
+
+    def _receipt(self, reply: Reply) -> ProcessDefinition:
+        stored = self._stored(reply.key)
+        assert stored is not None, "a definition was deployed and is not there"
+        view = _view(reply.key, stored)
+        return msgspec.structs.replace(view, created=reply.rejection is None)
+
+
+def _deployments(resource: Resource) -> list[Deployment]:
+    from holdfast.model.bpmn import read_bpmn  # an XML parser is needed to deploy only
+
+    source = resource.content.encode()
+    checks.name(resource.name, "resource name")
+    checks.within(len(source), 1, SOURCE_BYTES_MAX, f"bytes of {resource.name}")
+    definitions = read_bpmn(source)
+    if not definitions:
+        raise InvalidArgument(
+            f"Expected an executable process in {resource.name}, but there is none"
+        )
+    return [_deployment(each, source) for each in definitions]
+
+
+def _deployment(definition: Definition, source: bytes) -> Deployment:
+    body = encode_definition(definition)
+    checks.within(len(body), 1, DEFINITION_BYTES_MAX, f"bytes of process {definition.id!r}")
+    # How it is drawn is not what it is: moving a box makes no new version.
+    content = encode_definition(msgspec.structs.replace(definition, drawing=None))
+    return Deployment(definition.id, body, hashlib.sha256(content).digest(), source=source)
+
+
+def _view(key: int, stored: StoredDefinition) -> ProcessDefinition:
+    deployed = checks.moment(stored.deployed_ms)
+    assert deployed is not None
+    name = decode_definition(stored.body).name
+    return ProcessDefinition(str(key), stored.process_id, stored.version, name, deployed)

@@ -1,0 +1,209 @@
+"""Process instances: start, show, change and end them."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import count
+from typing import Any
+
+from holdfast.config import Config
+from holdfast.engine.jobs.values import JobState
+from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.processes.state import Instance
+from holdfast.engine.processes.values import (
+    Activate,
+    InstanceIntent,
+    InstanceRef,
+    Migration,
+    Modification,
+    NewInstance,
+)
+from holdfast.engine.processes.values import NewVariables as Variables
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code, NotFound
+from holdfast.gateway import checks
+from holdfast.gateway.elements import instance_view
+from holdfast.gateway.process_shapes import (
+    InstanceState,
+    NewMigration,
+    NewModification,
+    NewProcessInstance,
+    NewVariables,
+    ProcessInstancePage,
+    ProcessInstanceQuery,
+    ProcessInstanceReceipt,
+    ProcessInstanceView,
+)
+from holdfast.limits import (
+    PAGE_ITEMS_MAX,
+    REQUEST_BYTES_MAX,
+    SPAN_MS_MAX,
+    TASKS_PER_SUBMIT_MAX,
+    VARIABLES_BYTES_MAX,
+)
+from holdfast.records import ValueType, partition_for, partition_of
+from holdfast.records.keys import NO_KEY
+
+_INSTANCE, _CREATE = ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE
+
+
+class Instances:
+    """What can be asked about process instances."""
+
+    def __init__(self, runner: Runner[EngineState], config: Config) -> None:
+        self._runner = runner
+        self._config = config
+        self._partitions = len(runner.processors)
+        self._turn = count()
+
+    # --- starting -----------------------------------------------------------------------------
+
+    async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
+        """Those without a key go to one partition in one append; a key decides its partition."""
+        checks.within(len(instances), 1, TASKS_PER_SUBMIT_MAX, "number of instances")
+        anywhere = next(self._turn) % self._partitions + 1
+        groups: dict[int, tuple[list[int], list[Command]]] = {}
+        size_bytes = 0
+        for index, instance in enumerate(instances):
+            new = self._new_instance(instance)
+            size_bytes += len(new.variables)
+            key = new.idempotency_key
+            partition = partition_for(key, self._partitions) if key else anywhere
+            group = groups.setdefault(partition, ([], []))
+            group[0].append(index)
+            group[1].append(Command(_INSTANCE, _CREATE, NO_KEY, new))
+        checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes of variables in one request")
+        tickets = self._runner.submit_all(
+            {partition: group[1] for partition, group in groups.items()}, size_bytes
+        )
+        receipts: dict[int, ProcessInstanceReceipt] = {}
+        for (indexes, _), ticket in zip(groups.values(), tickets, strict=True):
+            for index, reply in zip(indexes, await ticket, strict=True):
+                receipts[index] = _receipt(reply)
+        return [receipts[index] for index in range(len(instances))]
+
+    def _new_instance(self, new: NewProcessInstance) -> NewInstance:
+        config, key, window_ms = self._config, new.key or "", 0
+        keep_ms = config.keep_result_ms if new.keep_ms is None else new.keep_ms
+        checks.within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
+        if key:
+            checks.name(key, "key")
+            window_ms = config.idempotency_window_ms if new.window_ms is None else new.window_ms
+            checks.within(window_ms, 1, SPAN_MS_MAX, "windowMs")
+            keep_ms = max(keep_ms, window_ms)
+        variables = bytes(new.variables)
+        checks.within(len(variables), 0, VARIABLES_BYTES_MAX, "bytes of variables")
+        checks.within(new.version, 0, 2**31 - 1, "version")
+        return NewInstance(
+            checks.name(new.process_id, "process id"), new.version, variables, key, window_ms,
+            keep_ms,
+        )  # fmt: skip
+
+    # --- looking ------------------------------------------------------------------------------
+
+    async def instance(self, instance_key: str) -> ProcessInstanceView:
+        key = self._key(instance_key)
+        await self._runner.settled()
+        state = self._state(key)
+        if (row := state.processes.instances.get(key)) is not None:
+            return instance_view(state, key, row)
+        outcome = state.jobs.outcome(key)
+        if outcome is not None and state.processes.latest.get(outcome.type) is not None:
+            completed = outcome.state == JobState.COMPLETED
+            return ProcessInstanceView(
+                instance_key, outcome.type,
+                InstanceState.COMPLETED if completed else InstanceState.CANCELED,
+                finished=checks.moment(outcome.finished_ms),
+                variables=checks.raw(outcome.result) if completed else checks.raw(b"{}"),
+            )  # fmt: skip
+        raise NotFound(
+            f"Expected a process instance with key {instance_key},"
+            " but it is unknown or no longer kept",
+            key=instance_key,
+        )
+
+    async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
+        """Running instances in the order of their keys."""
+        limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
+        after = self._key(query.after) if query.after else 0
+        await self._runner.settled()
+        items: list[ProcessInstanceView] = []
+        for partition in range(max(partition_of(after), 1), self._partitions + 1):
+            state = self._runner.processors[partition].view
+            broken = {row.instance_key for _, row in state.incidents.open.scan()}
+            for key, row in state.processes.instances.scan(start=after + 1):
+                if query.with_incidents and key not in broken:
+                    continue
+                if not self._is_of(state, row, query):
+                    continue
+                items.append(instance_view(state, key, row, whole=False))
+                if len(items) == limit:
+                    return ProcessInstancePage(items, items[-1].process_instance_key)
+            after = 0
+        return ProcessInstancePage(items)
+
+    @staticmethod
+    def _is_of(state: EngineState, row: Instance, query: ProcessInstanceQuery) -> bool:
+        stored = state.processes.definitions.get(row.definition)
+        assert stored is not None
+        return query.process_id in (None, stored.process_id) and query.version in (
+            None,
+            stored.version,
+        )
+
+    # --- changing -----------------------------------------------------------------------------
+
+    async def cancel(self, instance_key: str) -> None:
+        await self._do(self._key(instance_key), InstanceIntent.CANCEL, InstanceRef())
+
+    async def set_variables(self, scope_key: str, new: NewVariables) -> None:
+        raw = bytes(new.variables)
+        checks.within(len(raw), 0, VARIABLES_BYTES_MAX, "bytes of variables")
+        value = Variables(raw, new.local)
+        await self._do(self._key(scope_key), InstanceIntent.SET_VARIABLES, value)
+
+    async def modify(self, instance_key: str, new: NewModification) -> None:
+        value = Modification(
+            tuple(
+                Activate(
+                    each.element_id,
+                    self._key(each.ancestor_key, "element instance") if each.ancestor_key else 0,
+                    bytes(each.variables),
+                )
+                for each in new.activate
+            ),
+            tuple(self._key(key, "element instance") for key in new.terminate),
+            tuple(new.terminate_ids),
+            tuple((each.source_id, each.target_id) for each in new.move),
+            bytes(new.variables),
+        )
+        await self._do(self._key(instance_key), InstanceIntent.MODIFY, value)
+
+    async def migrate(self, instance_key: str, new: NewMigration) -> None:
+        definition = self._key(new.process_definition_key, "process definition")
+        elements = tuple((each.source_id, each.target_id) for each in new.elements)
+        value = Migration(definition, elements)
+        await self._do(self._key(instance_key), InstanceIntent.MIGRATE, value)
+
+    async def _do(self, key: int, intent: IntEnum, value: Any) -> None:
+        command = Command(_INSTANCE, intent, key, value)
+        (reply,) = await self._runner.submit(partition_of(key), [command])
+        if error := reply.error():
+            raise error
+
+    def _key(self, text: str, what: str = "process instance") -> int:
+        return checks.key_from(text, self._partitions, what)
+
+    def _state(self, key: int) -> EngineState:
+        return self._runner.processors[partition_of(key)].view
+
+
+def _receipt(reply: Reply) -> ProcessInstanceReceipt:
+    rejection = reply.rejection
+    if rejection is None:
+        return ProcessInstanceReceipt(str(reply.key), True)
+    if rejection.code == Code.ALREADY_EXISTS:
+        return ProcessInstanceReceipt(str(reply.key), False)
+    error = reply.error()
+    assert error is not None
+    raise error

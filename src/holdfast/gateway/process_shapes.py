@@ -1,0 +1,236 @@
+"""The shapes of the API about processes and messages."""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from holdfast.gateway.shapes import Question, Shape, no_variables
+
+
+def _variables() -> msgspec.Raw:
+    """No variables as a default; by a factory, because JSON Schema cannot be made from a Raw."""
+    return msgspec.field(default_factory=no_variables)
+
+
+# --- definitions ------------------------------------------------------------------------------
+
+
+class Resource(Question, frozen=True):
+    """A BPMN file."""
+
+    name: str
+    content: str  # the XML
+
+
+class NewDeployment(Question, frozen=True):
+    """BPMN files to deploy together."""
+
+    resources: list[Resource]
+
+
+class ProcessDefinition(Shape, frozen=True):
+    """A version of a process."""
+
+    process_definition_key: str
+    process_id: str
+    version: int
+    name: str
+    deployed: datetime
+    created: bool = False  # with a deployment: False if it had this content already
+
+
+class ProcessDefinitions(Shape, frozen=True):
+    """Versions of processes, by id and version."""
+
+    items: list[ProcessDefinition]
+
+
+class ProcessDefinitionQuery(Question, frozen=True):
+    """Which definitions to list."""
+
+    process_id: str | None = None
+    latest: bool = False
+
+
+class ProcessSource(Shape, frozen=True):
+    """A definition as BPMN."""
+
+    process_definition_key: str
+    content: str
+
+
+# --- instances --------------------------------------------------------------------------------
+
+
+class NewProcessInstance(Question, frozen=True):
+    """A process to start."""
+
+    process_id: str
+    version: int = 0  # 0: the latest
+    variables: msgspec.Raw = _variables()  # a JSON object
+    key: str | None = (
+        None  # idempotency key: the same key within its window names the same instance
+    )
+    window_ms: int | None = None  # how long the key is remembered; None: the node's setting
+    keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
+
+
+class NewProcessInstances(Question, frozen=True):
+    """Processes to start together."""
+
+    instances: list[NewProcessInstance]
+
+
+class ProcessInstanceReceipt(Shape, frozen=True):
+    """The instance is durable."""
+
+    process_instance_key: str
+    created: bool  # False: its idempotency key named an instance that was there already
+
+
+class ProcessInstanceReceipts(Shape, frozen=True):
+    """One receipt an instance, in their order."""
+
+    instances: list[ProcessInstanceReceipt]
+
+
+class ElementState(StrEnum):
+    """Where an element instance stands."""
+
+    ACTIVE = "ACTIVE"
+    INCIDENT = "INCIDENT"
+    TERMINATING = "TERMINATING"
+
+
+class ElementView(Shape, frozen=True, omit_defaults=True):
+    """An active element, and those inside it."""
+
+    element_instance_key: str
+    element_id: str
+    kind: str
+    state: ElementState
+    created: datetime
+    name: str = ""
+    item: int = 0  # of a multi-instance activity: its number from 1
+    job_key: str | None = None
+    called_instance_key: str | None = None
+    incident_key: str | None = None
+    waits_for: list[str] = msgspec.field(default_factory=list)  # times and messages
+    items_total: int = 0
+    items_done: int = 0
+    children: list["ElementView"] = msgspec.field(default_factory=list)
+
+
+class InstanceState(StrEnum):
+    """Where a process instance stands."""
+
+    ACTIVE = "ACTIVE"
+    TERMINATING = "TERMINATING"
+    COMPLETED = "COMPLETED"
+    CANCELED = "CANCELED"
+
+
+class ProcessInstanceView(Shape, frozen=True, omit_defaults=True):
+    """What is known of a process instance."""
+
+    process_instance_key: str
+    process_id: str
+    state: InstanceState
+    version: int = 0
+    process_definition_key: str | None = None
+    parent_element_key: str | None = None
+    created: datetime | None = None
+    finished: datetime | None = None
+    variables: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    elements: list[ElementView] = msgspec.field(default_factory=list)
+    more_elements: bool = False  # there are more than are shown
+    incidents: int = 0
+
+
+class ProcessInstanceQuery(Question, frozen=True):
+    """Which running instances to list."""
+
+    process_id: str | None = None
+    version: int | None = None
+    with_incidents: bool = False
+    limit: int = 100
+    after: str | None = None
+
+
+class ProcessInstancePage(Shape, frozen=True):
+    """Running instances in the order of their keys."""
+
+    items: list[ProcessInstanceView]
+    after: str | None = None
+
+
+class NewVariables(Question, frozen=True):
+    """New values for variables, as seen from a process instance or an element instance."""
+
+    variables: msgspec.Raw = _variables()
+    local: bool = False  # exactly in that scope, not where they are known
+
+
+class ActivateElement(Question, frozen=True):
+    """An element that is to get a token."""
+
+    element_id: str
+    ancestor_key: str | None = None  # in which scope, where there are several
+    variables: msgspec.Raw = _variables()
+
+
+class MoveTokens(Question, frozen=True):
+    """Every token of one element goes to another."""
+
+    source_id: str
+    target_id: str
+
+
+class NewModification(Question, frozen=True):
+    """Tokens to add, remove and move in an instance."""
+
+    activate: list[ActivateElement] = msgspec.field(default_factory=list)
+    terminate: list[str] = msgspec.field(default_factory=list)  # element instance keys
+    terminate_ids: list[str] = msgspec.field(default_factory=list)  # all instances of elements
+    move: list[MoveTokens] = msgspec.field(default_factory=list)
+    variables: msgspec.Raw = _variables()
+
+
+class MapElement(Question, frozen=True):
+    """Which element becomes which."""
+
+    source_id: str
+    target_id: str
+
+
+class NewMigration(Question, frozen=True):
+    """Another version for a running instance."""
+
+    process_definition_key: str
+    elements: list[MapElement] = msgspec.field(default_factory=list)
+
+
+# --- messages and jobs ------------------------------------------------------------------------
+
+
+class NewMessage(Question, frozen=True):
+    """A message to publish."""
+
+    name: str
+    correlation_key: str = ""
+    variables: msgspec.Raw = _variables()
+    message_id: str | None = None  # the same id is not published twice while it is kept
+    ttl_ms: int = 0  # how long it is kept for those that wait later
+
+
+class MessageReceipt(Shape, frozen=True):
+    """The message is durable."""
+
+    message_key: str
+
+
+class JobRetries(Question, frozen=True):
+    """How many failures a job may have from now on."""
+
+    retries: int
