@@ -19,6 +19,6 @@ class EngineState:
         self.jobs = Jobs(partition, self.due)
         self.incidents = Incidents(partition)
         self.schedules = Schedules(partition, self.due)
-        self.processes = Processes(partition, self.due)
+        self.processes = Processes(partition)
         self.messages = Messages(partition, self.due)
         self.parcels = Parcels(partition, self.due)

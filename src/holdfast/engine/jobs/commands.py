@@ -197,9 +197,7 @@ def _activated(
     new, attempt = job.submitted, job.failures + job.expiries + 1
     payload, origin = new.payload, None
     if new.element_key:
-        processes = turn.state.processes
-        payload = processes.payload(new.element_key, new.instance_key, wanted)
-        origin = processes.origin(new.element_key)
+        payload, origin = turn.state.processes.work_of(new.element_key, new.instance_key, wanted)
     return ActivatedJob(
         key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin
     )

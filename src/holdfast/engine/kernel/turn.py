@@ -58,6 +58,7 @@ class Turn(Generic[S]):
 
     def __init__(self, partition: int, state: S, tables: Tables) -> None:
         self.partition = partition
+        self._first_key = key_of(partition, 0)
         self.state = state
         self.now_ms = 0
         self.key_counter = 0
@@ -75,7 +76,11 @@ class Turn(Generic[S]):
     def new_key(self) -> int:
         """A key that this partition has never given out."""
         self.key_counter += 1
-        return key_of(self.partition, self.key_counter)
+        return self._first_key + self.key_counter
+
+    def last_key(self) -> int:
+        """The last key that was given out."""
+        return self._first_key + self.key_counter
 
     def event(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Tells that something happened: it is recorded, and applied to the state at once."""

@@ -3,8 +3,7 @@
 from typing import Any
 
 from holdfast.engine.incidents.values import IncidentReason
-from holdfast.engine.jobs.commands import add_job_with_key
-from holdfast.engine.jobs.values import NewJob
+from holdfast.engine.jobs.values import Backoff, NewJob
 from holdfast.engine.processes import happenings, loops, ops, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Assignment, Node
@@ -33,6 +32,9 @@ def begin(
 ) -> None:
     """Begins the activity, for an item with these local variables or as such."""
     if node.plain and local is None:
+        if node.kind is ElementKind.JOB and not key:
+            _plain_job(walk, node, scope)
+            return
         _WORK[node.kind](walk, node, scope, key, item, None, None)
         return
     known = dict(local or ())
@@ -85,7 +87,21 @@ def _job(
         type_, b"", retries=min(max(retries, 0), RETRIES_MAX), element_key=key,
         instance_key=walk.key,
     )  # fmt: skip
-    walk.behind.append(lambda: add_job_with_key(walk.turn, job, new))
+    walk.jobs.append((job, new))
+
+
+def _plain_job(walk: Walk, node: Node, scope: int) -> None:
+    """Like `_job` for the job of a sequence, which needs no expression: most of them are."""
+    turn = walk.turn
+    job, key = turn.new_key(), turn.new_key()
+    walk.do(ops.Activated(key, node.index, scope, _ACTIVE, job))
+    new = NewJob(
+        node.job_type, b"", 0, node.retries, _BACKOFF, element_key=key, instance_key=walk.key
+    )  # pyright: ignore[reportArgumentType]
+    walk.jobs.append((job, new))
+
+
+_ACTIVE, _BACKOFF = Phase.ACTIVE, Backoff()
 
 
 def _pass(
@@ -131,9 +147,8 @@ def _call(
             IncidentReason.CALLED_PROCESS_MISSING,
             f"Expected a process {process_id!r} for {node.id!r} to call, but none is deployed",
         )
-    instance = walk.processes.instances.get(walk.key)
-    assert instance is not None
-    if instance.depth >= CALL_DEPTH_MAX:
+    depth = walk.row.depth
+    if depth >= CALL_DEPTH_MAX:
         raise Stuck(
             IncidentReason.LIMIT_REACHED,
             f"Expected at most {CALL_DEPTH_MAX} processes that call one another,"
@@ -144,9 +159,7 @@ def _call(
     values = (
         walk.processes.visible(key, walk.key) if node.element.pass_all else to_json(local or {})
     )
-    new = NewInstance(
-        process_id, variables=json_object(values), parent=key, depth=instance.depth + 1
-    )
+    new = NewInstance(process_id, variables=json_object(values), parent=key, depth=depth + 1)
     turn = walk.turn
     walk.behind.append(
         lambda: turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE, called, new)
@@ -204,12 +217,13 @@ def _leave(
             result = encode_json(walk.value(node.loop.output, seen, what))
             out = {name: raw for name, raw in out.items() if name not in node.loop.output.names}
     if out:
-        walk.propagate(element.scope if node.outputs else key, out)
+        inner = key if element.local and not node.outputs else element.scope
+        walk.propagate(inner, out)
     if node.events and item <= 0:
         waits.end(walk, key, node.events)
     elif item > 0 and node.kind == ElementKind.CATCH:
         waits.end(walk, key, node.events[:1])
-    walk.do(ops.Completed(key, node.index))
+    walk.completed(key, element)
     walk.forget_scope(key)
     if item > 0:
         loops.item_done(walk, node, element.scope, item, result)

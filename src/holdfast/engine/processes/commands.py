@@ -75,6 +75,7 @@ def go_on(turn: Turn[EngineState], command: Record) -> None:
         return _reject_missing(turn, command, "an instance or element that was put off")
     walk = take_up(turn, command.key if element is None else element.instance)
     walk.do(ops.Resumed(command.key, row.due_ms))
+    element = processes.elements.get(command.key) if element is not None else None
     if instance is not None:
         ending.go_on(walk, command.key, instance.then)
         walk.run()
@@ -97,7 +98,7 @@ def resume(turn: Turn[EngineState], key: int) -> None:
     assert element is not None, "an incident is open for an element that is gone"
     walk = take_up(turn, element.instance)
     walk.do(ops.Changed(key, element.phase, 0, element.then, element.work))
-    _resume(walk, key, element)
+    _resume(walk, key, walk.element(key))
     walk.run()
     walk.finish()
 

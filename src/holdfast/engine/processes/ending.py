@@ -49,24 +49,21 @@ def scope_done(walk: Walk, scope: int) -> None:
 
 def complete_instance(walk: Walk) -> None:
     """Every token of the instance ended."""
-    processes, turn = walk.processes, walk.turn
-    instance = processes.instances.get(walk.key)
-    assert instance is not None
+    processes, turn, row = walk.processes, walk.turn, walk.row
     if walk.intent == InstanceIntent.CREATED:
         walk.flush()  # that it was created is told, even if it ends at once
     walk.intent = InstanceIntent.COMPLETED
     variables = json_object(processes.variables.get(walk.key) or {})
-    walk.do(ops.Ended(variables if instance.keep_ms else b""))
-    _gone(walk)
-    if instance.parent:
+    _end(walk, ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms, row.lock))
+    if row.parent:
         value = Return(walk.key, variables)
         walk.behind.append(
             lambda: turn.command(
-                ValueType.PROCESS_INSTANCE, InstanceIntent.RETURN, instance.parent, value
+                ValueType.PROCESS_INSTANCE, InstanceIntent.RETURN, row.parent, value
             )
         )
-    if instance.lock:
-        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, instance.lock))
+    if row.lock:
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.COMPLETED, variables, "", turn.now_ms, walk.plan.process_id)
     turn.effect(JobEnded(walk.key, outcome))
 
@@ -76,18 +73,21 @@ def cancel_instance(walk: Walk) -> None:
     turn = walk.turn
     if not end_children(walk, walk.key, then=THEN_NOTHING):
         return
-    instance = walk.processes.instances.get(walk.key)
-    assert instance is not None
+    row = walk.row
     walk.intent = InstanceIntent.CANCELED
-    walk.do(ops.Ended(canceled=True))
-    _gone(walk)
-    if instance.lock:
-        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, instance.lock))
+    _end(walk, ops.Ended(b"", True, row.keep_ms, row.lock))
+    if row.lock:
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.CANCELED, b"null", "canceled", turn.now_ms, walk.plan.process_id)
     turn.effect(JobEnded(walk.key, outcome))
 
 
-def _gone(walk: Walk) -> None:
+def _end(walk: Walk, end: ops.Ended) -> None:
+    instance = walk.processes.instances.get(walk.key)
+    assert instance is not None
+    if instance.due_ms:
+        walk.do(ops.Resumed(walk.key, instance.due_ms))
+    walk.do(end)
     walk.ended = True
     walk.todo.clear()
     walk.forget_scope(walk.key)
@@ -142,7 +142,7 @@ def terminate(walk: Walk, key: int, element: ElementInstance) -> bool:
     if body and walk.processes.loops.get(key) is not None:
         walk.do(ops.LoopEnded(key))
     _end_work(walk, node, element, body)
-    walk.do(ops.Terminated(key, node.index))
+    walk.terminated(key, walk.element(key))
     walk.forget_scope(key)
     walk.count(element.scope, -1)
     return True

@@ -111,7 +111,7 @@ def last_key(step: Advance) -> int:
 
 def _began(state: EngineState, place: Place, op: ops.Began) -> None:
     instance = Instance(
-        place.definition, 0, ops.Phase.ACTIVE, op.parent, op.depth, op.keep_ms, place.now_ms,
+        place.definition, 1, ops.Phase.ACTIVE, op.parent, op.depth, op.keep_ms, place.now_ms,
         op.lock,
     )  # fmt: skip
     state.processes.instances.insert(place.instance, instance)
@@ -138,7 +138,7 @@ def _passed(state: EngineState, place: Place, op: ops.Passed) -> None:
 
 
 def _removed(state: EngineState, place: Place, op: ops.Completed | ops.Terminated) -> None:
-    state.processes.remove(op.key)
+    state.processes.remove(op.key, op.scope, op.local)
 
 
 def _changed(state: EngineState, place: Place, op: ops.Changed) -> None:
@@ -260,21 +260,16 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
 
 
 def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
-    processes = state.processes
-    instance = processes.instances.get(place.instance)
-    assert instance is not None
-    if instance.due_ms:
-        state.due.remove(instance.due_ms, DueKind.CONTINUE, place.instance)
-    processes.instances.delete(place.instance)
-    processes.variables.delete(place.instance)
-    if instance.keep_ms:
+    state.processes.instances.delete(place.instance)
+    state.processes.variables.delete(place.instance)
+    if op.keep_ms:
         how = JobState.CANCELED if op.canceled else JobState.COMPLETED
         error = "canceled" if op.canceled else ""
         process_id = _process_id(state, place)
         outcome = Outcome(how, op.result or b"null", error, place.now_ms, process_id)
-        state.jobs.keep(place.instance, outcome, instance.keep_ms)
-    if instance.lock:
-        state.messages.unlock(_process_id(state, place), instance.lock)
+        state.jobs.keep(place.instance, outcome, op.keep_ms)
+    if op.lock:
+        state.messages.unlock(_process_id(state, place), op.lock)
 
 
 def _deferred(state: EngineState, place: Place, op: ops.Deferred) -> None:

@@ -20,7 +20,7 @@ def happen(
         activities.leave(walk, key, element, values)
     elif node.kind == ElementKind.EVENT_GATEWAY:
         waits.end(walk, key, node.events)
-        walk.do(ops.Completed(key, node.index))
+        walk.completed(key, element)
         go_on_from(walk, event, element.scope, 0, values)
     elif event.element.interrupting:
         interrupt(walk, key, element, event, values)

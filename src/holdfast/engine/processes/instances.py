@@ -4,7 +4,7 @@ from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.state import ElementInstance
+from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import from_json
 from holdfast.engine.processes.walk import Walk
@@ -17,12 +17,12 @@ def begin(turn: Turn[EngineState], key: int, definition: int, new: NewInstance) 
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
     variables = from_json(new.variables)
-    walk = Walk(turn, key, plan, BEHAVIOURS)
+    row = Instance(definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock)
+    walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
     walk.do(ops.Began(variables, new.parent, new.depth, new.keep_ms, new.lock))
     if new.idempotency_key:
         walk.do(ops.Remembered(remembered_key(new), new.window_ms))
-    walk.count(key, 1)
     walk.todo.append((node, key, 0))
     walk.run()
     walk.finish()
@@ -37,19 +37,9 @@ def take_up(turn: Turn[EngineState], instance: int) -> Walk:
     """A walk in an instance that is there."""
     row = turn.state.processes.instances.get(instance)
     assert row is not None, f"instance {instance} is not there"
-    return Walk(turn, instance, turn.state.processes.plan(row.definition), BEHAVIOURS)
+    return Walk(turn, instance, row, turn.state.processes.plan(row.definition), BEHAVIOURS)
 
 
 def is_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
     """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
-    processes = turn.state.processes
-    key = element.scope
-    while element.phase != Phase.TERMINATING:
-        if key == element.instance:
-            instance = processes.instances.get(key)
-            assert instance is not None
-            return instance.phase == Phase.TERMINATING
-        outer = processes.elements.get(key)
-        assert outer is not None
-        element, key = outer, outer.scope
-    return True
+    return take_up(turn, element.instance).is_ending(element)

@@ -4,7 +4,7 @@ from holdfast.engine.jobs import commands as jobs
 from holdfast.engine.jobs.values import Failure, Job, JobIntent, NewJob, Retry, ThrowError
 from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import activities, errors, ops, waits
-from holdfast.engine.processes.instances import is_ending, take_up
+from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.variables import from_json
 from holdfast.engine.state import EngineState
@@ -27,8 +27,6 @@ def _go_on(turn: Turn[EngineState], key: int, job: NewJob, result: bytes, lease:
     processes = turn.state.processes
     element = processes.elements.get(job.element_key)
     assert element is not None, "a job is there whose element is not"
-    instance = processes.instances.get(element.instance)
-    assert instance is not None
     walk = take_up(turn, element.instance)
     name = walk.plan.nodes[element.node].element.result
     try:
@@ -43,7 +41,7 @@ def _go_on(turn: Turn[EngineState], key: int, job: NewJob, result: bytes, lease:
         jobs.fail_job(turn, key, row, Failure(lease, error, final=True))
         return
     jobs.finish_job(turn, key)
-    if not is_ending(turn, element):
+    if not walk.is_ending(element):
         activities.leave(walk, job.element_key, element, values)
         walk.run()
         walk.finish()
@@ -69,7 +67,7 @@ def throw_error(turn: Turn[EngineState], command: Record) -> None:
     walk = take_up(turn, element.instance)
     node = walk.plan.nodes[element.node]
     turn.event(ValueType.JOB, JobIntent.ERROR_THROWN, command.key, error)
-    if is_ending(turn, element):
+    if walk.is_ending(element):
         return None
     walk.do(ops.Changed(key, Phase.ACTIVE))  # the job is gone
     if not errors.throw(walk, key, error.code, error.message, values):

@@ -143,7 +143,7 @@ def complete(walk: Walk, node: Node, body: int) -> None:
     if boundaries := _boundaries(node):
         waits.end(walk, body, boundaries)
     walk.do(ops.LoopEnded(body))
-    walk.do(ops.Completed(body, node.index))
+    walk.completed(body, walk.element(body))
     walk.forget_scope(body)
     walk.leave(node, scope)
 

@@ -23,7 +23,7 @@ class _Op(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field="tag
 
 
 class Began(_Op, frozen=True, tag=1):
-    """An instance exists, with its variables in JSON."""
+    """An instance exists, with its variables in JSON and one token at its start."""
 
     variables: dict[str, bytes]
     parent: int = 0
@@ -56,6 +56,8 @@ class Completed(_Op, frozen=True, tag=4):
 
     key: int
     node: int
+    scope: int
+    local: bool  # whether it had variables of its own
 
 
 class Terminated(_Op, frozen=True, tag=5):
@@ -63,6 +65,8 @@ class Terminated(_Op, frozen=True, tag=5):
 
     key: int
     node: int
+    scope: int
+    local: bool
 
 
 class Changed(_Op, frozen=True, tag=6):
@@ -175,6 +179,8 @@ class Ended(_Op, frozen=True, tag=19):
 
     result: bytes = b""
     canceled: bool = False
+    keep_ms: int = 0
+    lock: str = ""
 
 
 class Deferred(_Op, frozen=True, tag=20):

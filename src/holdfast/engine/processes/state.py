@@ -9,7 +9,6 @@ from holdfast.engine.jobs.values import JobOrigin
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Plan, compile_plan
 from holdfast.engine.processes.values import StartTimer
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.model.definition import decode_definition
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_U64, text_bytes, u64_bytes
@@ -103,8 +102,7 @@ class StartMessage(_Row, frozen=True):
 class Processes:
     """Everything a partition knows about processes."""
 
-    def __init__(self, state: PartitionState, due: DueDates) -> None:
-        self._due = due
+    def __init__(self, state: PartitionState) -> None:
         self.definitions = state.family(Tag.DEFINITIONS, U64, StoredDefinition)
         self.versions = state.family(Tag.PROCESS_VERSIONS, TEXT_U32_U64, bytes)
         self.latest = state.family(Tag.PROCESS_LATEST, TEXT, int)  # process id -> definition
@@ -190,12 +188,17 @@ class Processes:
             seen.update(values)
         return seen
 
-    def payload(self, element: int, instance: int, wanted: tuple[str, ...] | None) -> bytes:
-        """The variables that a worker gets for the job of an element, as one JSON object."""
-        values = self.visible(element, instance)
+    def work_of(
+        self, element: int, instance: int, wanted: tuple[str, ...] | None
+    ) -> tuple[bytes, JobOrigin]:
+        """What a worker gets for the job of an element: variables in JSON, and for whom it is."""
+        row, root = self.elements.get(element), self.instances.get(instance)
+        assert row is not None and root is not None, "a job is there whose element is not"
+        inner = element if row.local else row.scope
+        values = self.visible(inner, instance)
         if wanted is not None:
             values = {name: values[name] for name in wanted if name in values}
-        return json_object(values)
+        return json_object(values), self._origin(element, row, root)
 
     def origin(self, element: int) -> JobOrigin | None:
         """What a worker is told about the element that it works for."""
@@ -203,6 +206,9 @@ class Processes:
         instance = self.instances.get(row.instance) if row else None
         if row is None or instance is None:
             return None
+        return self._origin(element, row, instance)
+
+    def _origin(self, element: int, row: ElementInstance, instance: Instance) -> JobOrigin:
         plan = self.plan(instance.definition)
         node = plan.nodes[row.node]
         return JobOrigin(
@@ -215,15 +221,11 @@ class Processes:
         self.elements.insert(key, element)
         self.children.insert((element.scope, key), EMPTY)
 
-    def remove(self, key: int) -> None:
-        element = self.elements.get(key)
-        assert element is not None, f"element instance {key} is not there"
+    def remove(self, key: int, scope: int, local: bool) -> None:
         self.elements.delete(key)
-        self.children.delete((element.scope, key))
-        if element.local:
+        self.children.delete((scope, key))
+        if local:
             self.variables.delete(key)
-        if element.due_ms:
-            self._due.remove(element.due_ms, DueKind.CONTINUE, key)
 
 
 def json_object(values: dict[str, bytes]) -> bytes:

@@ -9,19 +9,21 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason
+from holdfast.engine.jobs.commands import add_job_with_key
+from holdfast.engine.jobs.values import NewJob
 from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.events import APPLY, Place
 from holdfast.engine.processes.ops import Op, Phase
 from holdfast.engine.processes.plan import Node, Plan, Way
-from holdfast.engine.processes.state import ElementInstance
+from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.values import Advance, InstanceIntent
 from holdfast.engine.processes.variables import Layer, Seen, places
 from holdfast.engine.state import EngineState
 from holdfast.limits import VARIABLES_BYTES_MAX, WALK_MOVES_MAX
 from holdfast.model.definition import ElementKind
 from holdfast.model.feel import Expression, FeelError
-from holdfast.records import ValueType, key_of
+from holdfast.records import ValueType
 
 INSTANCE, INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
 
@@ -52,10 +54,21 @@ class Stuck(Exception):
 class Walk:
     """The pen for one instance during one command."""
 
+    __slots__ = (
+        "_behaviours", "_place", "_tokens", "_tokens_before", "behind", "ended", "intent", "jobs",
+        "key", "moves", "ops", "plan", "processes", "row", "state", "todo", "touched", "turn",
+    )  # fmt: skip
+
     def __init__(
-        self, turn: Turn[EngineState], key: int, plan: Plan, behaviours: Behaviours
+        self,
+        turn: Turn[EngineState],
+        key: int,
+        row: Instance,
+        plan: Plan,
+        behaviours: Behaviours,
     ) -> None:
         self.turn = turn
+        self.row = row  # the instance as it was before this walk
         self.state = turn.state
         self.processes = turn.state.processes
         self.key = key
@@ -63,6 +76,7 @@ class Walk:
         self.intent = InstanceIntent.ADVANCED
         self.ops: list[Op] = []
         self.behind: list[Callable[[], None]] = []  # records that come behind the instance's own
+        self.jobs: list[tuple[int, NewJob]] = []  # those first
         self.todo: deque[tuple[Node, int, int]] = deque()  # tokens: (where to, scope, by which way)
         self.moves = 0
         self.ended = False
@@ -90,10 +104,7 @@ class Walk:
         return tokens
 
     def _stored_tokens(self, scope: int) -> int:
-        rows = self.processes.instances if scope == self.key else self.processes.elements
-        row = rows.get(scope)
-        assert row is not None, f"scope {scope} is not there"
-        return row.tokens
+        return self.row.tokens if scope == self.key else self.element(scope).tokens
 
     def forget_scope(self, scope: int) -> None:
         """The scope is gone, and so are its tokens."""
@@ -112,15 +123,15 @@ class Walk:
                 self.do(ops.Counted(scope, tokens))
         self._tokens.clear()
         self.flush()
+        for job, new in self.jobs:
+            add_job_with_key(self.turn, job, new)
         for write in self.behind:
             write()
-        self.behind.clear()
 
     def flush(self) -> None:
         """The changes so far become an event."""
         turn = self.turn
-        last = key_of(turn.partition, turn.key_counter)
-        step = Advance(self.plan.key, tuple(self.ops), last)
+        step = Advance(self.plan.key, tuple(self.ops), turn.last_key())
         turn.recorded(INSTANCE, self.intent, self.key, step)
         self.ops = []
 
@@ -191,9 +202,32 @@ class Walk:
     def passed(self, node: Node, scope: int, key: int) -> None:
         """The token was here and goes on."""
         if key:
-            self.do(ops.Completed(key, node.index))
+            self.completed(key, self.element(key))
         else:
-            self.do(ops.Passed(self.turn.new_key(), node.index, scope))
+            self.ops.append(ops.Passed(self.turn.new_key(), node.index, scope))  # it only tells
+
+    def completed(self, key: int, element: ElementInstance) -> None:
+        """An element instance did what it is for."""
+        if element.due_ms:
+            self.do(ops.Resumed(key, element.due_ms))
+        self.ops.append(ops.Completed(key, element.node, element.scope, element.local))
+        self.processes.remove(key, element.scope, element.local)
+
+    def terminated(self, key: int, element: ElementInstance) -> None:
+        """An element instance was ended before that."""
+        if element.due_ms:
+            self.do(ops.Resumed(key, element.due_ms))
+        self.do(ops.Terminated(key, element.node, element.scope, element.local))
+
+    def is_ending(self, element: ElementInstance) -> bool:
+        """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
+        scope = element.scope
+        while element.phase is not Phase.TERMINATING:
+            if scope == self.key:
+                return self.row.phase is Phase.TERMINATING
+            element = self.element(scope)
+            scope = element.scope
+        return True
 
     # --- variables ----------------------------------------------------------------------------
 
