@@ -42,14 +42,19 @@ def take_up(turn: Turn[EngineState], instance: int) -> Walk:
 
 def is_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
     """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
+    return element.phase == Phase.TERMINATING or is_scope_ending(turn, element)
+
+
+def is_scope_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
+    """Whether a scope around the element is being ended, whatever becomes of it alone."""
     processes = turn.state.processes
     key = element.scope
-    while element.phase != Phase.TERMINATING:
-        if key == element.instance:
-            instance = processes.instances.get(key)
-            assert instance is not None
-            return instance.phase == Phase.TERMINATING
+    while key != element.instance:
         outer = processes.elements.get(key)
         assert outer is not None
-        element, key = outer, outer.scope
-    return True
+        if outer.phase == Phase.TERMINATING:
+            return True
+        key = outer.scope
+    instance = processes.instances.get(key)
+    assert instance is not None
+    return instance.phase == Phase.TERMINATING
