@@ -1,7 +1,6 @@
 """Workers: threads, processes and async functions; stopping, losing the node, and coming back."""
 
 import asyncio
-import importlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -72,14 +71,6 @@ def test_async_functions_run_together_on_a_loop_of_their_own(app: Holdfast) -> N
     assert len(loops) == 1
     assert loops != {thread.result(timeout=WAIT)}
     worker.stop()
-
-
-@pytest.fixture
-def process_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("PROCESS_TASKS_FOLDER", str(tmp_path / "processes"))
-    module = importlib.import_module("process_tasks")
-    yield module
-    module.app.close()
 
 
 def test_child_processes_run_functions_and_bring_back_results_and_errors(
