@@ -4,10 +4,10 @@ What was chosen, and why, on two cores:
 
 - A service's handler with two `ctx.run` steps. A keyed workflow does the same and was as fast.
 - granian with HTTP/2, so that a handler's stream stays open in both directions between its steps.
-  It was up to twice as fast as hypercorn, and than the request-response mode of HTTP/1.1.
+  It was about 1.6 times as fast as hypercorn, and as the request-response mode of HTTP/1.1.
 - Two granian processes, one for each core: one was slower in most runs.
-- Many invocations at once share the log's fsyncs: 800 in flight were faster than 50, 200 and
-  400, and no slower than 1,600.
+- Many invocations at once share the log's fsyncs: 800 in flight were faster than 50 and 200,
+  mostly faster than 400, and 1,600 brought no more.
 - Each is a request that is answered with the result, so one exchange submits, waits and
   verifies; a `send` would have to ask for each result afterwards.
 - The server is as it comes: fsynced log, 24 partitions (1 and 4 were not reliably faster), and
