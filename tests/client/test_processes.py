@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import WAIT, wait_until
 
 from holdfast import (
     BusinessError,
@@ -25,8 +26,6 @@ from holdfast import (
     when,
 )
 
-WAIT = 30  # seconds until a test gives up; none of them takes that long
-
 PAYMENT = Process("payment").task(
     "charge",
     headers={"currency": "EUR"},
@@ -42,9 +41,7 @@ def app(tmp_path: Path) -> Iterator[Holdfast]:
 
 def incident_of(app: Holdfast, process: str) -> Any:
     """The open incident of a process, waiting for it."""
-    while not (found := app.incidents(process=process)):
-        pass
-    return found[0]
+    return wait_until(lambda: app.incidents(process=process))[0]
 
 
 # --- from start to end ------------------------------------------------------------------------
@@ -348,9 +345,7 @@ def test_a_message_starts_a_process(app: Holdfast) -> None:
     app.deploy(Process("greeting").starts(message="hello").task("greet"))
     app.begin()
     app.publish("hello", variables={"name": "world"})
-    while not seen:
-        pass
-    assert seen == ["world"]
+    assert wait_until(lambda: seen) == ["world"]
 
 
 def test_processes_outlive_the_node(tmp_path: Path) -> None:

@@ -3,31 +3,21 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
+from waiting import WAIT, wait_until
 
 from holdfast import Holdfast, InvalidArgument, TaskFailed, Unavailable
 from holdfast.gateway.shapes import ActivationRequest
-
-WAIT = 30
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Holdfast]:
     with Holdfast.open(tmp_path / "data", workers=0) as opened:
         yield opened
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for something that other threads bring about; fails after the deadline."""
-    deadline, pause = monotonic() + WAIT, threading.Event()
-    while not condition():
-        assert monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.005)
 
 
 # --- modes ------------------------------------------------------------------------------------
