@@ -124,7 +124,7 @@ def _check_work(view: Any) -> None:
             assert element is not None and element.work == key, f"instance {key} has no caller"
     for key, element in processes.elements.scan():
         node = _plan(view, element.instance).nodes[element.node]
-        if element.phase == Phase.ACTIVE and element.item >= 0:
+        if element.phase == Phase.ACTIVE and element.item >= 0 and not _is_ending(view, element):
             if node.kind == ElementKind.JOB:
                 assert element.work in jobs, f"{node.id} waits for a job that is gone"
             if node.kind == ElementKind.CALL:
@@ -133,7 +133,7 @@ def _check_work(view: Any) -> None:
         if element.incident:
             incident = view.incidents.open.get(element.incident)
             assert incident is not None and incident.element_key == key
-        if element.phase in (Phase.ENTERING, Phase.LEAVING):
+        if element.phase in (Phase.ENTERING, Phase.LEAVING) and not _is_ending(view, element):
             assert element.incident or element.due_ms, f"{node.id} stands still for no reason"
     for key, incident in view.incidents.open.scan():
         if incident.job_key:
@@ -168,7 +168,7 @@ def _check_loops(view: Any) -> None:
         element = processes.elements.get(body)
         assert element is not None and element.item == -1
         assert loop.done <= loop.taken <= loop.total
-        if element.phase == Phase.ACTIVE:
+        if element.phase == Phase.ACTIVE and not _is_ending(view, element):
             assert element.tokens or element.due_ms, f"body {body} waits for nothing"
 
 

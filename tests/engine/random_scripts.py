@@ -26,6 +26,7 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.engine.kernel import Command, Step, Submission
 from holdfast.engine.messages.values import MessageIntent, NewMessage
+from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.values import (
     Activate,
     InstanceIntent,
@@ -39,14 +40,14 @@ from holdfast.engine.processes.values import (
 from holdfast.records import RecordKind, ValueType
 
 ACTIONS = 40
-STEPS_AT_ONCE = 25  # a token that goes in circles never waits: others come between
+STEPS_AT_ONCE = 10  # a token that goes in circles never waits: others come between
 ELEMENTS_MAX = 150  # tokens that multiply in circles: such an instance is canceled
 INSTANCES_MAX = 12
 
 # What is much for one step: lowered, so that small stories are cut in pieces too.
 LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
     (("holdfast.engine.kernel.processor.STEP_COMMANDS_MAX",), (1, 2, 5, 4_096)),
-    (("holdfast.engine.processes.walk.WALK_MOVES_MAX",), (2, 5, 20, 60)),
+    (("holdfast.engine.processes.walk.WALK_MOVES_MAX",), (2, 5, 10, 30)),
     (("holdfast.engine.processes.ending.WALK_ENDINGS_MAX",), (1, 2, 5, 1_000)),
     (("holdfast.engine.processes.loops.LOOP_EAGER_ITEMS",), (1, 4_096)),
     (
@@ -93,7 +94,7 @@ class Story(Talk):
         if self.restarting:
             if self.chance.random() < 0.3:
                 self.write_state()
-            self.restart(with_store=self.chance.random() < 0.8)
+            self.restart(with_store=self.chance.random() < 0.95)
 
     # --- telling ------------------------------------------------------------------------------
 
@@ -115,7 +116,8 @@ class Story(Talk):
 
     def go_on(self, steps: int) -> None:
         for _ in range(steps):
-            if not (self.processor.has_leftover or self._is_due()):
+            idle = not (self.processor.has_leftover or self._is_due())
+            if idle or len(list(self.view.processes.elements.scan())) > 2 * ELEMENTS_MAX:
                 return
             self.step()
             self.look()
@@ -132,8 +134,14 @@ class Story(Talk):
             if not keys and not self.processor.has_leftover:
                 break
             for key in keys:
+                if self.view.processes.instances.get(key).phase == Phase.TERMINATING:
+                    continue
                 self.say(ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, key, InstanceRef())
-            self.go_on(1_000)
+            for _ in range(300):
+                self.step()
+                self.look()
+                if not (self.processor.has_leftover or self._is_due()):
+                    break
         assert not self.instances(), "an instance cannot be canceled"
         check_end(self.dump())
         assert self.replayed().state.dump() == self.dump()
@@ -183,7 +191,7 @@ class Story(Talk):
                     value = Completion(lease, self.random.choice(results))
                     self.say(ValueType.JOB, JobIntent.COMPLETE, key, value)
                 case "failed":
-                    failure = Failure(lease, "boom", self.random.random() < 0.5, 3_000)
+                    failure = Failure(lease, "boom", final=True)  # pauses are the jobs' own story
                     self.say(ValueType.JOB, JobIntent.FAIL, key, failure)
                 case "thrown":
                     code = self.random.choice((*CODES, "G"))
