@@ -4,18 +4,22 @@ Each is installed on first use under `build/peers`, runs a real server on loopba
 data on the repository's disk only for as long as it runs.
 """
 
-from bench.peers.api import LatencyPeer, TaskPeer, measured, running
+from bench.peers.api import LatencyPeer, ProcessPeer, TaskPeer, measured, running
+from bench.peers.dbos import DbosTwoStep
 from bench.peers.dramatiq import Dramatiq
 from bench.peers.huey import Huey
 from bench.peers.pgqueuer import Pgqueuer
-from bench.peers.restate import Restate
+from bench.peers.restate import Restate, RestateTwoStep
 
 __all__ = [
+    "DbosTwoStep",
     "Dramatiq",
     "Huey",
     "LatencyPeer",
     "Pgqueuer",
+    "ProcessPeer",
     "Restate",
+    "RestateTwoStep",
     "TaskPeer",
     "measured",
     "running",

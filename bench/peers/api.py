@@ -35,6 +35,14 @@ class LatencyPeer(Peer, Protocol):
         ...
 
 
+class ProcessPeer(Peer, Protocol):
+    """A workflow engine: one submitter process, worker processes and the server."""
+
+    def two_step_processes_per_second(self, count: int) -> float:
+        """From the first submit until the last is completed; every result is verified."""
+        ...
+
+
 P = TypeVar("P", bound=Peer)
 
 

@@ -17,7 +17,7 @@ from holdfast.cli.main import run
 COMMAND = [sys.executable, "-m", "holdfast.cli"]
 SHOP = """
 import time
-from holdfast import Holdfast
+from holdfast import BusinessError, Holdfast, Process, error, over, path
 
 app = Holdfast.connect()
 
@@ -33,6 +33,23 @@ def broken() -> None:
 def nap(seconds: float) -> str:
     time.sleep(seconds)
     return "rested"
+
+@app.task(retries=0)
+def charge(total: float, mended: bool = False) -> dict:
+    if total > 1000 and not mended:
+        raise ValueError("the bank says no")
+    if total < 0:
+        raise BusinessError("NEGATIVE", "nothing to charge", refund=-total)
+    return {"charged": total}
+
+order = (
+    Process("order", name="An order")
+    .task("charge", retries=0, name="Charge the card",
+          on=[error("NEGATIVE", path().end("refused"))])
+    .wait("paid", message="payment", key="orderId", within="P3D")
+    .end("done")
+)
+packing = Process("packing").task("pack", each=over("items", item="item"))
 """
 
 
@@ -123,6 +140,12 @@ class Shell:
         done = self.run("tasks", "submit", task, payload, "--json", *options)
         assert done.code == 0, done.err
         return done.json["taskKey"]
+
+    def start(self, process: str, variables: str = "{}", *options: str) -> str:
+        """Starts a process and returns the key of the instance."""
+        done = self.run("start-process", process, "--variables", variables, "--json", *options)
+        assert done.code == 0, done.err
+        return done.json["processInstanceKey"]
 
     def close(self) -> None:
         """Ends whatever a test has left running."""

@@ -14,7 +14,7 @@ from holdfast.errors import Code
 
 from .shell import Shell
 
-_HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console")
+_HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console", "lxml", "lark")
 
 
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -41,6 +41,10 @@ def test_every_command_has_help_examples_and_json(path: str) -> None:
 def test_all_the_verbs_are_there() -> None:
     assert set(_ALL) == {
         "start", "worker", "doctor", "demo",
+        "deploy", "start-process", "show", "publish",
+        "definitions list", "definitions source",
+        "instances list", "instances cancel", "instances set-variables", "instances modify",
+        "instances migrate",
         "tasks submit", "tasks list", "tasks show", "tasks result", "tasks cancel",
         "incidents list", "incidents retry", "incidents discard",
         "schedules list", "schedules set", "schedules delete",

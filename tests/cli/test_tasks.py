@@ -9,7 +9,7 @@ def test_a_submitted_task_is_run_by_a_worker_and_its_result_is_printed(shell: Sh
     shell.start_node()
     key = shell.submit("add", '{"a": 1, "b": 2}')
     worker = shell.begin("worker", "shop:app")
-    assert worker.started["tasks"] == ["add", "broken", "nap"]
+    assert worker.started["tasks"] == ["add", "broken", "nap", "charge"]
 
     result = shell.run("tasks", "result", key, "--wait", "--timeout", "20s")
     assert (result.code, result.out) == (0, "3\n")

@@ -2,7 +2,7 @@
 
 import os
 
-from holdfast import Holdfast
+from holdfast import BusinessError, Holdfast, current_job
 
 app = Holdfast.open(os.environ["PROCESS_TASKS_FOLDER"], workers=0)
 
@@ -23,3 +23,11 @@ def dies_once(marker: str) -> str:
         with open(marker, "w"):  # noqa: PTH123
             os._exit(9)
     return "lived"
+
+
+@app.task
+def charge(amount: int, cover: int) -> dict[str, str]:
+    origin = current_job().origin
+    if amount > cover:
+        raise BusinessError("DECLINED", "no cover", missing=amount - cover)
+    return {"charged": f"{amount} {origin.headers['currency'] if origin else ''}"}

@@ -238,10 +238,13 @@ def test_the_async_methods_do_the_same_on_another_loop(app: Holdfast) -> None:
 
 def test_the_public_names_are_these_and_no_others() -> None:
     assert set(holdfast.__all__) == {
-        "AlreadyExists", "BackoffKind", "BoundTask", "Config", "DataLoss", "DeadlineExceeded",
-        "Forbidden", "GiveUpError", "Handle", "Holdfast", "HoldfastError", "Internal",
-        "InvalidArgument", "InvalidState", "NotFound", "ResourceExhausted", "RetryBackoff",
-        "RetryLaterError", "Task", "TaskFailed", "Unauthorized", "Unavailable", "Worker",
-        "WorkerMode", "__version__",
+        "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "Config", "DataLoss",
+        "DeadlineExceeded", "Forbidden", "GiveUpError", "Handle", "Holdfast", "HoldfastError",
+        "Internal", "InvalidArgument", "InvalidState", "NotFound", "Process", "ProcessHandle",
+        "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task", "TaskFailed",
+        "Unauthorized", "Unavailable", "Worker", "WorkerMode", "__version__", "current_job",
+        # the words of processes
+        "after", "error", "every", "message", "on_message", "otherwise", "over", "path", "timeout",
+        "when",
     }  # fmt: skip
     assert all(getattr(holdfast, name) is not None for name in holdfast.__all__)

@@ -5,7 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast import DeadlineExceeded, GiveUpError, Internal, TaskFailed
+from holdfast import (
+    BusinessError,
+    DeadlineExceeded,
+    GiveUpError,
+    Internal,
+    Process,
+    TaskFailed,
+    error,
+    over,
+    path,
+)
 from holdfast.testing import TestApp, app
 
 pytest_plugins = ["holdfast.testing.plugin"]
@@ -136,3 +146,87 @@ def test_idempotency_keys_are_forgotten_after_their_window(holdfast_app: TestApp
     assert pay.submit(key="order-1").key == first.key
     holdfast_app.advance(60)
     assert pay.submit(key="order-1").created
+
+
+# --- processes --------------------------------------------------------------------------------
+
+
+def test_a_process_that_takes_three_days_is_over_at_once(holdfast_app: TestApp) -> None:
+    reminded: list[int] = []
+
+    @holdfast_app.task
+    def remind(customer: str) -> None:
+        reminded.append(holdfast_app.now_ms)
+
+    holdfast_app.deploy(
+        Process("patience").pause("sleep", timedelta(days=3)).task("remind").end("done")
+    )
+    handle = holdfast_app.start("patience", {"customer": "Ada"})
+    began = holdfast_app.now_ms
+    assert holdfast_app.run_all() == 0
+    assert "time" in handle.view().elements[0].waits_for[0]
+    holdfast_app.advance(timedelta(days=2, hours=23))
+    assert holdfast_app.run_all() == 0
+    holdfast_app.advance(timedelta(hours=1))
+    assert holdfast_app.run_all() == 1
+    assert handle.result() == {"customer": "Ada"}
+    assert reminded[0] - began == 3 * 86_400_000
+
+
+def test_a_message_that_comes_too_late_finds_the_late_path_taken(holdfast_app: TestApp) -> None:
+    holdfast_app.deploy(
+        Process("order").wait(
+            "paid", message="payment", key="order", within="P3D",
+            late=path().compute("note", "true", result="late").end("gone"),
+        )
+    )  # fmt: skip
+    late, paid = (holdfast_app.start("order", {"order": name}) for name in ("late", "paid"))
+    holdfast_app.publish("payment", "paid", {"amount": 5})
+    assert paid.result() == {"order": "paid", "amount": 5}
+    holdfast_app.advance(timedelta(days=3))
+    holdfast_app.publish("payment", "late", {"amount": 5})
+    assert late.result() == {"order": "late", "late": True}
+
+
+def test_errors_retries_and_incidents_of_processes_go_by_virtual_time(
+    holdfast_app: TestApp,
+) -> None:
+    @holdfast_app.task
+    def charge(card: str) -> dict[str, str]:
+        if card == "stolen":
+            raise BusinessError("DECLINED", by="bank")
+        if card == "broken":
+            raise OSError("no line")
+        return {"by": card}
+
+    holdfast_app.deploy(
+        Process("payment").task("charge", retries=1, on=[error("DECLINED", path().end("no"))])
+    )
+    good, stolen, broken = (
+        holdfast_app.start("payment", {"card": card}) for card in ("good", "stolen", "broken")
+    )
+    holdfast_app.run_all()
+    assert good.result()["by"] == "good"
+    assert stolen.result()["by"] == "bank"
+    assert holdfast_app.incidents() == [], "its retry is not due yet"
+    holdfast_app.advance(timedelta(minutes=1))
+    holdfast_app.run_all()
+    (incident,) = holdfast_app.incidents(process="payment")
+    broken.set_variables({"card": "new"})
+    holdfast_app.retry_incident(incident.incident_key)
+    holdfast_app.run_all()
+    assert broken.result()["by"] == "new"
+
+
+def test_a_process_runs_across_partitions() -> None:
+    with app(partitions=3) as work:
+        work.deploy(
+            Process("parent").call("each", process="child", each=over("names", item="name")),
+            Process("child").wait("go", message="go", key="name"),
+        )
+        handle = work.start("parent", {"names": ["a", "b", "c"]})
+        work.advance(1)
+        for name in ("a", "b", "c"):
+            work.publish("go", name)
+        work.advance(1)
+        assert handle.result()["names"] == ["a", "b", "c"]

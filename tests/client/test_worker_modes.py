@@ -1,34 +1,23 @@
 """Workers: threads, processes and async functions; stopping, losing the node, and coming back."""
 
 import asyncio
-import importlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
+from waiting import WAIT, wait_until
 
 from holdfast import Holdfast, InvalidArgument, TaskFailed, Unavailable
 from holdfast.gateway.shapes import ActivationRequest
-
-WAIT = 30
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Holdfast]:
     with Holdfast.open(tmp_path / "data", workers=0) as opened:
         yield opened
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for something that other threads bring about; fails after the deadline."""
-    deadline, pause = monotonic() + WAIT, threading.Event()
-    while not condition():
-        assert monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.005)
 
 
 # --- modes ------------------------------------------------------------------------------------
@@ -72,14 +61,6 @@ def test_async_functions_run_together_on_a_loop_of_their_own(app: Holdfast) -> N
     assert len(loops) == 1
     assert loops != {thread.result(timeout=WAIT)}
     worker.stop()
-
-
-@pytest.fixture
-def process_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("PROCESS_TASKS_FOLDER", str(tmp_path / "processes"))
-    module = importlib.import_module("process_tasks")
-    yield module
-    module.app.close()
 
 
 def test_child_processes_run_functions_and_bring_back_results_and_errors(

@@ -13,6 +13,25 @@ from holdfast.client.remote import RemoteApi
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import JobState
 from holdfast.gateway.http import HttpServer
+from holdfast.gateway.process_shapes import (
+    ElementState,
+    ElementView,
+    InstanceState,
+    MessageReceipt,
+    NewMessage,
+    NewMigration,
+    NewModification,
+    NewProcessInstance,
+    NewVariables,
+    ProcessDefinition,
+    ProcessDefinitionQuery,
+    ProcessInstancePage,
+    ProcessInstanceQuery,
+    ProcessInstanceReceipt,
+    ProcessInstanceView,
+    ProcessSource,
+    Resource,
+)
 from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
@@ -22,7 +41,9 @@ from holdfast.gateway.shapes import (
     IncidentQuery,
     IncidentView,
     JobCompletion,
+    JobError,
     JobFailure,
+    JobOrigin,
     NewSchedule,
     NewTask,
     PartitionView,
@@ -36,7 +57,8 @@ from holdfast.gateway.shapes import (
 )
 
 NOON = datetime(2030, 1, 2, 12, tzinfo=UTC)
-JOB = ActivatedJob("7", "mail", msgspec.Raw(b'{"to":"a"}'), "lease-7", 30_000, 1, 3, True)
+ORIGIN = JobOrigin("order", 2, "5", "mail", "6", {"template": "thanks"})
+JOB = ActivatedJob("7", "mail", msgspec.Raw(b'{"to":"a"}'), "lease-7", 30_000, 1, 3, True, ORIGIN)
 
 
 class FakeApi:
@@ -109,6 +131,13 @@ class FakeApi:
         self._called("fail", *jobs)
         return [Answer(job.job_key, "NOT_FOUND", "no such lease") for job in jobs]
 
+    async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
+        self._called("throw", *[(job.job_key, job.code, bytes(job.variables)) for job in jobs])
+        return [Answer(job.job_key) for job in jobs]
+
+    async def update_retries(self, job_key: str, retries: int) -> None:
+        self._called("update_retries", job_key, retries)
+
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
         self._called("release", *jobs)
         return [Answer(job.job_key) for job in jobs]
@@ -139,6 +168,52 @@ class FakeApi:
         self._called("schedules")
         return [_schedule("nightly")]
 
+    async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
+        self._called("deploy", *resources)
+        return [_definition(each.name) for each in resources]
+
+    async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+        self._called("definitions", query)
+        return [_definition("order")]
+
+    async def definition_source(self, definition_key: str) -> ProcessSource:
+        self._called("definition_source", definition_key)
+        return ProcessSource(definition_key, "<bpmn>ü</bpmn>")
+
+    async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
+        self._called(
+            "start",
+            *[
+                (each.process_id, each.version, bytes(each.variables), each.key)
+                for each in instances
+            ],
+        )
+        return [ProcessInstanceReceipt(str(index), index == 0) for index, _ in enumerate(instances)]
+
+    async def instance(self, instance_key: str) -> ProcessInstanceView:
+        self._called("instance", instance_key)
+        return _instance(instance_key)
+
+    async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
+        self._called("instances", query)
+        return ProcessInstancePage([_instance("5")], after="5")
+
+    async def cancel_instance(self, instance_key: str) -> None:
+        self._called("cancel_instance", instance_key)
+
+    async def set_variables(self, scope_key: str, variables: NewVariables) -> None:
+        self._called("set_variables", scope_key, bytes(variables.variables), variables.local)
+
+    async def modify_instance(self, instance_key: str, modification: NewModification) -> None:
+        self._called("modify_instance", instance_key, msgspec.json.encode(modification))
+
+    async def migrate_instance(self, instance_key: str, migration: NewMigration) -> None:
+        self._called("migrate_instance", instance_key, migration)
+
+    async def publish(self, message: NewMessage) -> MessageReceipt:
+        self._called("publish", msgspec.json.encode(message))
+        return MessageReceipt("11")
+
     async def topology(self) -> Topology:
         self._called("topology")
         return Topology("1.2.3", [PartitionView(1, 10, 9)])
@@ -153,6 +228,19 @@ class FakeApi:
 
 def _schedule(schedule_id: str) -> ScheduleView:
     return ScheduleView(schedule_id, "mail", "0 0 * * *", None, "UTC", True, NOON, 3)
+
+
+def _definition(process_id: str) -> ProcessDefinition:
+    return ProcessDefinition("3", process_id, 2, "An order", NOON, True)
+
+
+def _instance(instance_key: str) -> ProcessInstanceView:
+    inner = ElementView("7", "mail", "JOB", ElementState.INCIDENT, NOON, job_key="8")
+    outer = ElementView("6", "box", "SUBPROCESS", ElementState.ACTIVE, NOON, children=[inner])
+    return ProcessInstanceView(
+        instance_key, "order", InstanceState.ACTIVE, 2, "3", created=NOON,
+        variables=msgspec.Raw(b'{"total":7}'), elements=[outer], incidents=1,
+    )  # fmt: skip
 
 
 @asynccontextmanager

@@ -2,13 +2,14 @@
 
 import asyncio
 import inspect
+from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
 from fake_api import FakeApi, Reply, ask, served
 
-from holdfast.gateway import shapes
+from holdfast.gateway import process_shapes, shapes
 from holdfast.gateway.http.endpoints import ENDPOINTS
 
 
@@ -34,13 +35,14 @@ def test_the_document_is_also_at_the_folder_itself(document: dict[str, Any]) -> 
 def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
     listed = [(verb.upper(), path) for path, verbs in document["paths"].items() for verb in verbs]
     assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
-    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 20
+    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 34
 
 
-def test_every_shape_is_listed(document: dict[str, Any]) -> None:
+@pytest.mark.parametrize("module", [shapes, process_shapes])
+def test_every_shape_is_listed(document: dict[str, Any], module: ModuleType) -> None:
     every = {
         name
-        for name, kind in inspect.getmembers(shapes, inspect.isclass)
+        for name, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, shapes.Shape) and kind not in (shapes.Shape, shapes.Question)
     }
     assert every <= set(document["components"]["schemas"])
@@ -51,6 +53,7 @@ def test_raw_fields_are_any_json(document: dict[str, Any]) -> None:
     assert schemas["NewTask"]["properties"]["payload"] == {}
     assert schemas["ActivatedJob"]["properties"]["payload"] == {}
     assert schemas["TaskOutcome"]["properties"]["result"] == {}
+    assert schemas["NewProcessInstance"]["properties"]["variables"] == {}
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:

@@ -16,11 +16,25 @@ from holdfast.client.remote import RemoteApi
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import ERRORS, HoldfastError
 from holdfast.gateway.api import Api
+from holdfast.gateway.process_shapes import (
+    ActivateElement,
+    MapElement,
+    MoveTokens,
+    NewMessage,
+    NewMigration,
+    NewModification,
+    NewProcessInstance,
+    NewVariables,
+    ProcessDefinitionQuery,
+    ProcessInstanceQuery,
+    Resource,
+)
 from holdfast.gateway.shapes import (
     ActivationRequest,
     HeldJob,
     IncidentQuery,
     JobCompletion,
+    JobError,
     JobFailure,
     NewSchedule,
     NewTask,
@@ -28,6 +42,11 @@ from holdfast.gateway.shapes import (
 )
 
 NEW_TASK = NewTask("mail", msgspec.Raw('{"to":"ä"}'.encode()), key="k")
+VARIABLES = msgspec.Raw(b'{"total":7}')
+MODIFICATION = NewModification(
+    [ActivateElement("mail", "6", VARIABLES)], ["7"], ["box"], [MoveTokens("a", "b")], VARIABLES
+)
+MIGRATION = NewMigration("4", [MapElement("a", "b")])
 
 CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     "submit": lambda api: api.submit([NEW_TASK, NewTask("other")]),
@@ -38,14 +57,29 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     "activate": lambda api: api.activate(ActivationRequest(["mail"], "me", 3, 4_000, 20)),
     "complete": lambda api: api.complete([JobCompletion("7", "l", msgspec.Raw(b"[1]"))]),
     "fail": lambda api: api.fail([JobFailure("7", "l", "broke", True, 5)]),
+    "throw": lambda api: api.throw([JobError("7", "l", "DECLINED", "no", VARIABLES)]),
+    "update_retries": lambda api: api.update_retries("8", 4),
     "release": lambda api: api.release([HeldJob("7", "l")]),
     "extend": lambda api: api.extend(["l", "m"], 9_000),
-    "incidents": lambda api: api.incidents(IncidentQuery("mail", 5, "2")),
+    "incidents": lambda api: api.incidents(IncidentQuery("mail", 5, "2", "order", "5")),
     "resolve_incident": lambda api: api.resolve_incident("9", 4),
     "discard_incident": lambda api: api.discard_incident("9"),
     "put_schedule": lambda api: api.put_schedule("nightly", NewSchedule(NEW_TASK, "0 0 * * *")),
     "delete_schedule": lambda api: api.delete_schedule("nightly"),
     "schedules": lambda api: api.schedules(),
+    "deploy": lambda api: api.deploy([Resource("a.bpmn", "<ä/>"), Resource("b.bpmn", "<b/>")]),
+    "definitions": lambda api: api.definitions(ProcessDefinitionQuery("order", True)),
+    "definition_source": lambda api: api.definition_source("3"),
+    "start": lambda api: api.start(
+        [NewProcessInstance("order", 2, VARIABLES, "k", 5_000, 6_000), NewProcessInstance("other")]
+    ),
+    "instance": lambda api: api.instance("5"),
+    "instances": lambda api: api.instances(ProcessInstanceQuery("order", 2, True, 5, "4")),
+    "cancel_instance": lambda api: api.cancel_instance("5"),
+    "set_variables": lambda api: api.set_variables("5", NewVariables(VARIABLES, True)),
+    "modify_instance": lambda api: api.modify_instance("5", MODIFICATION),
+    "migrate_instance": lambda api: api.migrate_instance("5", MIGRATION),
+    "publish": lambda api: api.publish(NewMessage("paid", "42", VARIABLES, "id", 5_000)),
     "topology": lambda api: api.topology(),
     "metrics": lambda api: api.metrics(),
 }

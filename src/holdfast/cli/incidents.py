@@ -1,4 +1,4 @@
-"""`holdfast incidents`: tasks that used up their retries and wait for a person's decision."""
+"""`holdfast incidents`: tasks and elements of processes that wait for a person's decision."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ app = typer.Typer(
     name="incidents",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Tasks that need a person: list them, retry them, discard them.",
+    help="Tasks and processes that need a person: list incidents, retry, discard.",
 )
 
 
@@ -19,36 +19,44 @@ app = typer.Typer(
     "list",
     epilog=examples(
         "holdfast incidents list",
+        "holdfast incidents list --process order",
         "holdfast incidents list --type ship --json | jq -r '.items[].incidentKey'",
     ),
 )
 def list_incidents(
     task_type: Annotated[str | None, typer.Option("--type", help="Only of this task.")] = None,
+    process: Annotated[str | None, typer.Option(help="Only of the process with this id.")] = None,
+    instance: Annotated[
+        str | None, typer.Option(help="Only of the process instance with this key.")
+    ] = None,
     limit: Limit = 100,
     after: After = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
     """List open incidents, in the order of their keys."""
-    from holdfast.cli.output import moment, print_json, print_note, print_table
+    from holdfast.cli.output import last_line, moment, print_json, print_note, print_table
     from holdfast.cli.remote import ask
     from holdfast.gateway.shapes import IncidentQuery
 
-    page = ask(url, lambda api: api.incidents(IncidentQuery(task_type, limit, after)))
+    query = IncidentQuery(task_type, limit, after, process, instance)
+    page = ask(url, lambda api: api.incidents(query))
     if json:
         print_json(page)
         return
-    print_table(
-        ("KEY", "TASK", "TYPE", "REASON", "SINCE", "ERROR"),
-        (
-            (
-                incident.incident_key, incident.task_key, incident.type, incident.reason,
-                moment(incident.created), (incident.error.splitlines() or [""])[-1],
-            )
-            for incident in page.items
-        ),
-        empty="no open incidents",
-    )  # fmt: skip
+    columns = {
+        "KEY": [incident.incident_key for incident in page.items],
+        "PROCESS": [incident.process_id or "" for incident in page.items],
+        "INSTANCE": [incident.process_instance_key or "" for incident in page.items],
+        "ELEMENT": [incident.element_id or "" for incident in page.items],
+        "TASK": [incident.task_key or "" for incident in page.items],
+        "TYPE": [incident.type for incident in page.items],
+        "REASON": [str(incident.reason) for incident in page.items],
+        "SINCE": [moment(incident.created) for incident in page.items],
+        "ERROR": [last_line(incident.error) for incident in page.items],
+    }
+    used = {name: cells for name, cells in columns.items() if any(cells)}  # no tasks, no column
+    print_table(list(used), zip(*used.values(), strict=True), empty="no open incidents")
     if page.after is not None:
         print_note(f"there are more: --after {page.after}")
 
@@ -65,7 +73,7 @@ def retry(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """The cause is mended: try the task again."""
+    """The cause is mended: try the task or the element again."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -73,7 +81,7 @@ def retry(
     if json:
         print_json({"incidentKey": key, "state": "RESOLVED"})
     else:
-        print_line(f"{key}  resolved: its task is tried again")
+        print_line(f"{key}  resolved: it is tried again")
 
 
 @app.command(epilog=examples("holdfast incidents discard 2251799813685301"))

@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import demo, doctor, incidents, journal, node, schedules, tasks, worker
+from holdfast.cli import (
+    definitions,
+    demo,
+    doctor,
+    incidents,
+    instances,
+    journal,
+    messages,
+    node,
+    schedules,
+    show,
+    start_process,
+    tasks,
+    worker,
+)
 from holdfast.cli.exit_codes import ExitCode, exit_code_of
 from holdfast.cli.help_text import examples, exit_codes
 from holdfast.errors import HoldfastError
@@ -28,15 +42,17 @@ app = typer.Typer(
                 "holdfast start ./data                a node at http://127.0.0.1:8080",
                 "holdfast worker shop:app             run the tasks of app in shop.py",
                 "holdfast tasks submit send_invoice '{\"order\": 42}' --key invoice-42",
+                "holdfast deploy order.bpmn           a process, drawn or written in Python",
+                "holdfast start-process order --variables '{\"orderId\": 42}'",
                 "holdfast journal cat ./data --follow",
             ),
             exit_codes(),
         )
     ),
 )
-for _verb in (node, worker, doctor, demo):
+for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages):
     _verb.register(app)
-for _group in (tasks, incidents, schedules, journal):
+for _group in (tasks, incidents, definitions, instances, schedules, journal):
     app.add_typer(_group.app)
 
 

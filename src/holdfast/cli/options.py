@@ -15,6 +15,7 @@ Url = Annotated[
 Folder = Annotated[Path, typer.Argument(help="The data folder of a node.", metavar="FOLDER")]
 TaskKey = Annotated[str, typer.Argument(help="The key of a task.", metavar="KEY")]
 IncidentKey = Annotated[str, typer.Argument(help="The key of an incident.", metavar="KEY")]
+InstanceKey = Annotated[str, typer.Argument(help="The key of a process instance.", metavar="KEY")]
 Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
 After = Annotated[
     str | None, typer.Option(help="Go on behind this key: the last of the page before.")
@@ -22,4 +23,12 @@ After = Annotated[
 Payload = Annotated[
     str,
     typer.Argument(help="The arguments as JSON; - reads them from standard input.", metavar="JSON"),
+]
+Variables = Annotated[
+    str,
+    typer.Option(
+        "--variables",
+        help="A JSON object; @FILE reads it from a file, - from standard input.",
+        metavar="JSON",
+    ),
 ]

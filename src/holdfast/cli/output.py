@@ -3,11 +3,15 @@
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.tree import Tree
 
 
 def print_json(value: Any) -> None:
@@ -28,7 +32,6 @@ def print_note(text: str) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
     """Rows under their columns; a sentence when there are none. In a pipe, lines are not cut."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -41,11 +44,21 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], empty: st
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # no cell is markup: users wrote them
-    console = Console()
+    _console().print(table)
+
+
+def print_tree(tree: "Tree") -> None:
+    """A tree; in a pipe, lines are not cut."""
+    _console().print(tree)
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 10_000
-        table.box = None
-    console.print(table)
+    return console
 
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
@@ -81,6 +94,11 @@ def moment(value: datetime | None) -> str:
 def number(value: int | None) -> str:
     """A number with its thousands apart."""
     return "" if value is None else f"{value:,}"
+
+
+def last_line(error: str) -> str:
+    """What an error says; the lines before it are the traceback."""
+    return (error.splitlines() or [""])[-1]
 
 
 def bytes_text(count: int) -> str:

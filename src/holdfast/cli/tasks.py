@@ -178,7 +178,7 @@ def result(
 
 
 def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> None:
-    from holdfast.cli.output import print_json, print_line, raw_text
+    from holdfast.cli.output import last_line, print_json, print_line, raw_text
     from holdfast.cli.remote import ask
     from holdfast.client.handle import wait_for_outcome
     from holdfast.engine.jobs.values import JobState
@@ -189,7 +189,7 @@ def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> 
     if outcome.state is None:
         raise NotFound(f"Expected task {key}, but it is unknown or no longer kept", key=key)
     if outcome.state != JobState.COMPLETED:
-        *_, reason = ("", *(outcome.error or "").splitlines())  # the rest is the traceback
+        reason = last_line(outcome.error or "")
         raise TaskFailed(
             f"Expected a result of task {key}, but it is {outcome.state}"
             + (f": {reason}" if reason else ""),

@@ -71,27 +71,14 @@ def worker(
 
 
 def _import_app(target: str) -> "Holdfast":
-    """The app that MODULE:APP names, looked for in the current folder first."""
-    import importlib
-    import sys
-    from pathlib import Path
-
+    """The app that MODULE:APP names."""
+    from holdfast.cli.imports import import_target
     from holdfast.client import Holdfast
-    from holdfast.errors import InvalidArgument, NotFound
+    from holdfast.errors import InvalidArgument
 
-    module_name, colon, attribute = target.partition(":")
-    if not (module_name and colon and attribute):
-        raise InvalidArgument(f"Expected MODULE:APP, such as shop:app, but found {target!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise NotFound(f"Expected module {module_name}, but {error}", module=module_name) from error
-    app = getattr(module, attribute, None)
+    app, place = import_target(target, "MODULE:APP, such as shop:app")
     if not isinstance(app, Holdfast):
-        raise InvalidArgument(
-            f"Expected {attribute} in {module.__file__} to be a Holdfast, but found {app!r}"
-        )
+        raise InvalidArgument(f"Expected {place} to be a Holdfast, but found {app!r}")
     return app
 
 

@@ -119,7 +119,7 @@ class ProcessHandle:
         """
         key = definition if isinstance(definition, str) else definition.process_definition_key
         if elements is None:
-            elements = {id_: id_ for id_ in _ids(self.view())}
+            elements = {id_: id_ for id_ in active_ids(self.view())}
         mapped = [MapElement(source, target) for source, target in elements.items()]
         self._app.portal.call(self._app.api.migrate_instance(self.key, NewMigration(key, mapped)))
 
@@ -138,7 +138,7 @@ class ProcessCalls:
 
         What was deployed with the same content before stays as it is: `created` says so.
         """
-        resources = [_resource(each) for each in processes]
+        resources = [resource_of(each) for each in processes]
         return self.portal.call(self.api.deploy(resources))
 
     def definitions(
@@ -247,7 +247,7 @@ def _json(variables: Variables) -> msgspec.Raw:
         raise InvalidArgument(f"Expected variables that JSON knows, but {error}") from error
 
 
-def _resource(process: "Process | Definition | str | Path") -> Resource:
+def resource_of(process: "Process | Definition | str | Path") -> Resource:
     """A process as the BPMN that goes over the wire."""
     if isinstance(process, str | Path):
         path = Path(process)
@@ -261,7 +261,7 @@ def _resource(process: "Process | Definition | str | Path") -> Resource:
     return Resource(f"{definition.id}.bpmn", write_bpmn(definition).decode())
 
 
-def _ids(view: ProcessInstanceView) -> list[str]:
+def active_ids(view: ProcessInstanceView) -> list[str]:
     """The ids of all active elements."""
     found: dict[str, None] = {}
     todo = list(view.elements)

@@ -11,7 +11,7 @@ from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.state import StoredDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.engine.state import EngineState
-from holdfast.errors import Code, HoldfastError, InvalidArgument, NotFound
+from holdfast.errors import Code, HoldfastError, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.process_shapes import (
     ProcessDefinition,
@@ -119,16 +119,16 @@ class Definitions:
 
 
 def _deployments(resource: Resource) -> list[Deployment]:
-    from holdfast.model.bpmn import read_bpmn  # an XML parser is needed to deploy only
+    from holdfast.model.bpmn import BpmnError, read_bpmn  # an XML parser, needed to deploy only
 
     source = resource.content.encode()
     checks.name(resource.name, "resource name")
     checks.within(len(source), 1, SOURCE_BYTES_MAX, f"bytes of {resource.name}")
-    definitions = read_bpmn(source)
-    if not definitions:
-        raise InvalidArgument(
-            f"Expected an executable process in {resource.name}, but there is none"
-        )
+    try:
+        definitions = read_bpmn(source)
+    except BpmnError as error:  # several files come together: which one is it
+        fields = error.fields | {"resource": resource.name}
+        raise BpmnError(f"{resource.name}: {error.message}", **fields) from error
     return [_deployment(each, source) for each in definitions]
 
 

@@ -1,9 +1,12 @@
 """Process instances: start, show, change and end them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import count
 from typing import Any
+
+import msgspec
 
 from holdfast.config import Config
 from holdfast.engine.jobs.values import JobState
@@ -130,13 +133,14 @@ class Instances:
         items: list[ProcessInstanceView] = []
         for partition in range(max(partition_of(after), 1), self._partitions + 1):
             state = self._runner.processors[partition].view
-            broken = {row.instance_key for _, row in state.incidents.open.scan()}
+            broken = Counter(row.instance_key for _, row in state.incidents.open.scan())
             for key, row in state.processes.instances.scan(start=after + 1):
                 if query.with_incidents and key not in broken:
                     continue
                 if not self._is_of(state, row, query):
                     continue
-                items.append(instance_view(state, key, row, whole=False))
+                view = instance_view(state, key, row, whole=False)
+                items.append(msgspec.structs.replace(view, incidents=broken[key]))
                 if len(items) == limit:
                     return ProcessInstancePage(items, items[-1].process_instance_key)
             after = 0

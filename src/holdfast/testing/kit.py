@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import msgspec
 
 from holdfast.client.app import Holdfast
 from holdfast.client.execution import failed, is_async, job_error, run_function
-from holdfast.client.task import Span, span_ms
+from holdfast.client.task import Span, Task, span_ms
 from holdfast.config import Config
 from holdfast.errors import DeadlineExceeded, Internal
 from holdfast.gateway.shapes import ActivatedJob, ActivationRequest, JobCompletion, JobFailure
@@ -122,9 +123,8 @@ class TestApp(Holdfast):
     def _run(self, job: ActivatedJob) -> None:
         task = self.tasks[job.type]
         try:
-            result = run_function(task, job)
-            if is_async(task):
-                result = self.portal.call_over_time(result)
+            # In a context of its own: outside a task the test is in none.
+            result = copy_context().run(self._call, task, job)
             encoded = msgspec.Raw(msgspec.json.encode(result))
         except Exception as error:
             done = failed(job, error)
@@ -137,6 +137,10 @@ class TestApp(Holdfast):
             self.portal.call(self.api.fail([failure]))
         else:
             self.portal.call(self.api.complete([JobCompletion(job.job_key, job.lease, encoded)]))
+
+    def _call(self, task: Task[..., Any], job: ActivatedJob) -> Any:
+        result = run_function(task, job)
+        return self.portal.call_over_time(result) if is_async(task) else result
 
     def _close_node(self) -> None:
         self.portal.call(self._node.close())

@@ -13,8 +13,9 @@ from holdfast.engine.messages.values import (
     SubscriptionRef,
 )
 from holdfast.engine.parcels.commands import send
+from holdfast.engine.processes.variables import from_json
 from holdfast.engine.state import EngineState
-from holdfast.errors import Code
+from holdfast.errors import Code, InvalidArgument
 from holdfast.records import Record, ValueType, partition_of
 
 MESSAGE, SUBSCRIPTION = ValueType.MESSAGE, ValueType.MESSAGE_SUBSCRIPTION
@@ -27,6 +28,10 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
     if known is not None:
         reason = f"Expected a new message id, but {new.message_id!r} was published and is kept"
         return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
+    try:
+        from_json(new.variables)
+    except InvalidArgument as error:
+        return turn.reject(command, error.code, error.message)
     key = turn.new_key()
     turn.event(MESSAGE, MessageIntent.PUBLISHED, key, new)
     start_instances(turn, key, new)

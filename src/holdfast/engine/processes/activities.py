@@ -10,10 +10,10 @@ from holdfast.engine.processes.plan import Assignment, Node
 from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import Seen, assign, to_json
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import Stuck, Walk, check_size
 from holdfast.limits import CALL_DEPTH_MAX, RETRIES_MAX
 from holdfast.model.definition import ElementKind
-from holdfast.model.feel import encode_json
+from holdfast.model.feel import FeelError, encode_json
 from holdfast.records import ValueType
 
 # --- beginning --------------------------------------------------------------------------------
@@ -55,13 +55,15 @@ def _activate(
     local: dict[str, Any] | None, prepared: Prepared,
 ) -> int:  # fmt: skip
     """The activity is active: it has an instance, its variables and its events."""
+    values = to_json(local or {})
+    check_size(values)  # while nothing has happened yet
     if key:
         walk.do(ops.Changed(key, Phase.ACTIVE, work=work))
     else:
         key = walk.turn.new_key()
         walk.do(ops.Activated(key, node.index, scope, Phase.ACTIVE, work, item))
-    if local:
-        walk.set_variables(key, to_json(local))
+    if values:
+        walk.set_variables(key, values)
     if prepared is not None and prepared[1]:
         waits.begin(walk, key, prepared[1])
     return key
@@ -119,8 +121,8 @@ def _pass(
     if item:
         loops.item_passed(walk, node, scope, key, item, seen, values)
         return
-    walk.passed(node, scope, key)
     walk.propagate(scope, to_json(values))
+    walk.passed(node, scope, key)
     walk.leave(node, scope)
 
 
@@ -142,10 +144,17 @@ def _call(
     """Another process runs, on this partition, and its end is waited for."""
     seen = prepared[0] if prepared is not None else walk.seen(scope)
     process_id = walk.text(node.called, seen, f"the called process of {node.id!r}")
-    if walk.processes.latest.get(process_id) is None:
+    definition = walk.processes.latest.get(process_id)
+    if definition is None:
         raise Stuck(
             IncidentReason.CALLED_PROCESS_MISSING,
             f"Expected a process {process_id!r} for {node.id!r} to call, but none is deployed",
+        )
+    if walk.processes.plan(definition).start is None:
+        raise Stuck(
+            IncidentReason.CALLED_PROCESS_MISSING,
+            f"Expected process {process_id!r}, which {node.id!r} calls, to have a start without a"
+            " trigger, but it is started by messages or timers only",
         )
     depth = walk.row.depth
     if depth >= CALL_DEPTH_MAX:
@@ -195,10 +204,10 @@ def leave(walk: Walk, key: int, element: ElementInstance, values: dict[str, byte
     node = walk.plan.nodes[element.node]
     try:
         _leave(walk, key, element, node, values)
-    except Stuck as stuck:
+    except (Stuck, FeelError) as problem:
         if values:
             happenings.keep_values(walk, key, values)
-        walk.stick(node, element.scope, key, stuck, Phase.LEAVING)
+        walk.stick(node, element.scope, key, Stuck.of(problem, node), Phase.LEAVING)
 
 
 def _leave(
@@ -216,6 +225,7 @@ def _leave(
             what = f"the result of an item of {node.id!r}"
             result = encode_json(walk.value(node.loop.output, seen, what))
             out = {name: raw for name, raw in out.items() if name not in node.loop.output.names}
+    enough = item > 0 and loops.is_enough(walk, node, element.scope)
     if out:
         inner = key if element.local and not node.outputs else element.scope
         walk.propagate(inner, out)
@@ -226,7 +236,7 @@ def _leave(
     walk.completed(key, element)
     walk.forget_scope(key)
     if item > 0:
-        loops.item_done(walk, node, element.scope, item, result)
+        loops.item_done(walk, node, element.scope, item, result, enough)
     else:
         walk.leave(node, element.scope)
 

@@ -29,4 +29,5 @@ BEHAVIOURS: Behaviours = Behaviours(
     scope_done=ending.scope_done,
     next_item=loops.begin_items,
     settle=gateways.settle,
+    pass_through=gateways.pass_through,
 )

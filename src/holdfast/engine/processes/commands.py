@@ -2,7 +2,13 @@
 
 from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import activities, ending, happenings, loops, ops
-from holdfast.engine.processes.instances import begin, is_ending, remembered_key, take_up
+from holdfast.engine.processes.instances import (
+    begin,
+    is_ending,
+    is_scope_ending,
+    remembered_key,
+    take_up,
+)
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance
 from holdfast.engine.processes.values import (
@@ -76,6 +82,9 @@ def go_on(turn: Turn[EngineState], command: Record) -> None:
     walk = take_up(turn, command.key if element is None else element.instance)
     walk.do(ops.Resumed(command.key, row.due_ms))
     element = processes.elements.get(command.key) if element is not None else None
+    if element is not None and is_scope_ending(turn, element):
+        walk.finish()  # the scope around it is put off as well, and ends it
+        return None
     if instance is not None:
         ending.go_on(walk, command.key, instance.then)
         walk.run()
@@ -98,8 +107,9 @@ def resume(turn: Turn[EngineState], key: int) -> None:
     assert element is not None, "an incident is open for an element that is gone"
     walk = take_up(turn, element.instance)
     walk.do(ops.Changed(key, element.phase, 0, element.then, element.work))
-    _resume(walk, key, walk.element(key))
-    walk.run()
+    if not is_ending(turn, element):
+        _resume(walk, key, walk.element(key))
+        walk.run()
     walk.finish()
 
 
@@ -110,6 +120,8 @@ def _resume(walk: Walk, key: int, element: ElementInstance) -> None:
         loops.begin_item(walk, node, element.scope, key, element.item, local)
     elif element.phase == Phase.ENTERING:
         walk.enter(node, element.scope, key)
+    elif element.phase == Phase.LEAVING and element.item == loops.BODY:
+        loops.complete(walk, node, key)
     elif element.phase == Phase.LEAVING:
         values = happenings.kept_values(walk, key, element)
         if happenings.is_event_of_another(node):

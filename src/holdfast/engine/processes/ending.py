@@ -9,7 +9,7 @@ from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef, Return
-from holdfast.engine.processes.walk import Walk
+from holdfast.engine.processes.walk import NEXT_ITEM, Walk
 from holdfast.limits import WALK_ENDINGS_MAX
 from holdfast.model.definition import ElementKind
 from holdfast.records import ValueType
@@ -50,9 +50,7 @@ def scope_done(walk: Walk, scope: int) -> None:
 def complete_instance(walk: Walk) -> None:
     """Every token of the instance ended."""
     processes, turn, row = walk.processes, walk.turn, walk.row
-    if walk.intent == InstanceIntent.CREATED:
-        walk.flush()  # that it was created is told, even if it ends at once
-    walk.intent = InstanceIntent.COMPLETED
+    _end_as(walk, InstanceIntent.COMPLETED)
     variables = json_object(processes.variables.get(walk.key) or {})
     _end(walk, ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms, row.lock))
     if row.parent:
@@ -74,12 +72,19 @@ def cancel_instance(walk: Walk) -> None:
     if not end_children(walk, walk.key, then=THEN_NOTHING):
         return
     row = walk.row
-    walk.intent = InstanceIntent.CANCELED
+    _end_as(walk, InstanceIntent.CANCELED)
     _end(walk, ops.Ended(b"", True, row.keep_ms, row.lock))
     if row.lock:
         walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.CANCELED, b"null", "canceled", turn.now_ms, walk.plan.process_id)
     turn.effect(JobEnded(walk.key, outcome))
+
+
+def _end_as(walk: Walk, intent: InstanceIntent) -> None:
+    """That it was created, modified or migrated is told, even if it ends at once."""
+    if walk.intent != InstanceIntent.ADVANCED:
+        walk.flush()
+    walk.intent = intent
 
 
 def _end(walk: Walk, end: ops.Ended) -> None:
@@ -103,11 +108,19 @@ def end_children(walk: Walk, scope: int, then: int) -> bool:
     """
     if _end_some(walk, scope):
         return True
-    turn = walk.turn
-    work = 0 if scope == walk.key else walk.element(scope).work
-    walk.do(ops.Changed(scope, Phase.TERMINATING, then=then, work=work))
-    walk.do(ops.Deferred(scope, turn.now_ms))
+    go_on_later(walk, scope, then)
     return False
+
+
+def go_on_later(walk: Walk, scope: int, then: int) -> None:
+    """The rest of a scope is ended in the next steps; nothing in it moves meanwhile."""
+    walk.drop_moving(scope)
+    incident = work = 0
+    if scope != walk.key:
+        element = walk.element(scope)
+        incident, work = element.incident, element.work
+    walk.do(ops.Changed(scope, Phase.TERMINATING, incident, then, work))
+    walk.put_off(scope, walk.turn.now_ms)
 
 
 def _end_some(walk: Walk, scope: int) -> bool:
@@ -133,7 +146,6 @@ def _drop_waiting(walk: Walk, scope: int) -> None:
 def terminate(walk: Walk, key: int, element: ElementInstance) -> bool:
     """Ends an element instance and all inside; False if there is more than fits in this step."""
     node = walk.plan.nodes[element.node]
-    walk.moves += 1
     if node.events and (element.item <= 0 or node.kind == ElementKind.CATCH):
         waits.end(walk, key, node.events)  # first of all: nothing may happen to it meanwhile
     body = element.item == loops.BODY
@@ -141,6 +153,7 @@ def terminate(walk: Walk, key: int, element: ElementInstance) -> bool:
         return False
     if body and walk.processes.loops.get(key) is not None:
         walk.do(ops.LoopEnded(key))
+    walk.moves += 1  # behind what is inside: a step ends one element at least, however deep
     _end_work(walk, node, element, body)
     walk.terminated(key, walk.element(key))
     walk.forget_scope(key)
@@ -172,9 +185,7 @@ def end_element(walk: Walk, key: int) -> None:
     """Ends an element instance for good; a scope that is empty then ends with it."""
     element = walk.element(key)
     if not terminate(walk, key, element):
-        changed = ops.Changed(key, Phase.TERMINATING, element.incident, THEN_NOTHING, element.work)
-        walk.do(changed)
-        walk.do(ops.Deferred(key, walk.turn.now_ms))
+        go_on_later(walk, key, THEN_NOTHING)
         return
     if not walk.count(element.scope, 0):
         _end_empty(walk, element.scope)
@@ -191,6 +202,8 @@ def _end_empty(walk: Walk, scope: int) -> None:
         end_element(walk, scope)
     elif progress.taken >= progress.total:
         loops.complete(walk, walk.plan.nodes[element.node], scope)
+    elif not element.due_ms:  # one after another: the next one's turn
+        walk.todo.append((walk.plan.nodes[element.node], scope, NEXT_ITEM))
 
 
 def go_on(walk: Walk, scope: int, then: int) -> None:

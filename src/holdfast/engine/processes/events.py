@@ -302,7 +302,6 @@ def _remapped(state: EngineState, place: Place, op: ops.Remapped) -> None:
 
 
 def _tokens_remapped(state: EngineState, place: Place, op: ops.TokensRemapped) -> None:
-    state.processes.tokens.delete((op.scope, op.node))
     state.processes.tokens.put((op.scope, op.to), op.tokens)
 
 

@@ -84,14 +84,16 @@ def _open_ways(walk: Walk, node: Node, scope: int, *, only_first: bool) -> list[
     return found
 
 
-def settle(walk: Walk) -> None:
-    """Inclusive joins for whose missing tokens nothing can come any more."""
+def settle(walk: Walk) -> bool:
+    """Inclusive joins for whose missing tokens nothing can come any more; whether one was found."""
+    found = False
     for scope in sorted(walk.touched):
-        if scope == walk.key or walk.processes.elements.get(scope) is not None:
-            _settle_scope(walk, scope)
+        if not walk.ended and (scope == walk.key or walk.processes.elements.get(scope) is not None):
+            found = _settle_scope(walk, scope) or found
+    return found
 
 
-def _settle_scope(walk: Walk, scope: int) -> None:
+def _settle_scope(walk: Walk, scope: int) -> bool:
     rows = list(walk.processes.tokens.scan(u64_bytes(scope)))
     joins = [
         (node, tokens)
@@ -99,7 +101,7 @@ def _settle_scope(walk: Walk, scope: int) -> None:
         if (node := walk.plan.nodes[index]).kind == ElementKind.INCLUSIVE
     ]
     if not joins:
-        return
+        return False
     active = [element.node for _, element in walk.processes.all_children(scope)]
     for node, tokens in joins:
         others = active + [index for (_, index), _ in rows if index != node.index]
@@ -112,7 +114,8 @@ def _settle_scope(walk: Walk, scope: int) -> None:
             _fork(walk, node, scope, 0)
         except Stuck as stuck:
             walk.stick(node, scope, 0, stuck, Phase.ENTERING)
-        return  # tokens move again: the others are looked at when they have
+        return True  # tokens move again: the others are looked at when they have
+    return False
 
 
 def _may_come(walk: Walk, join: Node, tokens: tuple[int, ...], index: int) -> bool:

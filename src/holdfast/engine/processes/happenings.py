@@ -9,6 +9,7 @@ from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.variables import Seen, assign, from_json, to_json
 from holdfast.engine.processes.walk import Stuck, Walk
 from holdfast.model.definition import ElementKind
+from holdfast.model.feel import FeelError
 
 
 def happen(
@@ -33,13 +34,12 @@ def interrupt(
     walk: Walk, key: int, element: ElementInstance, event: Node, values: dict[str, bytes]
 ) -> None:
     """The element ends, and a boundary event goes on in its place."""
-    values = values or kept_values(walk, key, element)
+    if element.phase == Phase.TERMINATING:  # it goes on being ended
+        values = kept_values(walk, key, element)
     if not ending.terminate(walk, key, element):
         if values:
             keep_values(walk, key, values)
-        changed = ops.Changed(key, Phase.TERMINATING, element.incident, event.index, element.work)
-        walk.do(changed)
-        walk.do(ops.Deferred(key, walk.turn.now_ms))
+        ending.go_on_later(walk, key, event.index)
         return
     walk.count(element.scope, 1)
     go_on_from(walk, event, element.scope, 0, values)
@@ -56,11 +56,11 @@ def go_on_from(walk: Walk, event: Node, scope: int, key: int, values: dict[str, 
                 value = walk.value(each.source, seen, f"an output of {event.id!r}")
                 assign(each, value, found, seen)
             out = to_json(found)
-        walk.passed(event, scope, key)
         walk.propagate(scope, out)
+        walk.passed(event, scope, key)
         walk.leave(event, scope)
-    except Stuck as stuck:
-        key = walk.stick(event, scope, key, stuck, Phase.LEAVING)
+    except (Stuck, FeelError) as problem:
+        key = walk.stick(event, scope, key, Stuck.of(problem, event), Phase.LEAVING)
         if values:
             keep_values(walk, key, values)
 

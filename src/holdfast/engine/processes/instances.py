@@ -43,3 +43,8 @@ def take_up(turn: Turn[EngineState], instance: int) -> Walk:
 def is_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
     """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
     return take_up(turn, element.instance).is_ending(element)
+
+
+def is_scope_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
+    """Whether a scope around the element is being ended, whatever becomes of it alone."""
+    return take_up(turn, element.instance).is_scope_ending(element)

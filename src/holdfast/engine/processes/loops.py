@@ -7,14 +7,15 @@ go on and memory does not grow with the collection.
 
 from typing import Any
 
+from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.processes import activities, ending, ops, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import LOOP_CHUNK_ITEMS, LoopProgress
 from holdfast.engine.processes.variables import Seen, to_json
 from holdfast.engine.processes.walk import NEXT_ITEM, Stuck, Walk
-from holdfast.limits import LOOP_EAGER_ITEMS, LOOP_PAUSE_MS
-from holdfast.model.feel import decode_json, encode_json
+from holdfast.limits import LOOP_EAGER_ITEMS, LOOP_PAUSE_MS, VARIABLES_BYTES_MAX
+from holdfast.model.feel import FeelError, decode_json, encode_json
 
 BODY = -1  # the `item` of a body
 
@@ -30,6 +31,12 @@ def enter(walk: Walk, node: Node, scope: int, key: int) -> None:
         encode_json(items[at : at + LOOP_CHUNK_ITEMS])
         for at in range(0, len(items), LOOP_CHUNK_ITEMS)
     )
+    if (size := sum(map(len, chunks))) > VARIABLES_BYTES_MAX:
+        raise Stuck(
+            IncidentReason.LIMIT_REACHED,
+            f"Expected a collection of at most {VARIABLES_BYTES_MAX} bytes for {node.id!r},"
+            f" but found {size}",
+        )
     if key:
         walk.do(ops.Changed(key, Phase.ACTIVE))
     else:
@@ -65,9 +72,11 @@ def begin_items(walk: Walk, node: Node, body: int) -> None:
         if loop.item:
             local[loop.item] = value
         begin_item(walk, node, body, 0, item, local)
+        if walk.processes.loops.get(body) is None or walk.element(body).phase != Phase.ACTIVE:
+            return  # an item that did not have to wait was enough
     if not loop.sequential and first + len(items) < progress.total:
         crowded = walk.count(body, 0) > LOOP_EAGER_ITEMS
-        walk.do(ops.Deferred(body, walk.turn.now_ms + (LOOP_PAUSE_MS if crowded else 0)))
+        walk.put_off(body, walk.turn.now_ms + (LOOP_PAUSE_MS if crowded else 0))
 
 
 def begin_item(
@@ -76,12 +85,12 @@ def begin_item(
     """One item begins; `key` if it has an instance already, which was stuck."""
     try:
         activities.begin(walk, node, body, key, item, local)
-    except Stuck as stuck:
+    except (Stuck, FeelError) as problem:
         if not key:
             key = walk.turn.new_key()
             walk.do(ops.Activated(key, node.index, body, Phase.ENTERING, 0, item))
             walk.do(ops.VariablesSet(key, to_json(local)))
-        walk.stick(node, body, key, stuck, Phase.ENTERING)
+        walk.stick(node, body, key, Stuck.of(problem, node), Phase.ENTERING)
 
 
 def item_passed(
@@ -96,18 +105,19 @@ def item_passed(
         what = f"the result of an item of {node.id!r}"
         result = encode_json(walk.value(loop.output, seen, what))
         values = {name: each for name, each in values.items() if name not in loop.output.names}
-    walk.passed(node, body, key)
     walk.propagate(body, to_json(values))
-    item_done(walk, node, body, item, result)
+    enough = is_enough(walk, node, body)
+    walk.passed(node, body, key)
+    item_done(walk, node, body, item, result, enough)
 
 
-def item_done(walk: Walk, node: Node, body: int, item: int, result: bytes) -> None:
+def item_done(walk: Walk, node: Node, body: int, item: int, result: bytes, enough: bool) -> None:
     """An item is done: perhaps the body is, or the next one begins."""
     loop = node.loop
     assert loop is not None
     walk.do(ops.LoopDone(body, item, result))
     active = walk.count(body, -1)
-    if loop.until is not None and _enough(walk, node, body, active):
+    if enough:
         if not ending.end_children(walk, body, then=ending.THEN_COMPLETE):
             return
         complete(walk, node, body)
@@ -119,13 +129,17 @@ def item_done(walk: Walk, node: Node, body: int, item: int, result: bytes) -> No
             walk.todo.append((node, body, NEXT_ITEM))
 
 
-def _enough(walk: Walk, node: Node, body: int, active: int) -> bool:
-    loop, progress = node.loop, _progress(walk, body)
-    assert loop is not None and loop.until is not None
+def is_enough(walk: Walk, node: Node, body: int) -> bool:
+    """Whether the rest is left out once the item is done that is about to be."""
+    loop = node.loop
+    assert loop is not None
+    if loop.until is None:
+        return False
+    progress = _progress(walk, body)
     counts = {
         "numberOfInstances": progress.total,
-        "numberOfActiveInstances": active,
-        "numberOfCompletedInstances": progress.done,
+        "numberOfActiveInstances": walk.count(body, 0) - 1,
+        "numberOfCompletedInstances": progress.done + 1,
         "numberOfTerminatedInstances": 0,
     }
     return walk.value(loop.until, walk.seen(body, counts), f"the completion of {node.id!r}") is True
@@ -139,7 +153,11 @@ def complete(walk: Walk, node: Node, body: int) -> None:
     values: dict[str, bytes] = {}
     if loop.collect:
         values[loop.collect] = _collected(walk, body, progress)
-    walk.propagate(scope, values)
+    try:
+        walk.propagate(scope, values)
+    except Stuck as stuck:  # the results are too large: they stay where they are
+        walk.stick(node, scope, body, stuck, Phase.LEAVING)
+        return
     if boundaries := _boundaries(node):
         waits.end(walk, body, boundaries)
     walk.do(ops.LoopEnded(body))

@@ -6,7 +6,7 @@ from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import ops, waits
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.modify import active_elements
-from holdfast.engine.processes.ops import Op, Phase
+from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node, Plan
 from holdfast.engine.processes.values import InstanceIntent, Migration
 from holdfast.engine.processes.walk import Stuck, Walk
@@ -28,6 +28,15 @@ class _Change(NamedTuple):
     opened: list[waits.Wait]
 
 
+class _Tokens(NamedTuple):
+    """Tokens that wait before a join, and by which of the other join's ways they came."""
+
+    scope: int
+    source: Node
+    target: Node
+    counts: tuple[int, ...]
+
+
 def migrate(turn: Turn[EngineState], command: Record) -> None:
     """The instance follows another definition, or the command is rejected with the reason."""
     processes = turn.state.processes
@@ -44,10 +53,17 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.NOT_FOUND, reason)
     walk = take_up(turn, command.key)
     target = processes.plan(wanted.definition)
+    if target.process_id != walk.plan.process_id:
+        # Locks and subscriptions are by the process: one version gives way to another.
+        reason = (
+            f"Expected a version of process {walk.plan.process_id!r}, but definition"
+            f" {wanted.definition} is one of {target.process_id!r}"
+        )
+        return turn.reject(command, Code.INVALID_ARGUMENT, reason)
     try:
         mapping = _mapping(walk.plan, target, wanted)
         changes = [_change(walk, key, node, mapping) for key, node in active_elements(walk).items()]
-        tokens = _tokens(walk, target, mapping, changes)
+        tokens = _tokens(walk, target, mapping, [change.key for change in changes])
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
     except Stuck as stuck:
@@ -55,13 +71,17 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
     _do(walk, target, changes, tokens)
 
 
-def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[Op]) -> None:
+def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[_Tokens]) -> None:
     walk.intent = InstanceIntent.MIGRATED
     for change in changes:
         waits.end(walk, change.key, change.closed)
+    # Joins may change places: all tokens leave before the first arrive.
+    for each in tokens:
+        walk.do(ops.TokensGone(each.scope, each.source.index))
     walk.do(ops.Rebased(target.key))
-    walk.plan = target
-    for op in tokens:
+    walk.follow_plan(target)
+    for each in _merged(tokens):
+        op = ops.TokensRemapped(each.scope, each.source.index, each.target.index, each.counts)
         walk.do(op)
     for change in changes:
         walk.do(ops.Remapped(change.key, change.target.index))
@@ -74,7 +94,34 @@ def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[Op]) -> N
             if wait is not None:
                 walk.do(ops.WaitRemapped(change.key, source.index, to.index, wait))
         waits.begin(walk, change.key, change.opened)
+    for each in _merged(tokens):
+        _arrive(walk, each)
+    walk.touched |= {walk.key, *(change.key for change in changes)}  # ways may be gone
+    walk.run()
     walk.finish()
+
+
+def _merged(tokens: list[_Tokens]) -> list[_Tokens]:
+    """The tokens of joins that become one join, together."""
+    found: dict[tuple[int, int], _Tokens] = {}
+    for each in tokens:
+        place = each.scope, each.target.index
+        if place in found:
+            both = zip(found[place].counts, each.counts, strict=True)
+            each = each._replace(counts=tuple(map(sum, both)))
+        found[place] = each
+    return list(found.values())
+
+
+def _arrive(walk: Walk, tokens: _Tokens) -> None:
+    """The gateway may have fewer ways in than before: what waits for nothing more goes on."""
+    node, scope = tokens.target, tokens.scope
+    if not node.joins:
+        walk.do(ops.TokensGone(scope, node.index))
+        walk.todo.extend([(node, scope, 0)] * sum(tokens.counts))
+    elif node.kind == ElementKind.PARALLEL:
+        for _ in range(min(tokens.counts)):
+            walk.enter(node, scope, 0)
 
 
 def _mapping(source: Plan, target: Plan, wanted: Migration) -> dict[int, Node]:
@@ -138,8 +185,6 @@ def _events(walk: Walk, key: int, source: Node, target: Node, mapping: dict[int,
     element = walk.element(key)
     kept: list[tuple[Node, Node]] = []
     closed: list[Node] = []
-    if element.phase != Phase.ACTIVE or (element.item > 0 and source.kind != ElementKind.CATCH):
-        return _Change(key, source, target, kept, closed, [])
     for event in source.events:
         if walk.processes.waits.get((key, event.index)) is None:
             continue
@@ -147,13 +192,24 @@ def _events(walk: Walk, key: int, source: Node, target: Node, mapping: dict[int,
         if to is None:
             closed.append(event)
             continue
-        if to not in target.events or (to.timer is None) != (event.timer is None):
+        alike = (to.timer is None) == (event.timer is None) and (
+            to.element.interrupting == event.element.interrupting
+        )
+        if to not in target.events or not alike:
             raise InvalidArgument(
                 f"Expected {to.id!r} to be an event of {target.id!r} like {event.id!r} of"
                 f" {source.id!r}, but it is not",
                 element=event.id,
             )
+        if any(to is other for _, other in kept):
+            raise InvalidArgument(
+                f"Expected one event of {source.id!r} to become {to.id!r}, but several would",
+                element=event.id,
+            )
         kept.append((event, to))
+    if element.phase != Phase.ACTIVE or element.item > 0:
+        # It does not wait for new events: it has not begun, is done, or its body does.
+        return _Change(key, source, target, kept, closed, [])
     taken = {to.index for _, to in kept}
     spent = {mapping[event.index].index for event in source.events if event.index in mapping}
     new = [
@@ -163,10 +219,10 @@ def _events(walk: Walk, key: int, source: Node, target: Node, mapping: dict[int,
     return _Change(key, source, target, kept, closed, opened)
 
 
-def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], changes: list[_Change]) -> list[Op]:
+def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], scopes: list[int]) -> list[_Tokens]:
     """Tokens that wait in front of joins go along with these."""
-    found: list[Op] = []
-    for scope in [walk.key, *(change.key for change in changes)]:
+    found: list[_Tokens] = []
+    for scope in [walk.key, *scopes]:
         for (_, index), tokens in walk.processes.tokens.scan(u64_bytes(scope)):
             source = walk.plan.nodes[index]
             target = mapping.get(index)
@@ -174,6 +230,13 @@ def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], changes: list[_Chang
                 raise InvalidArgument(
                     f"Expected an instruction for {source.id!r}, before which a token waits,"
                     " but there is none",
+                    element=source.id,
+                )
+            wanted_scope = mapping.get(source.scope.index) if source.scope is not None else None
+            if target.scope is not wanted_scope:
+                raise InvalidArgument(
+                    f"Expected {target.id!r} to be in the same scope as {source.id!r}, but it is"
+                    " not",
                     element=source.id,
                 )
             places = _places(walk.plan, source, to, target, mapping)
@@ -187,7 +250,7 @@ def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], changes: list[_Chang
                     )
                 if count:
                     moved[places[place]] += count
-            found.append(ops.TokensRemapped(scope, index, target.index, tuple(moved)))
+            found.append(_Tokens(scope, source, target, tuple(moved)))
     return found
 
 

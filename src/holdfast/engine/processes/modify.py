@@ -1,15 +1,16 @@
 """Modification: tokens are added, removed and moved by hand. Checked as a whole, then done."""
 
-from typing import NamedTuple
+from collections import Counter
+from typing import Any, NamedTuple
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import ending, gateways, ops, waits
-from holdfast.engine.processes.instances import take_up
+from holdfast.engine.processes import ending, ops, waits
+from holdfast.engine.processes.instances import is_ending, take_up
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.values import Activate, InstanceIntent, Modification
-from holdfast.engine.processes.variables import from_json
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.variables import assign, from_json, to_json
+from holdfast.engine.processes.walk import BY_HAND, Stuck, Walk, check_size
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import MODIFY_ELEMENTS_MAX
@@ -24,9 +25,16 @@ class _Entry(NamedTuple):
 
     node: Node
     scope: int  # the innermost scope that is there
-    missing: list[Node]  # sub-processes to be entered first, from the outside in
-    prepared: list[list[waits.Wait]]  # what these wait for
+    missing: list["_Missing"]  # sub-processes to be entered first, from the outside in
     variables: dict[str, bytes]
+
+
+class _Missing(NamedTuple):
+    """A sub-process that is entered for what is inside."""
+
+    node: Node
+    variables: dict[str, bytes]  # what its inputs give
+    waits: list[waits.Wait]
 
 
 def modify(turn: Turn[EngineState], command: Record) -> None:
@@ -44,6 +52,14 @@ def modify(turn: Turn[EngineState], command: Record) -> None:
         active = active_elements(walk)
         entries, leaving = _plan(walk, wanted, active)
         variables = from_json(wanted.variables)
+        if instance.parent and _empties(walk, entries, leaving):
+            raise InvalidArgument(
+                f"Expected a token to be left in {command.key}, for element instance"
+                f" {instance.parent} waits for its end, but none would be: cancel that one's"
+                " instance, or end that element"
+            )
+        for values in (variables, *(entry.variables for entry in entries)):
+            check_size(values)
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
     except Stuck as stuck:
@@ -59,6 +75,23 @@ def modify(turn: Turn[EngineState], command: Record) -> None:
             ending.end_element(walk, key)
     walk.run()
     walk.finish()
+
+
+def _empties(walk: Walk, entries: list[_Entry], leaving: list[int]) -> bool:
+    """Whether no token would be left."""
+    tokens: Counter[int] = Counter(entry.scope for entry in entries)
+    todo, gone = list(leaving), set[int]()
+    while todo:
+        key = todo.pop()
+        if key in gone or key == walk.key:
+            continue
+        gone.add(key)
+        scope = walk.element(key).scope
+        tokens[scope] -= 1
+        loop = walk.processes.loops.get(scope)  # its next items come by themselves
+        if not walk.count(scope, 0) + tokens[scope] and (loop is None or loop.taken >= loop.total):
+            todo.append(scope)
+    return walk.count(walk.key, 0) + tokens[walk.key] <= 0
 
 
 def active_elements(walk: Walk) -> dict[int, Node]:
@@ -91,6 +124,8 @@ def _plan(
                 f"Expected an element instance of {walk.key}, but {key} is none that is active"
             )
         leaving.append(key)
+    for key in leaving:
+        _refuse_ending(walk, key, active[key])
     for element_id in wanted.terminate_ids:
         leaving += _instances(walk, element_id, active)
     for source, target in wanted.move:
@@ -101,6 +136,13 @@ def _plan(
             same = node.scope is active[key].scope
             entries.append(_entry(walk, Activate(target, scope if same else 0), active))
     return entries, list(dict.fromkeys(leaving))
+
+
+def _refuse_ending(walk: Walk, key: int, node: Node) -> None:
+    if is_ending(walk.turn, walk.element(key)):
+        raise InvalidArgument(
+            f"Expected {node.id!r} to be active, but it is being ended", element=node.id
+        )
 
 
 def _node(walk: Walk, element_id: str) -> Node:
@@ -121,6 +163,8 @@ def _instances(walk: Walk, element_id: str, active: dict[int, Node]) -> list[int
         raise InvalidArgument(
             f"Expected {element_id!r} to be active, but it is not", element=element_id
         )
+    for key in found:
+        _refuse_ending(walk, key, node)
     return found
 
 
@@ -145,6 +189,7 @@ def _entry(walk: Walk, wanted: Activate, active: dict[int, Node]) -> _Entry:
         if wanted.ancestor:
             found = [key for key in found if _is_within(walk, key, wanted.ancestor)]
         if len(found) == 1:
+            _refuse_ending(walk, found[0], outer)
             return _prepared(walk, node, found[0], missing, wanted)
         if found:
             raise InvalidArgument(
@@ -178,25 +223,33 @@ def _is_within(walk: Walk, key: int, ancestor: int) -> bool:
 
 def _prepared(walk: Walk, node: Node, scope: int, missing: list[Node], wanted: Activate) -> _Entry:
     seen = walk.seen(scope)
-    prepared = [waits.prepare(walk, each.events, seen) for each in missing]
-    return _Entry(node, scope, missing, prepared, from_json(wanted.variables))
+    entered: list[_Missing] = []
+    for each in missing:
+        known: dict[str, Any] = {}
+        for mapping in each.inputs:
+            value = walk.value(mapping.source, seen, f"an input of {each.id!r}")
+            assign(mapping, value, known, seen)
+            seen.update(known)
+        values = to_json(known)
+        check_size(values)
+        entered.append(_Missing(each, values, waits.prepare(walk, each.events, seen)))
+    return _Entry(node, scope, entered, from_json(wanted.variables))
 
 
 def _enter(walk: Walk, entry: _Entry, entered: dict[tuple[int, str], int]) -> None:
     """Puts a token on an element, in scopes that are entered for it where they are missing."""
     scope = entry.scope
-    for node, prepared in zip(entry.missing, entry.prepared, strict=True):
+    for node, variables, prepared in entry.missing:
         key = entered.get((scope, node.id))
         if key is None:
             key = entered[scope, node.id] = walk.turn.new_key()
             walk.count(scope, 1)
             walk.do(ops.Activated(key, node.index, scope))
+            if variables:
+                walk.do(ops.VariablesSet(key, variables))
             waits.begin(walk, key, prepared)
         scope = key
     if entry.variables:
         walk.do(ops.VariablesSet(scope, entry.variables))
     walk.count(scope, 1)
-    if entry.node.joins:
-        gateways.pass_through(walk, entry.node, scope)
-    else:
-        walk.todo.append((entry.node, scope, 0))
+    walk.todo.append((entry.node, scope, BY_HAND))

@@ -211,7 +211,7 @@ class Remapped(_Op, frozen=True, tag=23):
 
 
 class TokensRemapped(_Op, frozen=True, tag=24):
-    """Tokens wait in front of another joining gateway from now on."""
+    """Tokens that were taken away wait in front of another joining gateway from now on."""
 
     scope: int
     node: int

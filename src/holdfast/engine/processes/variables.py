@@ -49,11 +49,14 @@ def from_json(raw: bytes) -> dict[str, bytes]:
     if raw in (b"{}", b"null", b""):
         return {}
     try:
-        return {name: bytes(value) for name, value in _decode_object(raw).items()}
+        values = {name: bytes(value) for name, value in _decode_object(raw).items()}
     except (msgspec.MsgspecError, ValueError) as error:
         raise InvalidArgument(
             f"Expected variables as a JSON object, but it is not one: {error}"
         ) from error
+    if "" in values:
+        raise InvalidArgument("Expected every variable to have a name, but one has none")
+    return values
 
 
 def assign(assignment: Assignment, value: Any, into: dict[str, Any], seen: Seen) -> None:

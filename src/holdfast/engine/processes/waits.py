@@ -78,6 +78,8 @@ def _first_of_cycle(text: str, now_ms: int) -> tuple[int, int, str]:
         raise InvalidArgument(f"Expected a cycle such as R3/PT10S, but found {text!r}")
     left = int(count) if count else -1
     span = rest[-1]
+    if after_ms(parse_duration(span), now_ms) <= now_ms:
+        raise InvalidArgument(f"Expected a cycle with a span beyond nothing, but found {text!r}")
     if len(rest) == 2:
         return _epoch_ms(parse_date_time(rest[0])), left, span
     return after_ms(parse_duration(span), now_ms), left, span

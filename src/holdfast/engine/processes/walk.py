@@ -28,6 +28,7 @@ from holdfast.records import ValueType
 INSTANCE, INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
 
 NEXT_ITEM = -1  # in the place of a way: the next item of a sequential activity begins
+BY_HAND = -2  # in the place of a way: put there by a person, does not wait at a join
 
 Enter = Callable[["Walk", Node, int, int], None]
 """What an element does with a token: (walk, node, scope, the element's key or 0)."""
@@ -39,7 +40,8 @@ class Behaviours(NamedTuple):
     enter: dict[ElementKind, Enter]
     scope_done: Callable[["Walk", int], None]  # the last token of a scope ended
     next_item: Callable[["Walk", Node, int], None]  # of a sequential multi-instance activity
-    settle: Callable[["Walk"], None]  # every token waits: does one wait in vain?
+    settle: Callable[["Walk"], bool]  # every token waits: does one wait in vain?
+    pass_through: Callable[["Walk", Node, int], None]  # a join that does not wait
 
 
 class Stuck(Exception):
@@ -49,6 +51,13 @@ class Stuck(Exception):
         super().__init__(message)
         self.reason = reason
         self.message = message
+
+    @classmethod
+    def of(cls, problem: "Stuck | FeelError", node: Node) -> "Stuck":
+        """Itself, or a value that cannot be read or written as JSON."""
+        if isinstance(problem, Stuck):
+            return problem
+        return cls(IncidentReason.EXPRESSION_FAILED, f"A value of {node.id!r}: {problem.message}")
 
 
 class Walk:
@@ -110,6 +119,21 @@ class Walk:
         """The scope is gone, and so are its tokens."""
         self._tokens.pop(scope, None)
 
+    def drop_moving(self, scope: int) -> None:
+        """The scope is being ended over several steps: what was on its way in it stops here."""
+        kept = deque[tuple[Node, int, int]]()
+        for each in self.todo:
+            if not self._is_within(each[1], scope):
+                kept.append(each)
+            elif each[2] != NEXT_ITEM:
+                self.count(each[1], -1)
+        self.todo = kept
+
+    def _is_within(self, key: int, scope: int) -> bool:
+        while key != scope and key != self.key:
+            key = self.element(key).scope
+        return key == scope
+
     def drop_tokens(self, scope: int) -> None:
         """Nothing of the scope goes on: tokens on their way are taken out of it."""
         self.count(scope, -self.count(scope, 0))
@@ -135,6 +159,11 @@ class Walk:
         turn.recorded(INSTANCE, self.intent, self.key, step)
         self.ops = []
 
+    def follow_plan(self, plan: Plan) -> None:
+        """The instance goes over to another definition."""
+        self.plan = plan
+        self._place = Place(self.key, plan.key, self.turn.now_ms)
+
     # --- moving tokens ------------------------------------------------------------------------
 
     def run(self) -> None:
@@ -145,12 +174,15 @@ class Walk:
                 if by == NEXT_ITEM:
                     self._next_item(node, scope)
                     continue
+                if by == BY_HAND and node.joins:
+                    self._behaviours.pass_through(self, node, scope)
+                    continue
                 if node.joins:
                     self.do(ops.Arrived(scope, node.index, by))
                 self.enter(node, scope, 0)
-            if self.plan.inclusive and not self.ended:
-                self._behaviours.settle(self)
-            if not self.todo:
+            # A join that settles may end its token, or be stuck: another one may settle then.
+            settled = self.plan.inclusive and not self.ended and self._behaviours.settle(self)
+            if not self.todo and not settled:
                 return
 
     def enter(self, node: Node, scope: int, key: int) -> None:
@@ -161,13 +193,13 @@ class Walk:
             return
         try:
             self._behaviours.enter[node.kind](self, node, scope, key)
-        except Stuck as stuck:
-            self.stick(node, scope, key, stuck, Phase.ENTERING)
+        except (Stuck, FeelError) as problem:
+            self.stick(node, scope, key, Stuck.of(problem, node), Phase.ENTERING)
 
     def _next_item(self, node: Node, body: int) -> None:
         self.moves += 1
         if self.moves > WALK_MOVES_MAX:
-            self.do(ops.Deferred(body, self.turn.now_ms))
+            self.put_off(body, self.turn.now_ms)
         else:
             self._behaviours.next_item(self, node, body)
 
@@ -177,7 +209,16 @@ class Walk:
             key = self.turn.new_key()
             item = -1 if node.loop else 0
             self.do(ops.Activated(key, node.index, scope, Phase.ENTERING, 0, item))
-        self.do(ops.Deferred(key, self.turn.now_ms))
+        self.put_off(key, self.turn.now_ms)
+
+    def put_off(self, key: int, due_ms: int) -> None:
+        """An element or the instance goes on at a time, and no longer at another."""
+        rows = self.processes.instances if key == self.key else self.processes.elements
+        row = rows.get(key)
+        assert row is not None, f"{key} is not there"
+        if row.due_ms:
+            self.do(ops.Resumed(key, row.due_ms))
+        self.do(ops.Deferred(key, due_ms))
 
     def follow(self, way: Way, scope: int) -> None:
         self.todo.append((way.target, scope, way.place))
@@ -221,13 +262,15 @@ class Walk:
 
     def is_ending(self, element: ElementInstance) -> bool:
         """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
-        scope = element.scope
-        while element.phase is not Phase.TERMINATING:
-            if scope == self.key:
-                return self.row.phase is Phase.TERMINATING
-            element = self.element(scope)
-            scope = element.scope
-        return True
+        return element.phase is Phase.TERMINATING or self.is_scope_ending(element)
+
+    def is_scope_ending(self, element: ElementInstance) -> bool:
+        """Whether a scope around the element is being ended, whatever becomes of it alone."""
+        while element.scope != self.key:
+            element = self.element(element.scope)
+            if element.phase is Phase.TERMINATING:
+                return True
+        return self.row.phase is Phase.TERMINATING
 
     # --- variables ----------------------------------------------------------------------------
 
@@ -268,6 +311,7 @@ class Walk:
         """New values go to the innermost scope that knows the name, else to the outermost."""
         if not values:
             return
+        check_size(values)  # all of them, before the first scope has its part
         if scope == self.key:
             self.set_variables(scope, values)
             return
@@ -275,12 +319,7 @@ class Walk:
             self.set_variables(target, part)
 
     def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
-        size = sum(map(len, values.values()))
-        if size > VARIABLES_BYTES_MAX:
-            raise Stuck(
-                IncidentReason.LIMIT_REACHED,
-                f"Expected at most {VARIABLES_BYTES_MAX} bytes of new variables, but found {size}",
-            )
+        check_size(values)
         self.do(ops.VariablesSet(scope, values))
 
     # --- incidents ----------------------------------------------------------------------------
@@ -308,6 +347,16 @@ class Walk:
         element = self.processes.elements.get(key)
         assert element is not None, f"element instance {key} is not there"
         return element
+
+
+def check_size(values: dict[str, bytes]) -> None:
+    """Stuck if these are more variables than can be set at once."""
+    size = sum(map(len, values.values()))
+    if size > VARIABLES_BYTES_MAX:
+        raise Stuck(
+            IncidentReason.LIMIT_REACHED,
+            f"Expected at most {VARIABLES_BYTES_MAX} bytes of new variables, but found {size}",
+        )
 
 
 _KINDS = {bool: "boolean", str: "string", list: "list", int: "whole number"}
