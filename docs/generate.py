@@ -1,4 +1,4 @@
-"""Writes docs/reference and the generated picture from the code itself.
+"""Writes docs/reference and the generated pictures from the code itself.
 
 python docs/generate.py           writes the files
 python docs/generate.py --check   exit code 1 if a file is not up to date
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generator import interfaces, job_states, records, settings
+from generator import bpmn, feel, interfaces, job_states, order, process_dsl, records, settings
 
 DOCS = Path(__file__).parent
 
@@ -22,7 +22,11 @@ FILES: dict[str, Callable[[], str]] = {
     "reference/http.md": interfaces.http_page,
     "reference/cli.md": interfaces.cli_page,
     "reference/python.md": interfaces.python_page,
+    "reference/bpmn.md": bpmn.page,
+    "reference/feel.md": feel.page,
+    "reference/process-dsl.md": process_dsl.page,
     "pictures/task-life.svg": job_states.picture,
+    "pictures/order.svg": order.picture,
 }
 
 

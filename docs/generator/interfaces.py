@@ -225,7 +225,9 @@ def python_page() -> str:
                 parts += _public(name, getattr(module, name))
     return page(
         "Python",
-        "The public names. A `Span` is a number of seconds or a `timedelta`.",
+        "The public names. A `Span` is a number of seconds or a `timedelta`. What ends in `View`,"
+        " `Receipt` or `Definition` is a shape of [HTTP](http.md#shapes), with its fields in"
+        " `snake_case`. The words of processes have [a page of their own](process-dsl.md).",
         *parts,
     )
 
@@ -241,11 +243,23 @@ def _public(name: str, value: Any) -> list[str]:
     if issubclass(value, msgspec.Struct):
         fields = [f"{each.name}: {each.annotation} = {each.default}" for each in fields_of(value)]
         return [*parts, "```text\n" + "\n".join(fields) + "\n```"]
-    methods = [each for each in methods_of(value) if _is_wanted(name, each)]
+    methods = [each for each in _methods(value) if _is_wanted(name, each)]
     return [*parts, *_described(name, methods)]
 
 
-_MADE_ELSEWHERE = ("Holdfast", "Handle", "Task", "BoundTask", "Worker", "TestApp")
+def _methods(kind: type[Any]) -> list[Method]:
+    """A class's own methods, and those of the classes under it that are not public themselves."""
+    found: dict[str, Method] = {}
+    for each in kind.__mro__:
+        ours = each.__module__.startswith("holdfast.")
+        if each is not kind and (not ours or each.__name__ in holdfast.__all__):
+            continue
+        for method in methods_of(each):
+            found.setdefault(method.name, method)
+    return list(found.values())
+
+
+_MADE_ELSEWHERE = ("Holdfast", "Handle", "ProcessHandle", "Task", "BoundTask", "Worker", "TestApp")
 
 
 def _is_wanted(name: str, method: Method) -> bool:

@@ -1,5 +1,6 @@
 """docs/reference/records.md: value types, intents and the struct of each."""
 
+import typing
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 from typing import Any
@@ -9,7 +10,11 @@ from generator.markdown import code, first_line, prose, table
 from generator.source import fields_of, members_of
 from holdfast.engine.incidents import values as incidents
 from holdfast.engine.jobs import values as jobs
+from holdfast.engine.messages import values as messages
+from holdfast.engine.parcels import values as parcels
 from holdfast.engine.partition import TABLES
+from holdfast.engine.processes import ops
+from holdfast.engine.processes import values as processes
 from holdfast.engine.timers import values as timers
 from holdfast.records import Record, RecordKind, Rejection, ValueType
 from holdfast.records import keys as keys_module
@@ -19,8 +24,14 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
     ValueType.JOB_BATCH: (jobs.JobBatchIntent, jobs.JOB_BATCH_VALUES),
     ValueType.INCIDENT: (incidents.IncidentIntent, incidents.VALUES),
     ValueType.SCHEDULE: (timers.ScheduleIntent, timers.VALUES),
+    ValueType.PROCESS: (processes.ProcessIntent, processes.PROCESS_VALUES),
+    ValueType.PROCESS_INSTANCE: (processes.InstanceIntent, processes.INSTANCE_VALUES),
+    ValueType.MESSAGE: (messages.MessageIntent, messages.MESSAGE_VALUES),
+    ValueType.MESSAGE_SUBSCRIPTION: (messages.SubscriptionIntent, messages.SUBSCRIPTION_VALUES),
+    ValueType.PARCEL: (parcels.ParcelIntent, parcels.PARCEL_VALUES),
 }
-_PARTS: tuple[type[Any], ...] = (jobs.Backoff,)  # structs inside values
+# structs inside values
+_PARTS: tuple[type[Any], ...] = (jobs.Backoff, processes.StartTimer, processes.Activate)
 _ENUMS: tuple[type[Enum], ...] = (jobs.BackoffKind, incidents.IncidentReason)
 
 
@@ -59,7 +70,33 @@ def _parts() -> list[str]:
         parts += _struct(kind, "")
     for kind in _ENUMS:
         parts += [f"### {kind.__name__}", prose(kind.__doc__), _members(kind)]
-    return parts
+    return parts + _changes()
+
+
+def _changes() -> list[str]:
+    """What the events of an instance are made of."""
+    rows = [
+        (str(kind.__struct_config__.tag), code(kind.__name__), prose(kind.__doc__), _inside(kind))
+        for kind in typing.get_args(ops.Op)
+    ]
+    return [
+        "## Changes of an instance",
+        "Every event of a process instance is one [Advance](#advance), and what happened is in its"
+        " `ops`: the changes, in the order in which they were decided and are applied. A change is"
+        " an array that begins with its tag, like a value; its tags are counted apart from those of"
+        " values. `node` and `flow` are places in the definition, counted from 0.",
+        table(("Tag", "Change", "Meaning", "Fields"), rows),
+        "### Phase",
+        _members(ops.Phase),
+    ]
+
+
+def _inside(kind: type[Any]) -> str:
+    """The fields of a change in one cell."""
+    return "<br>".join(
+        code(field.name) + (f": {field.comment}" if field.comment else "")
+        for field in fields_of(kind)
+    )
 
 
 def page() -> str:

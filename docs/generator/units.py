@@ -6,7 +6,10 @@ _WORDS = {
     "BITS": "bits", "CHARS": "characters", "COMMANDS": "commands", "ROWS": "rows",
     "ITEMS": "items", "JOBS": "jobs", "TASKS": "tasks", "SEGMENTS": "segments",
     "SNAPSHOTS": "snapshots", "PARTITIONS": "partitions", "RETRIES": "retries",
-    "EXPIRIES": "expiries", "PERCENT": "%",
+    "EXPIRIES": "expiries", "PERCENT": "%", "MOVES": "moves", "ENDINGS": "elements",
+    "ELEMENTS": "elements", "RESOURCES": "files", "EXPRESSIONS": "expressions",
+    "DIGITS": "digits", "STEPS": "steps", "NESTING": "levels", "ITERATIONS": "names",
+    "WARNINGS": "warnings", "WORK": "items",
 }  # fmt: skip
 
 

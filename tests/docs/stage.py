@@ -54,7 +54,7 @@ class Stage:
             self._start(text)
             return
         script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"
-        keep = f"declare -p api task job 2>/dev/null > {self._variables} || true"
+        keep = f"declare -p api task job instance 2>/dev/null > {self._variables} || true"
         self._run(["bash", "-c", script + keep])
 
     def _start(self, command: str) -> None:

@@ -10,9 +10,10 @@ from documents import DOCS, ROOT, Block, anchors_of, blocks_of, documents, links
 from stage import Stage
 
 _EXAMPLES = [
-    path
-    for path in (ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md")))
-    if path.is_file()
+    ROOT / "README.md",
+    *sorted(DOCS.glob("tutorial*.md")),
+    *sorted((DOCS / "how-to").glob("*.md")),
+    *sorted((DOCS / "explanation").glob("*.md")),
 ]
 
 
@@ -30,7 +31,11 @@ def test_the_reference_is_what_the_code_says():
 
 @pytest.mark.parametrize("path", _EXAMPLES, ids=_name)
 def test_the_examples_of_a_document_run(path: Path, tmp_path: Path):
-    blocks = [block for block in blocks_of(path) if block.language in ("python", "sh")]
+    blocks = [
+        block
+        for block in blocks_of(path)
+        if block.language in ("python", "sh") or block.file is not None
+    ]
     needed = {tool for block in blocks for tool in ("curl", "jq") if tool in _commands(block)}
     if missing := [tool for tool in sorted(needed) if shutil.which(tool) is None]:
         pytest.skip(f"needs {', '.join(missing)}")
@@ -44,7 +49,7 @@ def test_the_examples_of_a_document_run(path: Path, tmp_path: Path):
         if program:
             stage.python(program)
         for block in blocks:
-            if block.language == "sh":
+            if block.language == "sh" and block.file is None:
                 stage.shell(block)
 
 
@@ -68,9 +73,7 @@ def _exists(target: Path, anchor: str) -> bool:
 
 def test_every_document_is_in_the_index():
     index = {(DOCS / target).resolve() for target, _ in links_of(DOCS / "README.md") if target}
-    listed = [
-        path
-        for kind in ("how-to", "explanation", "reference")
-        for path in (DOCS / kind).glob("*.md")
-    ]
+    kinds = ("how-to", "explanation", "reference")
+    listed = [*DOCS.glob("tutorial*.md")]
+    listed += [path for kind in kinds for path in (DOCS / kind).glob("*.md")]
     assert {path.resolve() for path in listed} <= index

@@ -43,6 +43,7 @@ ACTIONS = 40
 STEPS_AT_ONCE = 10  # a token that goes in circles never waits: others come between
 ELEMENTS_MAX = 150  # tokens that multiply in circles: such an instance is canceled
 INSTANCES_MAX = 12
+CIRCLES_MAX = 3
 
 # What is much for one step: lowered, so that small stories are cut in pieces too.
 LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
@@ -88,12 +89,13 @@ class Story(Talk):
         self.author = Author(self.random)
         self.process = self.author.process("p")
         self.told: list[str] = []
+        self.circles = 0  # how often something was still going on
 
     def append(self, step: Step) -> None:
         super().append(step)
+        if self.chance.random() < 0.3:
+            self.write_state()
         if self.restarting:
-            if self.chance.random() < 0.3:
-                self.write_state()
             self.restart(with_store=self.chance.random() < 0.95)
 
     # --- telling ------------------------------------------------------------------------------
@@ -121,6 +123,7 @@ class Story(Talk):
                 return
             self.step()
             self.look()
+        self.circles += 1
 
     def look(self) -> None:
         assert not self.bugs, self.bugs
@@ -154,6 +157,11 @@ class Story(Talk):
         elements = dict(processes.elements.scan())
         if len(elements) > ELEMENTS_MAX or len(instances) > INSTANCES_MAX:
             self.cancel_one(instances)
+            return
+        if self.circles > CIRCLES_MAX:
+            self.circles = 0
+            for key in instances:
+                self.cancel_one([key])
             return
         weights = {
             self.start_one: 3 if len(instances) < 4 else 0,

@@ -175,3 +175,18 @@ def test_a_message_for_one_that_is_gone_goes_to_the_next_that_waits(seed: int) -
     cluster.run(4_000)
     assert cluster.open_parcels() == 0
     cluster.check()
+
+
+def test_a_kept_message_that_came_too_late_is_there_for_one_that_starts_later() -> None:
+    cluster = Cluster()
+    cluster.deploy(WAIT)
+    first = cluster.nodes[1].start(key=FAR)
+    cluster.run(1)
+    cluster.publish("m", FAR, n=1)
+    cluster.nodes[1].cancel(first)  # the message is offered, and on its way
+    cluster.run(1)
+    later = cluster.nodes[3].start(key=FAR)
+    cluster.run(1)
+    assert cluster.nodes[3].result(later)["n"] == 1
+    assert cluster.open_parcels() == 0
+    cluster.check()

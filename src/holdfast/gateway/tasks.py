@@ -155,7 +155,7 @@ class Tasks:
         holder = state.jobs.leases.get(lease) if lease else None
         return TaskView(
             str(key), new.type, state.jobs.state_of(key, job),
-            payload=msgspec.Raw(new.payload) if with_payload else UNSET,
+            payload=_payload(new, state) if with_payload else UNSET,
             error=job.error or None, priority=new.priority, retries=job.retries,
             failures=job.failures, created=checks.moment(job.created_ms),
             due=checks.moment(job.due_ms), worker=holder.worker if holder else None,
@@ -238,6 +238,13 @@ def _receipt(reply: Reply) -> TaskReceipt:
     error = reply.error()
     assert error is not None
     raise error
+
+
+def _payload(new: NewJob, state: EngineState) -> msgspec.Raw:
+    """What its worker gets; of a process's job, that is the variables as they are now."""
+    if not new.instance_key:
+        return msgspec.Raw(new.payload)
+    return msgspec.Raw(state.processes.payload(new.element_key, new.instance_key, None))
 
 
 def _raw(outcome: Outcome) -> msgspec.Raw | msgspec.UnsetType:

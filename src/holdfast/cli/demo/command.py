@@ -31,12 +31,13 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary folder.")] = False,
     json: Json = False,
 ) -> None:
-    """See holdfast work: a shop's orders on a fresh node, with a worker killed in the middle.
+    """See holdfast work: a shop on a fresh node, with a worker killed in the middle.
 
     Starts a real node and real workers, submits charges, invoices and shipments (some of them
     twice, some failing at first, some until a person looks), kills a worker with SIGKILL, and ends
     with a table that is checked against the journal and against a ledger that the tasks write.
-    Exit code 1 if anything is lost or doubled.
+    Then it deploys a process, starts orders and publishes their payments, shows and draws an order
+    that is stuck, mends it, and counts again. Exit code 1 if anything is lost or doubled.
     """
     import asyncio
     import shutil
@@ -49,11 +50,13 @@ def demo(
     from holdfast.cli.output import print_json, print_note
 
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else _fresh(folder)
+    # Beside a temporary folder, so that the picture is still there when the folder is not.
+    picture = place.with_suffix(".png") if folder is None else place / "order.png"
     is_good = False
     stage = Stage(tasks, silent=json)
     try:
         with stage:
-            verdict = asyncio.run(Story(place, Workload(tasks), stage).run())
+            verdict = asyncio.run(Story(place, picture, Workload(tasks), stage).run())
         is_good = verdict.is_good
         if json:
             print_json(verdict)

@@ -4,9 +4,12 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
+from rich.tree import Tree
 
+from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.verdict import Verdict
 
 _LINE_EVERY = 0.1  # of the work, where lines take the place of the bar
@@ -49,6 +52,10 @@ class Stage:
         """A sentence of the story."""
         self._console.print(f"[dim]·[/dim] {text}")
 
+    def show_tree(self, tree: Tree) -> None:
+        """A tree, a little to the right of the story."""
+        self._console.print(Padding(tree, (0, 0, 0, 2)))
+
     def completed(self, count: int, seconds: float) -> None:
         """How far the work is."""
         rate = count / max(seconds, 0.1)
@@ -59,31 +66,35 @@ class Stage:
             self.say(f"{count:,} of {self._tasks:,} completed ({rate:,.0f}/s)")
 
     def show(self, verdict: Verdict) -> None:
-        """The table at the end."""
-        table = Table(title_justify="left", show_header=True, header_style="bold", min_width=60)
-        table.add_column("what")
-        table.add_column("count", justify="right")
-        table.add_column("how it is known", style="dim")
-        for what, count, witness in _rows(verdict):
-            table.add_row(what, f"{count:,}", witness)
-        table.add_section()
-        for what, count in (("lost", verdict.lost), ("doubled", verdict.doubled)):
-            style = "bold green" if count == 0 else "bold red"
-            witness = "journal and ledger, compared task by task"
-            table.add_row(f"[{style}]{what}[/]", f"[{style}]{count:,}[/]", witness)
-        self._console.print(table)
+        """The tables at the end."""
+        orders = verdict.orders
+        self._show_table("tasks", _rows(verdict), verdict.lost, verdict.doubled)
+        self._show_table("orders", _order_rows(orders), orders.lost, orders.doubled)
         if verdict.is_good:
+            killed = ", with a worker killed" if verdict.taken_over_after_kill else ""
             self._console.print(
                 f"[bold green]Nothing lost, nothing doubled:[/] {verdict.completed:,} tasks in"
-                f" {verdict.seconds:.1f} s"
-                + (
-                    ", with a worker killed in the middle."
-                    if verdict.taken_over_after_kill
-                    else "."
-                )
+                f" {verdict.seconds:.1f} s{killed}; {orders.completed:,} orders in"
+                f" {orders.seconds:.1f} s, each accounted for once."
             )
-        for fault in verdict.faults:
+        for fault in (*verdict.faults, *orders.faults):
             self._console.print(f"[bold red]Wrong:[/] {fault}")
+
+    def _show_table(
+        self, what: str, rows: list[tuple[str, int, str]], lost: int, doubled: int
+    ) -> None:
+        table = Table(show_header=True, header_style="bold", min_width=60)
+        table.add_column(what)
+        table.add_column("count", justify="right")
+        table.add_column("how it is known", style="dim")
+        for name, count, witness in rows:
+            table.add_row(name, f"{count:,}", witness)
+        table.add_section()
+        for name, count in (("lost", lost), ("doubled", doubled)):
+            style = "bold green" if count == 0 else "bold red"
+            witness = f"journal and ledger, {what} compared one by one"
+            table.add_row(f"[{style}]{name}[/]", f"[{style}]{count:,}[/]", witness)
+        self._console.print(table)
 
 
 def _rows(verdict: Verdict) -> list[tuple[str, int, str]]:
@@ -99,4 +110,17 @@ def _rows(verdict: Verdict) -> list[tuple[str, int, str]]:
         ("incidents raised", verdict.incidents_raised, "INCIDENT CREATED"),
         ("incidents resolved", verdict.incidents_resolved, "INCIDENT RESOLVED"),
         ("effects", verdict.effects, "one a task, in the ledger"),
+    ]
+
+
+def _order_rows(orders: OrderVerdict) -> list[tuple[str, int, str]]:
+    return [
+        ("started", orders.started, "PROCESS_INSTANCE CREATED"),
+        ("completed", orders.completed, "PROCESS_INSTANCE COMPLETED"),
+        ("· paid", orders.paid, "the payment is in the result"),
+        ("· declined", orders.declined, "error boundary, no cover"),
+        ("reviewed", orders.reviewed, "total > 150"),
+        ("payments", orders.payments, "MESSAGE PUBLISHED"),
+        ("incidents resolved", orders.incidents_resolved, "INCIDENT RESOLVED"),
+        ("effects", orders.effects, "charges and invoices in the ledger"),
     ]

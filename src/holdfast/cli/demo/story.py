@@ -1,4 +1,4 @@
-"""The demo's course: submit, kill, go on, mend, resolve, and compare."""
+"""The demo's course: submit, kill, go on, mend, resolve; then the orders; and compare."""
 
 import asyncio
 import time
@@ -9,6 +9,8 @@ import msgspec
 from holdfast.cli.demo.audit import Audit
 from holdfast.cli.demo.children import Child, start_node
 from holdfast.cli.demo.ledger import Ledger
+from holdfast.cli.demo.order_story import OrderStory
+from holdfast.cli.demo.orders import Orders
 from holdfast.cli.demo.stage import Stage
 from holdfast.cli.demo.tasks import CARRIER, LEDGER
 from holdfast.cli.demo.verdict import Submitted, Verdict, reach_verdict
@@ -30,12 +32,13 @@ _PREFETCH_SHARE = 40  # but never more than this part of all, so that both worke
 class Story:
     """One run of the demo in a folder."""
 
-    def __init__(self, folder: Path, workload: Workload, stage: Stage) -> None:
+    def __init__(self, folder: Path, picture: Path, workload: Workload, stage: Stage) -> None:
         self._folder = folder
         self._data = folder / "data"
         self._workload = workload
         self._stage = stage
         self._ledger = Ledger(folder / "ledger.sqlite")
+        self._orders = OrderStory(folder, picture, Orders(workload.tasks), stage)
         self._submitted = Submitted()
         self._workers: dict[str, Child] = {}
         self._url = ""
@@ -53,13 +56,24 @@ class Story:
             self._began = time.monotonic()
             await self._submit_and_watch(api, node)
             seconds = time.monotonic() - self._began
+            self._stage.say(
+                f"[green]{self._workload.tasks:,} tasks completed in {seconds:.1f} s[/]"
+            )
+            await self._stop_workers()
+            await self._orders.run(api, node, started.url)
         finally:
             await api.close()
-            workers = self._workers.values()
-            await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in workers))
+            await self._stop_workers()
             await asyncio.to_thread(node.stop)
         self._stage.say("workers and node stopped; reading the journal from its first record")
-        return reach_verdict(self._workload, self._submitted, self._data, self._ledger, seconds)
+        return reach_verdict(
+            self._workload, self._submitted, self._data, self._ledger, seconds,
+            self._orders.verdict(),
+        )  # fmt: skip
+
+    async def _stop_workers(self) -> None:
+        workers = [self._workers.popitem()[1] for _ in range(len(self._workers))]
+        await asyncio.gather(*(asyncio.to_thread(worker.stop) for worker in workers))
 
     async def _submit_and_watch(self, api: Api, node: Child) -> None:
         """Both at once; when one of them fails, so does the other."""

@@ -6,6 +6,7 @@ import msgspec
 
 from holdfast.cli.demo.audit import Audit
 from holdfast.cli.demo.ledger import Ledger
+from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.workload import Workload
 
 
@@ -35,14 +36,20 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     records_read: int
     seconds: float
     faults: list[str]
+    orders: OrderVerdict
 
     @property
     def is_good(self) -> bool:
-        return not self.faults
+        return not self.faults and not self.orders.faults
 
 
 def reach_verdict(
-    workload: Workload, submitted: Submitted, data: Path, ledger: Ledger, seconds: float
+    workload: Workload,
+    submitted: Submitted,
+    data: Path,
+    ledger: Ledger,
+    seconds: float,
+    orders: OrderVerdict,
 ) -> Verdict:
     """Reads the whole log anew, and the ledger, and compares."""
     audit = Audit(data)
@@ -66,6 +73,7 @@ def reach_verdict(
         records_read=audit.records,
         seconds=round(seconds, 1),
         faults=[],
+        orders=orders,
     )
     return msgspec.structs.replace(
         verdict,

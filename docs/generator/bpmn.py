@@ -1,0 +1,163 @@
+"""docs/reference/bpmn.md: what of BPMN runs, from the reader's own table, and models that ran."""
+
+import sys
+
+from generator import markdown
+from generator.markdown import ROOT, code, table
+from generator.source import members_of
+from holdfast.model.bpmn.support import EXTENSIONS, SUPPORT, Row, Verdict
+from holdfast.model.definition import Definition, ElementKind
+
+_PLAIN = {
+    Verdict.RUNS: "Elements that run",
+    Verdict.REFUSED: "Elements that are refused",
+    Verdict.SKIPPED: "Elements that are skipped",
+}
+_LEADS = {
+    Verdict.RUNS: "A row with an event definition is about the event with that definition in it.",
+    Verdict.REFUSED: (
+        "A file that has one is not deployed; the error names each of them with its line. What no"
+        " table here has is refused as well."
+    ),
+    Verdict.SKIPPED: "They may stand in a file and change nothing of what happens.",
+}
+_EXTENSION_NOTES = {
+    "taskDefinition": "the type and the retries of a job; both may be expressions",
+    "ioMapping": "inputs and outputs",
+    "taskHeaders": "given to the worker as they are",
+    "subscription": "the correlation key of a message",
+    "calledElement": "the process of a call activity, and whether all variables go along",
+    "loopCharacteristics": "the collection, the item, and where the results go",
+    "script": "the expression of a script task, and its result variable",
+    "assignmentDefinition": "of user tasks: headers of the job",
+    "formDefinition": "of user tasks: headers of the job",
+    "taskSchedule": "of user tasks: headers of the job",
+    "priorityDefinition": "of user tasks: headers of the job",
+    "userTask": "every user task is a job here",
+    "calledDecision": "there is no DMN",
+    "executionListeners": "a task before or after does the same",
+    "taskListeners": "a task before or after does the same",
+    "publishMessage": "a worker publishes it",
+    "adHoc": "there are no ad-hoc sub-processes",
+    "conditionalFilter": "there are no conditional events",
+}
+
+
+def page() -> str:
+    """Every element, every extension, and the models that were tried."""
+    parts: list[str] = []
+    for verdict, title in _PLAIN.items():
+        rows = [_row(row) for row in SUPPORT if row.holdfast is verdict]
+        if verdict is Verdict.SKIPPED:
+            parts += [f"## {title}", _LEADS[verdict], _skipped()]
+        else:
+            columns = ("Element", "Event definition", "Zeebe 8", "Note")
+            parts += [f"## {title}", _LEADS[verdict], table(columns, rows)]
+    return markdown.page(
+        "BPMN",
+        "Files as Camunda Modeler saves them for Camunda 8: BPMN 2.0 with the `zeebe:` extensions."
+        " Whether an element runs is decided by the table that this page is made from. The column"
+        " about Zeebe says what Zeebe 8 does with the same element, and since which version. It is"
+        " kept by hand; nothing was compared by running Zeebe.",
+        table(("Verdict", "Meaning"), _verdicts()),
+        *parts,
+        *_extensions(),
+        *_models(),
+    )
+
+
+def _verdicts() -> list[tuple[str, str]]:
+    comments = members_of(Verdict)
+    return [(code(each), comments[each.name] or "it is executed") for each in Verdict]
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    return code(row.element), code(row.event), row.zeebe, row.note
+
+
+def _skipped() -> str:
+    """Skipped elements by the reason, which many share."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in SUPPORT:
+        if row.holdfast is Verdict.SKIPPED:
+            groups.setdefault((row.note, row.zeebe), []).append(code(row.element))
+    rows = [(note, zeebe, ", ".join(names)) for (note, zeebe), names in groups.items()]
+    return table(("Why", "Zeebe 8", "Elements"), rows)
+
+
+def _extensions() -> list[str]:
+    rows = [
+        (code(f"zeebe:{name}"), verdict.value, _EXTENSION_NOTES.get(name, ""))
+        for name, verdict in EXTENSIONS.items()
+    ]
+    return [
+        "## Extension elements",
+        "Extensions of other makers are skipped, `holdfast:` excepted: `holdfast:result` names the"
+        " variable that gets all of a job's result, as `result=` does in Python.",
+        table(("Extension", "Here", "Note"), rows),
+    ]
+
+
+# --- the models ---------------------------------------------------------------------------------
+
+
+def _models() -> list[str]:
+    """The tables that the tests go by, so that the page cannot say what they do not."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "model" / "bpmn")]
+    from bpmn_files import model
+    from miwg import READ, REFUSED, SOURCE
+    from test_models_run import STORIES
+
+    ways: dict[str, list[str]] = {}
+    for story in STORIES:
+        ways.setdefault(story.file, []).append(story.way)
+    own = [
+        (code(f"{name}.bpmn"), _counted(model(f"{name}.bpmn")), "; ".join(ways[name]))
+        for name in sorted(ways)
+    ]
+    reference: list[tuple[str, ...]] = []
+    for name in sorted((*READ, *REFUSED)):
+        if name in READ:
+            reference.append((code(f"{name}.bpmn"), "runs", READ[name].story))
+        else:
+            refused = REFUSED[name]
+            where = f"line {refused.line}, `{refused.element}`: {refused.why}"
+            reference.append((code(f"{name}.bpmn"), "refused", where))
+    return [
+        "## Models that were run",
+        "Each file in `tests/model/bpmn/models` is deployed and run to its end in these ways by"
+        " `tests/model/bpmn/test_models_run.py`, with workers for its jobs, in virtual time, on one"
+        " partition and on three.",
+        table(("File", "Elements", "Ways"), own),
+        "### The reference models of the MIWG",
+        f"The 21 reference models of the BPMN Model Interchange Working Group ({SOURCE}). They were"
+        " made to see whether tools read each other's drawings; most were never meant to run, and"
+        " leave open what a process would need to know. They are read together with those of their"
+        " processes that are not marked executable, which `deploy` leaves out. Those that can be"
+        " read are deployed and run to their end as well.",
+        table(("File", "Here", "What happens, or the first thing that is refused"), reference),
+    ]
+
+
+def _counted(definition: Definition) -> str:
+    """What a model is made of."""
+    counts: dict[str, int] = {}
+    for element in definition.elements:
+        name = _NAMES.get(element.kind, element.kind.name.lower().replace("_", " "))
+        counts[name] = counts.get(name, 0) + 1
+    return ", ".join(f"{count} {name}{_plural(name, count)}" for name, count in counts.items())
+
+
+def _plural(name: str, count: int) -> str:
+    return "" if count == 1 else "es" if name.endswith("s") else "s"
+
+
+_NAMES = {
+    ElementKind.CATCH: "wait",
+    ElementKind.SUBPROCESS: "sub-process",
+    ElementKind.PASS: "plain task",
+    ElementKind.BOUNDARY: "boundary event",
+    ElementKind.EXCLUSIVE: "exclusive gateway",
+    ElementKind.INCLUSIVE: "inclusive gateway",
+    ElementKind.PARALLEL: "parallel gateway",
+}

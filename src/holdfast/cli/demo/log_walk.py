@@ -1,0 +1,31 @@
+"""A node's log, walked from its first record on."""
+
+from pathlib import Path
+
+from holdfast.cli.journal_files import open_reader, partitions_of
+from holdfast.engine.kernel.runner import TOPIC
+from holdfast.engine.partition import TABLES
+from holdfast.records import Record
+
+
+class LogWalk:
+    """Takes up all records as far as they go, again and again; what for, a subclass knows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = open_reader(folder)
+        self._offsets = dict.fromkeys(partitions_of(self._reader, None), 0)
+        self.records = 0
+
+    def read_on(self) -> None:
+        """Takes up what was written since the last time."""
+        decode = TABLES.codec.decode
+        for partition, offset in self._offsets.items():
+            while entries := self._reader.read(TOPIC, partition, offset):
+                for entry in entries:
+                    self.take_up(decode(entry.payload))
+                self.records += len(entries)
+                offset = self._offsets[partition] = entries[-1].offset + 1
+
+    def take_up(self, record: Record) -> None:
+        """One record, in the order of its partition."""
+        raise NotImplementedError
