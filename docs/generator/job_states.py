@@ -37,6 +37,9 @@ def page() -> str:
         "Nothing else changes a job's state. Each event is a record on the log; see"
         " [Records](records.md#intents-of-job).",
         table(("From", "Event", "When", "To"), rows),
+        "The job of a process has no state after its end: its instance goes on, and no result is"
+        " kept. It also ends with `ERROR_THROWN`, when a worker reports an error that the process"
+        " knows.",
         "## As a diagram",
         f"```mermaid\n{_mermaid()}\n```",
     )

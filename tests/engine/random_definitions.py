@@ -39,8 +39,9 @@ UNTILS = ("", "", "numberOfCompletedInstances >= 2", "a > 2", "missing")
 class Author:
     """Writes one process, choice by choice; ways back stay with their token."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, calls: tuple[str, ...] = ("nobody",)) -> None:
         self.random = random
+        self.calls = calls  # never itself: items that call themselves are more than the stars
         self.number = 0
 
     def pick(self, *options: str) -> str:
@@ -116,7 +117,7 @@ class Author:
                 said = said.wait(id_, message=self.pick(*MESSAGES), key="k", on=events)
             case "call":
                 said = said.call(
-                    id_, process=self.pick("q", "q", "q", "nobody"), inputs=self.mappings(),
+                    id_, process=self.pick(*self.calls), inputs=self.mappings(),
                     outputs=self.mappings(), pass_all=self.often(0.5), take_all=self.often(0.5),
                     each=self.each(), on=self.events(inner, alone, depth),
                 )  # fmt: skip

@@ -86,7 +86,7 @@ class Story(Talk):
         self.random = Random(seed)
         self.chance = Random(seed)  # of restarts: they must not change the story
         self.restarting = restarting
-        self.author = Author(self.random)
+        self.author = Author(self.random, calls=("q", "q", "q", "nobody"))
         self.process = self.author.process("p")
         self.told: list[str] = []
         self.circles = 0  # how often something was still going on

@@ -36,6 +36,7 @@ class Audit(LogWalk):
         return sum(1 for holder in self._holder.values() if holder == worker)
 
     def take_up(self, record: Record) -> None:
+        """Counts what is about a task."""
         match record.kind, record.value_type, record.intent:
             case RecordKind.EVENT, ValueType.JOB, JobIntent.CREATED:
                 if record.value.instance_key:

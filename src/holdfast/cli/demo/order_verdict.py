@@ -30,6 +30,7 @@ class OrderAudit(LogWalk):
         self._order: dict[int, int] = {}  # instance -> order
 
     def take_up(self, record: Record) -> None:
+        """Counts what is about an order."""
         match record.kind, record.value_type, record.intent:
             case RecordKind.EVENT, ValueType.PROCESS_INSTANCE, InstanceIntent.CREATED:
                 began: ops.Began = record.value.ops[0]
