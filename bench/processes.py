@@ -1,27 +1,20 @@
-"""Two-step processes, worker in its own process, durable: how many a second."""
+"""Processes: two steps done by a worker process, and one activity over very many items."""
 
-import importlib
+import statistics
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
-from pathlib import Path
-from typing import Protocol, cast
+from contextlib import ExitStack
 
-from bench.harness import Figure, Run, UnmeasurableError, benchmark, remove
+from bench.harness import Figure, Run, benchmark, remove
+from bench.ours.processes import OurProcesses, our_processes
 from bench.peers import DbosTwoStep, ProcessPeer, RestateTwoStep, measured
 
-OURS = 50_000
+INSTANCES = 20_000
 PEERS: tuple[tuple[type[ProcessPeer], int, str], ...] = (
     (DbosTwoStep, 800, ">= 50"),  # so many take each of them 5 to 10 s
     (RestateTwoStep, 4_000, ">= 20"),
 )
-
-
-class TwoStep(Protocol):
-    """Our node with its worker, ready for two-step processes."""
-
-    def run(self, count: int) -> float:
-        """Processes a second, from the first submit until the last is completed."""
-        ...
+MANY_ITEMS, FEW_ITEMS = 200_000, 2_000
+LIVE_COMMANDS = 100
 
 
 @benchmark("processes")
@@ -29,7 +22,7 @@ def processes(run: Run) -> Iterator[Figure]:
     folder = run.folder("processes")
     with ExitStack() as stack:
         stack.callback(remove, folder)
-        ours = stack.enter_context(_ours(run, folder))
+        ours = stack.enter_context(our_processes(folder))
         for kind, count, goal in PEERS:
             with ExitStack() as theirs:  # a peer does not run while another one is measured
                 yield Figure(
@@ -37,19 +30,39 @@ def processes(run: Run) -> Iterator[Figure]:
                     against=kind.name,
                     goal=goal,
                     unit="processes/s",
-                    ours=lambda: ours.run(run.scaled(OURS)),
+                    ours=lambda: ours.run(run.scaled(INSTANCES)),
                     peer=measured(
                         theirs,
                         kind(),
                         lambda peer, n=count: peer.two_step_processes_per_second(run.scaled(n)),
                     ),
                 )
+        yield from _items(run, ours)
 
 
-def _ours(run: Run, folder: Path) -> AbstractContextManager[TwoStep]:
-    """Imported by name, and only now, because the module is not there yet."""
-    try:
-        module = importlib.import_module("bench.ours.processes")
-    except ModuleNotFoundError as missing:
-        raise UnmeasurableError(f"ours cannot be measured yet: {missing}") from missing
-    return cast("AbstractContextManager[TwoStep]", module.two_step(run, folder))
+def _items(run: Run, ours: OurProcesses) -> Iterator[Figure]:
+    """One multi-instance activity over many items, and what live commands feel of it."""
+    many = run.scaled(MANY_ITEMS)
+    live: list[float] = []
+
+    def many_items() -> float:
+        each = ours.each(many)
+        live[:] = each.live_seconds
+        return each.seconds / many * 1e6
+
+    yield Figure(
+        name=f"cost of an item of {many:,}",
+        against=f"an item of {FEW_ITEMS:,}",
+        goal="<= 1.3",
+        unit="us/item",
+        ours=many_items,
+        peer=lambda: ours.each(FEW_ITEMS).seconds / FEW_ITEMS * 1e6,
+    )
+    yield Figure(
+        name=f"a live command beside {many:,} items, p50",
+        against="on an idle node",
+        goal="<= 50",
+        unit="ms",
+        ours=lambda: (many_items(), statistics.median(live) * 1e3)[1],
+        peer=lambda: statistics.median(ours.live(LIVE_COMMANDS)) * 1e3,
+    )

@@ -244,7 +244,8 @@ def _payload(new: NewJob, state: EngineState) -> msgspec.Raw:
     """What its worker gets; of a process's job, that is the variables as they are now."""
     if not new.instance_key:
         return msgspec.Raw(new.payload)
-    return msgspec.Raw(state.processes.payload(new.element_key, new.instance_key, None))
+    variables, _ = state.processes.work_of(new.element_key, new.instance_key, None)
+    return msgspec.Raw(variables)
 
 
 def _raw(outcome: Outcome) -> msgspec.Raw | msgspec.UnsetType:

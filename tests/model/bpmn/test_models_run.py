@@ -320,7 +320,6 @@ def test_a_model_runs_to_its_end(story: Story, partitions: int) -> None:
         assert set(story.jobs) <= set(workers.done)
 
 
-@pytest.mark.xfail(strict=True, reason="the seconds are taken for the last field of a cron rule")
 def test_a_cron_rule_of_a_start_event_has_its_seconds_first() -> None:
     with app(start_ms=_ms(START)) as work:
         work.deploy(model("subscription-renewal.bpmn"))  # at six every morning

@@ -44,11 +44,16 @@ def next_due_ms(schedule: Schedule, after_ms: int) -> int:
 
 
 def next_cron_ms(rule: str, after_ms: int) -> int:
-    """The first due time of a cron rule after a moment, in UTC; InvalidArgument for no rule."""
-    if not croniter.is_valid(rule):
+    """The first due time of a cron rule after a moment, in UTC; InvalidArgument for no rule.
+
+    With six fields the seconds come first, as whoever draws a process writes them.
+    """
+    seconds_first = len(rule.split()) == 6
+    if not croniter.is_valid(rule, second_at_beginning=seconds_first):
         raise InvalidArgument(f"Expected a cron expression, but found {rule!r}")
+    after = datetime.fromtimestamp(after_ms / 1000, UTC)
     try:
-        due = croniter(rule, datetime.fromtimestamp(after_ms / 1000, UTC)).get_next(float)
+        due = croniter(rule, after, second_at_beginning=seconds_first).get_next(float)
     except CroniterError as error:
         raise InvalidArgument(f"Expected a rule that is ever due, but found {rule!r}") from error
     return int(due * 1000)
