@@ -137,8 +137,9 @@ class Story(Talk):
             if not keys and not self.processor.has_leftover:
                 break
             for key in keys:
-                if self.view.processes.instances.get(key).phase == Phase.TERMINATING:
-                    continue
+                row = self.view.processes.instances.get(key)
+                if row is None or row.phase == Phase.TERMINATING:
+                    continue  # it ended meanwhile, or is about to
                 self.say(ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, key, InstanceRef())
             for _ in range(300):
                 self.step()
