@@ -2,19 +2,26 @@
 
 import sys
 import time
+from collections import deque
 
 from bench.ours.process_app import TWO_STEP, app
+from holdfast import ProcessHandle
 
-INSTANCES_PER_SUBMIT = 1_000
+INSTANCES_PER_SUBMIT = 500
+SUBMITS_AHEAD = 8  # so many are on their way at once; the peers' submitters wait for theirs as well
 
 
 def main() -> None:
     count = int(sys.argv[1])
     app.deploy(TWO_STEP)  # the connection is there before the clock starts
     print(time.time(), flush=True)
+    ahead: deque[ProcessHandle] = deque()
     for start in range(0, count, INSTANCES_PER_SUBMIT):
         end = min(start + INSTANCES_PER_SUBMIT, count)
-        app.start_many("two-step", [{"number": n} for n in range(start, end)])
+        handles = app.start_many("two-step", [{"number": n} for n in range(start, end)])
+        ahead.append(handles[-1])
+        if len(ahead) > SUBMITS_AHEAD:
+            ahead.popleft().result()
     app.close()
 
 

@@ -65,15 +65,6 @@ class OurProcesses:
         assert result["done"] == list(range(items)), "a result is missing or in the wrong place"
         return Each(end - begun, live)
 
-    def live(self, count: int) -> list[float]:
-        """How long live commands take when there is nothing else to do."""
-        with Holdfast.connect(self.node.url) as app:
-            taken: list[float] = []
-            for _ in range(count):
-                taken.append(timed(lambda: app.publish("nobody", "waits")))
-                time.sleep(LIVE_PAUSE_SECONDS)
-            return taken
-
     def _spawn(self, module: str, count: int) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", module, str(count)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self._environment)

@@ -261,8 +261,17 @@ def _hand_on(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:
 
 def wake(turn: Turn[EngineState], command: Record) -> None:
     """Delays and pauses are over: these jobs wait for a worker now."""
-    turn.event(JOB_BATCH, JobBatchIntent.WOKEN, command.key, command.value)
-    _announce(turn, command.value.jobs)
+    keys = list(command.value.jobs)
+    # What was due just before, in the same step, may have ended some of them.
+    awake = tuple(
+        key
+        for key, job in zip(keys, turn.state.jobs.jobs.get_many(keys), strict=True)
+        if job is not None and job.due_ms
+    )
+    if not awake:
+        return turn.reject(command, Code.NOT_FOUND, "Expected jobs that sleep, but there are none")
+    turn.event(JOB_BATCH, JobBatchIntent.WOKEN, command.key, JobList(awake))
+    _announce(turn, awake)
 
 
 def purge(turn: Turn[EngineState], command: Record) -> None:

@@ -33,7 +33,10 @@ def created(state: EngineState, event: Record) -> None:
 def completed(state: EngineState, event: Record) -> None:
     done: Completion = event.value
     job = _job(state, event.key)
-    outcome = Outcome(_COMPLETED, done.result, "", event.timestamp_ms, job.submitted.type)
+    new = job.submitted
+    outcome = (
+        Outcome(_COMPLETED, done.result, "", event.timestamp_ms, new.type) if new.keep_ms else None
+    )
     state.jobs.end(event.key, job, outcome)
 
 

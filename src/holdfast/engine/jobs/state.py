@@ -150,7 +150,7 @@ class Jobs:
             self._due.remove(lease.deadline_ms, DueKind.LEASE, lease_key)
         return True
 
-    def end(self, key: int, job: Job, outcome: Outcome) -> None:
+    def end(self, key: int, job: Job, outcome: Outcome | None) -> None:
         """The job is over: its rows go, its outcome stays for as long as was asked."""
         if not self.let_go(key):
             if job.due_ms:
@@ -158,7 +158,7 @@ class Jobs:
             elif not job.incident_key:
                 self.stop_waiting(key, job.submitted)
         self.jobs.delete(key)
-        if job.submitted.keep_ms:
+        if outcome is not None and job.submitted.keep_ms:
             self.keep(key, outcome, job.submitted.keep_ms)
 
     def keep(self, key: int, outcome: Outcome, keep_ms: int) -> None:

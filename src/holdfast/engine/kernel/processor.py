@@ -48,6 +48,7 @@ class Step(msgspec.Struct):
     rejections: int
     bugs: list[str]  # commands that threw; each is rejected on the log and counted
     before: "_Before"
+    refused_due: bool = False  # a command that time gave was rejected: time may give it again
 
 
 class _Awaited(msgspec.Struct):
@@ -137,7 +138,8 @@ class Processor(Generic[S]):
         turn.said.clear()
         self._drain(step)
         for due in self._due.due(now_ms, STEP_COMMANDS_MAX) if not self._leftover else ():
-            self._take(Command(due.value_type, due.intent, due.key, due.value), step)
+            reply = self._take(Command(due.value_type, due.intent, due.key, due.value), step)
+            step.refused_due = step.refused_due or reply.rejection is not None
         self._submit(submissions, step)
         asked = 0
         while asked < len(step.effects):

@@ -281,7 +281,8 @@ class Runner(Generic[S]):
             self.outside.deliver(step.effects)
         if processor.has_leftover or self._inbox[partition]:
             self._wake(partition)
-        if step.bugs:  # if it was time that asked, it will ask again: not at once, for ever
+        if step.bugs or self._is_refused_again(processor, step):
+            # If it was time that asked, it will ask again: not at once, for ever.
             pause_ms = DUE_BUG_PAUSE_MS
             self._set_timer(partition, self._clock.now_ms() + pause_ms, pause_ms / 1000)
         else:
@@ -294,6 +295,13 @@ class Runner(Generic[S]):
             len(step.bugs),
             lag if processor.has_leftover else 0,
         )
+
+    def _is_refused_again(self, processor: Processor[S], step: Step) -> bool:
+        """Whether a command that time gave was refused and is due still."""
+        if not step.refused_due:
+            return False
+        due_ms = processor.next_due_ms()
+        return due_ms is not None and due_ms <= self._clock.now_ms()
 
     def _abandon(
         self,

@@ -97,9 +97,9 @@ def _plain_job(walk: Walk, node: Node, scope: int) -> None:
     turn = walk.turn
     job, key = turn.new_key(), turn.new_key()
     walk.do(ops.Activated(key, node.index, scope, _ACTIVE, job))
-    new = NewJob(
-        node.job_type, b"", 0, node.retries, _BACKOFF, element_key=key, instance_key=walk.key
-    )  # pyright: ignore[reportArgumentType]
+    type_, retries = node.job_type, node.retries
+    assert isinstance(type_, str) and isinstance(retries, int), "a plain job has no expressions"
+    new = NewJob(type_, b"", 0, retries, _BACKOFF, element_key=key, instance_key=walk.key)
     walk.jobs.append((job, new))
 
 

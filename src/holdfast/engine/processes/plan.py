@@ -66,6 +66,7 @@ class Node:
         self.ways: list[Way] = []
         self.default: Way | None = None
         self.incoming = 0
+        self.joins = False  # whether tokens wait here for others
         self.start: Node | None = None  # of a sub-process: where it begins
         self.events: list[Node] = []  # timers and messages that wait while it is active
         self.behind_gateway = False  # an event that an event gateway waits for in its place
@@ -93,11 +94,6 @@ class Node:
             self.kind != ElementKind.JOB
             or (isinstance(self.job_type, str) and isinstance(self.retries, int))
         )
-
-    @property
-    def joins(self) -> bool:
-        """Whether tokens wait here for others."""
-        return self.incoming > 1 and self.kind in (ElementKind.PARALLEL, ElementKind.INCLUSIVE)
 
     def __repr__(self) -> str:
         return f"Node({self.id!r})"
@@ -131,6 +127,10 @@ class Plan:
 
     def _connect(self, node: Node) -> None:
         element = node.element
+        node.joins = node.incoming > 1 and node.kind in (
+            ElementKind.PARALLEL,
+            ElementKind.INCLUSIVE,
+        )
         node.scope = self.by_id[element.scope] if element.scope else None
         waits = element.timer is not None or element.message is not None
         match element.kind:
