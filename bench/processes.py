@@ -26,8 +26,8 @@ def processes(run: Run) -> Iterator[Figure]:
         for kind, count, goal in PEERS:
             with ExitStack() as theirs:  # a peer does not run while another one is measured
                 yield Figure(
-                    name="two-step processes per second",
-                    against=kind.name,
+                    name=f"two-step processes, {kind.name}",
+                    against=f"the same in {kind.name}",
                     goal=goal,
                     unit="processes/s",
                     ours=lambda: ours.run(run.scaled(INSTANCES)),

@@ -11,6 +11,7 @@ from holdfast.engine.messages.values import (
 from holdfast.engine.processes import instances
 from holdfast.engine.processes.state import StartMessage
 from holdfast.engine.processes.values import NewInstance
+from holdfast.engine.processes.variables import from_json
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code
 from holdfast.records import Record, ValueType
@@ -35,7 +36,7 @@ def _start(turn: Turn[EngineState], key: int, message: NewMessage, start: StartM
     instance = turn.new_key()
     value = MessageStart(start.process_id, instance)
     turn.event(MESSAGE, MessageIntent.STARTED, key, value)
-    instances.begin(turn, instance, start.definition, new)
+    instances.begin(turn, instance, start.definition, new, from_json(message.variables))
 
 
 def start_next(turn: Turn[EngineState], command: Record) -> None:

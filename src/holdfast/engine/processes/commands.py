@@ -46,10 +46,11 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         )
         return turn.reject(command, Code.INVALID_STATE, reason)
     try:
-        from_json(new.variables)
+        variables = from_json(new.variables)
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
-    begin(turn, turn.new_key() if command.key == NO_KEY else command.key, definition, new)
+    key = turn.new_key() if command.key == NO_KEY else command.key
+    begin(turn, key, definition, new, variables)
 
 
 def cancel(turn: Turn[EngineState], command: Record) -> None:

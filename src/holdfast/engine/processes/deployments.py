@@ -94,4 +94,5 @@ def fire(turn: Turn[EngineState], command: Record) -> None:
             following = StartTimer(timer.node, next_ms, left, timer.cycle)
         firing = StartFiring(timer.node, timer.due_ms, following)
         turn.event(PROCESS, ProcessIntent.FIRED, command.key, firing)
-        begin(turn, turn.new_key(), command.key, NewInstance(stored.process_id, node=timer.node))
+        new = NewInstance(stored.process_id, node=timer.node)
+        begin(turn, turn.new_key(), command.key, new, {})

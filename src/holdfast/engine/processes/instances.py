@@ -6,17 +6,18 @@ from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
-from holdfast.engine.processes.variables import from_json
 from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
 
 
-def begin(turn: Turn[EngineState], key: int, definition: int, new: NewInstance) -> None:
-    """A new instance runs until all its tokens wait."""
+def begin(
+    turn: Turn[EngineState], key: int, definition: int, new: NewInstance,
+    variables: dict[str, bytes],
+) -> None:  # fmt: skip
+    """A new instance runs, with its variables decoded, until all its tokens wait."""
     plan = turn.state.processes.plan(definition)
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
-    variables = from_json(new.variables)
     row = Instance(definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock)
     walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
