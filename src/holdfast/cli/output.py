@@ -79,7 +79,10 @@ def print_error(error: HoldfastError, *, as_json: bool) -> None:
         problem = {"code": error.code, "detail": error.message, "fields": fields}
         print_note(msgspec.json.encode(problem).decode())
     else:
-        print_note(f"error: {error.message[:1].lower()}{error.message[1:]}")
+        text = error.message
+        if text[1:2].islower():  # a sentence, and not a name such as C.4.0.bpmn
+            text = text[:1].lower() + text[1:]
+        print_note(f"error: {text}")
 
 
 def _scalar(value: Any) -> str | int | float | None:

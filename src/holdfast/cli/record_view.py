@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.partition import DOMAINS
+from holdfast.engine.processes.ops import Op
 from holdfast.records import Record, RecordKind, ValueType
 
 _INTENTS = {
@@ -53,7 +54,10 @@ def names_key(record: Record, key: int) -> bool:
 def _plain(value: Any) -> Any:
     """Structs as objects, though they are arrays on disk; bytes as the JSON that they hold."""
     if isinstance(value, msgspec.Struct):
-        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+        fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+        return {"op": type(value).__name__, **fields} if isinstance(value, Op) else fields
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if isinstance(value, bytes):
