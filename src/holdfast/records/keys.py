@@ -10,7 +10,7 @@ import zlib
 from holdfast.errors import InvalidArgument
 from holdfast.limits import KEY_COUNTER_BITS, PARTITIONS_MAX
 
-_COUNTER_MASK = (1 << KEY_COUNTER_BITS) - 1
+KEY_COUNTER_MAX = (1 << KEY_COUNTER_BITS) - 1
 NO_KEY = 0  # partitions count from 1, so no real key is 0
 
 
@@ -20,7 +20,7 @@ def key_of(partition: int, counter: int) -> int:
         raise InvalidArgument(
             f"Expected a partition from 1 to {PARTITIONS_MAX}, but found {partition}"
         )
-    if not 0 <= counter <= _COUNTER_MASK:
+    if not 0 <= counter <= KEY_COUNTER_MAX:
         raise InvalidArgument(f"Expected a counter from 0 to 2^51 - 1, but found {counter}")
     return partition << KEY_COUNTER_BITS | counter
 
@@ -32,7 +32,7 @@ def partition_of(key: int) -> int:
 
 def counter_of(key: int) -> int:
     """The counter inside a key."""
-    return key & _COUNTER_MASK
+    return key & KEY_COUNTER_MAX
 
 
 def partition_for(text: str, partitions: int) -> int:

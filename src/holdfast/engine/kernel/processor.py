@@ -21,7 +21,8 @@ from holdfast.engine.kernel.turn import Command, Reply, Submission, Turn
 from holdfast.errors import Code, Internal
 from holdfast.journal import Entry
 from holdfast.limits import STEP_COMMANDS_MAX
-from holdfast.records import Record, RecordKind, counter_of, partition_of
+from holdfast.records import Record, RecordKind, counter_of, key_of
+from holdfast.records.keys import KEY_COUNTER_MAX
 from holdfast.state import PartitionState, Progress
 
 S = TypeVar("S")
@@ -254,7 +255,8 @@ class Processor(Generic[S]):
             return 0
         appliers, state, partition = self._tables.appliers, self.view, self.partition
         records = self._tables.codec.decode_many([entry.payload for entry in entries])
-        already, processed, last_key, events = self._applied, self._processed, 0, 0
+        already, processed, events = self._applied, self._processed, 0
+        last_key, keys_end = key_of(partition, 0), key_of(partition, KEY_COUNTER_MAX)
         undo_log, last_keys = self.state.undo_log, self._tables.last_keys
         for record in records:
             # A follow-up, too, says that its cause was processed.
@@ -264,7 +266,7 @@ class Processor(Generic[S]):
                 appliers[record.value_type, record.intent](state, record)
                 undo_log.clear()  # it is on the log: there is nothing to take back
                 events += 1
-                if record.key > last_key and partition_of(record.key) == partition:
+                if last_key < record.key <= keys_end:  # it was given out here
                     last_key = record.key
                 if record.value_type in last_keys:
                     last_key = max(last_key, last_keys[record.value_type](record.value))
