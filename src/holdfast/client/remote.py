@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 from yarl import URL
 
-from holdfast.client.remote_processes import RemoteProcesses
+from holdfast.client.remote_processes import RemoteProcesses, quoted
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.shapes import (
@@ -82,7 +82,7 @@ class RemoteApi(RemoteProcesses):
         return (await self._post("/v2/tasks/batch", NewTasks(list(tasks)), TaskReceipts)).tasks
 
     async def task(self, task_key: str) -> TaskView:
-        return await self._get(f"/v2/tasks/{_quoted(task_key)}", TaskView)
+        return await self._get(f"/v2/tasks/{quoted(task_key)}", TaskView)
 
     async def tasks(self, query: TaskQuery) -> TaskPage:
         return await self._post("/v2/tasks/search", query, TaskPage)
@@ -92,7 +92,7 @@ class RemoteApi(RemoteProcesses):
         return (await self._post("/v2/tasks/results", query, TaskOutcomes, wait_ms)).tasks
 
     async def cancel(self, task_key: str) -> None:
-        await self._send("POST", f"/v2/tasks/{_quoted(task_key)}/cancellation")
+        await self._send("POST", f"/v2/tasks/{quoted(task_key)}/cancellation")
 
     async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
         path = "/v2/jobs/activation"
@@ -116,18 +116,18 @@ class RemoteApi(RemoteProcesses):
         return await self._post("/v2/incidents/search", query, IncidentPage)
 
     async def resolve_incident(self, incident_key: str, retries: int) -> None:
-        path = f"/v2/incidents/{_quoted(incident_key)}/resolution"
+        path = f"/v2/incidents/{quoted(incident_key)}/resolution"
         await self._send("POST", path, IncidentResolution(retries))
 
     async def discard_incident(self, incident_key: str) -> None:
-        await self._send("POST", f"/v2/incidents/{_quoted(incident_key)}/discard")
+        await self._send("POST", f"/v2/incidents/{quoted(incident_key)}/discard")
 
     async def put_schedule(self, schedule_id: str, schedule: NewSchedule) -> ScheduleView:
-        content = await self._send("PUT", f"/v2/schedules/{_quoted(schedule_id)}", schedule)
+        content = await self._send("PUT", f"/v2/schedules/{quoted(schedule_id)}", schedule)
         return self._decoded(content, ScheduleView)
 
     async def delete_schedule(self, schedule_id: str) -> None:
-        await self._send("DELETE", f"/v2/schedules/{_quoted(schedule_id)}")
+        await self._send("DELETE", f"/v2/schedules/{quoted(schedule_id)}")
 
     async def schedules(self) -> list[ScheduleView]:
         return (await self._get("/v2/schedules", Schedules)).items
@@ -233,10 +233,6 @@ class RemoteApi(RemoteProcesses):
 @cache
 def _decoder(shape: type[Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(shape)
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")
 
 
 def _excerpt(content: bytes) -> str:

@@ -58,7 +58,7 @@ class RemoteProcesses:
         return (await self._post(path, query, ProcessDefinitions)).items
 
     async def definition_source(self: _Wire, definition_key: str) -> ProcessSource:
-        path = f"/v2/process-definitions/{_quoted(definition_key)}/source"
+        path = f"/v2/process-definitions/{quoted(definition_key)}/source"
         return await self._get(path, ProcessSource)
 
     async def start(
@@ -69,27 +69,27 @@ class RemoteProcesses:
         return (await self._post(path, body, ProcessInstanceReceipts)).instances
 
     async def instance(self: _Wire, instance_key: str) -> ProcessInstanceView:
-        path = f"/v2/process-instances/{_quoted(instance_key)}"
+        path = f"/v2/process-instances/{quoted(instance_key)}"
         return await self._get(path, ProcessInstanceView)
 
     async def instances(self: _Wire, query: ProcessInstanceQuery) -> ProcessInstancePage:
         return await self._post("/v2/process-instances/search", query, ProcessInstancePage)
 
     async def cancel_instance(self: _Wire, instance_key: str) -> None:
-        await self._send("POST", f"/v2/process-instances/{_quoted(instance_key)}/cancellation")
+        await self._send("POST", f"/v2/process-instances/{quoted(instance_key)}/cancellation")
 
     async def set_variables(self: _Wire, scope_key: str, variables: NewVariables) -> None:
-        path = f"/v2/element-instances/{_quoted(scope_key)}/variables"
+        path = f"/v2/element-instances/{quoted(scope_key)}/variables"
         await self._send("PUT", path, variables)
 
     async def modify_instance(
         self: _Wire, instance_key: str, modification: NewModification
     ) -> None:
-        path = f"/v2/process-instances/{_quoted(instance_key)}/modification"
+        path = f"/v2/process-instances/{quoted(instance_key)}/modification"
         await self._send("POST", path, modification)
 
     async def migrate_instance(self: _Wire, instance_key: str, migration: NewMigration) -> None:
-        path = f"/v2/process-instances/{_quoted(instance_key)}/migration"
+        path = f"/v2/process-instances/{quoted(instance_key)}/migration"
         await self._send("POST", path, migration)
 
     async def publish(self: _Wire, message: NewMessage) -> MessageReceipt:
@@ -99,9 +99,10 @@ class RemoteProcesses:
         return (await self._post("/v2/jobs/error", JobErrors(list(jobs)), Answers)).answers
 
     async def update_retries(self: _Wire, job_key: str, retries: int) -> None:
-        path = f"/v2/jobs/{_quoted(job_key)}/retries"
+        path = f"/v2/jobs/{quoted(job_key)}/retries"
         await self._send("POST", path, JobRetries(retries))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as a part of a path."""
     return quote(name, safe="")

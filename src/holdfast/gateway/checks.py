@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 import msgspec
-from msgspec import UNSET as UNSET
 
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Backoff, NewJob

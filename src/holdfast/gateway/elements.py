@@ -1,5 +1,7 @@
 """A process instance as people see it: the tree of its active elements."""
 
+from msgspec import UNSET
+
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node, Plan
 from holdfast.engine.processes.state import ElementInstance, Instance, json_object
@@ -32,7 +34,7 @@ def instance_view(
         checks.moment(row.created_ms),
         variables=checks.raw(json_object(processes.variables.get(key) or {}))
         if whole
-        else checks.UNSET,
+        else UNSET,
         elements=elements,
         more_elements=tree.left < 0,
         incidents=tree.incidents,

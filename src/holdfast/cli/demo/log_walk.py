@@ -1,5 +1,6 @@
 """A node's log, walked from its first record on."""
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from holdfast.cli.journal_files import open_reader, partitions_of
@@ -8,7 +9,7 @@ from holdfast.engine.partition import TABLES
 from holdfast.records import Record
 
 
-class LogWalk:
+class LogWalk(ABC):
     """Takes up all records as far as they go, again and again; what for, a subclass knows."""
 
     def __init__(self, folder: Path) -> None:
@@ -26,6 +27,6 @@ class LogWalk:
                 self.records += len(entries)
                 offset = self._offsets[partition] = entries[-1].offset + 1
 
+    @abstractmethod
     def take_up(self, record: Record) -> None:
         """One record, in the order of its partition."""
-        raise NotImplementedError
