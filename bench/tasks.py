@@ -54,7 +54,7 @@ def tasks(run: Run) -> Iterator[Figure]:
 def tasks_per_second(url: str, count: int) -> float:
     """One submitter and one worker process, from the first submit to the last completion."""
     environment = our_environment(url)
-    worker = _spawn("bench.ours.work", count, environment)
+    worker = _spawn("bench.ours.work", count, environment, "app")
     assert worker.stdout is not None
     worker.stdout.readline()
     submitter = _spawn("bench.ours.submit", count, environment)
@@ -66,8 +66,10 @@ def tasks_per_second(url: str, count: int) -> float:
     return count / (ended - begun)
 
 
-def _spawn(module: str, count: int, environment: dict[str, str]) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", module, str(count)]
+def _spawn(
+    module: str, count: int, environment: dict[str, str], *more: str
+) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", module, str(count), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 

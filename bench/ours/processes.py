@@ -32,7 +32,7 @@ class OurProcesses:
 
     def run(self, count: int) -> float:
         """Two-step processes a second, from the first start until the last is completed."""
-        worker = self._spawn("bench.ours.process_work", 2 * count)
+        worker = self._spawn("bench.ours.work", 2 * count, "process_app")
         assert worker.stdout is not None
         worker.stdout.readline()
         submitter = self._spawn("bench.ours.process_submit", count)
@@ -48,7 +48,7 @@ class OurProcesses:
 
     def each(self, items: int) -> Each:
         """One parallel multi-instance activity over so many items, with live commands beside it."""
-        worker = self._spawn("bench.ours.process_work", items)
+        worker = self._spawn("bench.ours.work", items, "process_app")
         assert worker.stdout is not None
         worker.stdout.readline()
         live: list[float] = []
@@ -65,8 +65,8 @@ class OurProcesses:
         assert result["done"] == list(range(items)), "a result is missing or in the wrong place"
         return Each(end - begun, live)
 
-    def _spawn(self, module: str, count: int) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", module, str(count)]
+    def _spawn(self, module: str, count: int, *more: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", module, str(count), *more]
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self._environment)
 
 
