@@ -62,6 +62,15 @@ MESSAGE_TTL_MS_MAX = 366 * 86_400_000
 PARCEL_PAUSE_MS = 10_000  # how long an acknowledgement may take before parcels are sent again
 PARCEL_PAUSE_MS_MAX = 300_000  # the pause doubles up to this
 
+# --- distribution -----------------------------------------------------------------------------
+DISTRIBUTIONS_MAX = 100_000  # active at once, by partition: 100 MB of state at 1 KB a command
+DISTRIBUTION_PAUSE_MS = 10_000  # how long an acknowledgement may take before a command goes again
+DISTRIBUTION_PAUSE_MS_MAX = 300_000  # the pause doubles up to this
+DISTRIBUTIONS_IN_FLIGHT_MAX = 256  # without a queue, to one partition: more wait for their turn
+RESEND_BYTES_MAX = 8 * MIB  # what one step sends again: two of the largest commands
+POSTPONE_MS_MIN = 100  # a partition that has no room is asked again ten times a second at most
+DEPLOYMENT_WAIT_MS = 5_000  # a deployment is answered when all partitions have it, or after this
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

@@ -4,7 +4,8 @@ The hot paths count in plain integers; Prometheus' own objects are made when som
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -51,12 +52,87 @@ _GAUGED = (
 )
 
 
+class TargetMetrics:
+    """What is counted of the commands that are distributed to one partition."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.retries = 0
+        self.acknowledgements_sent = 0
+        self.acknowledgements_received = 0
+
+
+class DistributionGauges(NamedTuple):
+    """How much is being distributed: read from the state, so a restart changes nothing."""
+
+    active: dict[int, int]  # by the partition that started them
+    pending: dict[int, int]  # by the partition that has not acknowledged them
+    in_flight: dict[int, int]
+
+
+class DistributionMetrics:
+    """What is counted and measured of distribution, by the partition that receives."""
+
+    def __init__(self) -> None:
+        self.targets: dict[int, TargetMetrics] = {}
+        self.gauges: Callable[[], DistributionGauges] = lambda: DistributionGauges({}, {}, {})
+
+    def of(self, partition: int) -> TargetMetrics:
+        """The numbers of one receiving partition, to be counted up."""
+        return self.targets.setdefault(partition, TargetMetrics())
+
+    def collect(self) -> Iterable[Metric]:
+        for attribute, name, text in _DISTRIBUTED:
+            counter = CounterMetricFamily(name, text, labels=["target"])
+            for target, numbers in self.targets.items():
+                counter.add_metric([str(target)], getattr(numbers, attribute))
+            yield counter
+        gauges = self.gauges()
+        for attribute, name, text, label in _DISTRIBUTING:
+            gauge = GaugeMetricFamily(name, text, labels=[label])
+            for partition, value in getattr(gauges, attribute).items():
+                gauge.add_metric([str(partition)], value)
+            yield gauge
+
+
+_DISTRIBUTED = (
+    ("sent", "holdfast_distribution_sent", "Distributed commands sent"),
+    ("retries", "holdfast_distribution_retries", "Of these, how many were sent again"),
+    (
+        "acknowledgements_sent",
+        "holdfast_distribution_acknowledgements_sent",
+        "Acknowledgements that the target sent",
+    ),
+    (
+        "acknowledgements_received",
+        "holdfast_distribution_acknowledgements_received",
+        "Acknowledgements of the target that reached the origin",
+    ),
+)
+_DISTRIBUTING = (
+    ("active", "holdfast_distributions_active", "Distributions not finished", "partition"),
+    (
+        "pending",
+        "holdfast_distributions_pending",
+        "Distributions that the target has not acknowledged",
+        "target",
+    ),
+    (
+        "in_flight",
+        "holdfast_distributions_in_flight",
+        "Of these, how many are on their way; the others wait for their turn",
+        "target",
+    ),
+)
+
+
 class Metrics:
     """The numbers of one node, by partition where that says more."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(self)
+        self.distribution = DistributionMetrics()
         self._partitions: dict[int, PartitionMetrics] = {}
         self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
         self._sync_seconds = 0.0
@@ -93,6 +169,7 @@ class Metrics:
             for partition, numbers in self._partitions.items():
                 gauge.add_metric([str(partition)], getattr(numbers, attribute))
             yield gauge
+        yield from self.distribution.collect()
         yield HistogramMetricFamily(
             "holdfast_journal_sync_seconds",
             "Time of one write and sync of the journal",

@@ -11,11 +11,13 @@ from holdfast.model.definition import ElementKind
 
 # What may be there when no instance is: definitions with what starts them, kept outcomes and
 # idempotency keys with the buckets that end them, kept messages with what was taken of them, and
-# how far the parcels have come. Due dates are looked at by their kind.
+# how far the parcels and the queues of distributions have come. Due dates are looked at by their
+# kind.
 STAYS = {
     Tag.DEFINITIONS, Tag.PROCESS_VERSIONS, Tag.PROCESS_LATEST, Tag.START_TIMERS,
     Tag.START_MESSAGES, Tag.JOB_OUTCOMES, Tag.JOB_IDEMPOTENCY, Tag.JOB_BUCKETS, Tag.MESSAGES,
     Tag.MESSAGE_NAMES, Tag.MESSAGE_IDS, Tag.MESSAGE_TAKEN, Tag.LINES, Tag.RECEIVED,
+    Tag.QUEUES_RECEIVED,
 }  # fmt: skip
 DUE_STAYS = {DueKind.BUCKET, DueKind.START_TIMER, DueKind.MESSAGE}
 

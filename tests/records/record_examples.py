@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 import msgspec
+from distribution_examples import DISTRIBUTION_EXAMPLES
 from process_examples import PROCESS_EXAMPLES
 
 from holdfast.engine.incidents.values import (
@@ -90,4 +91,5 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.SCHEDULE, ScheduleIntent.DELETE): ScheduleId("nightly"),
     (ValueType.SCHEDULE, ScheduleIntent.DELETED): ScheduleId("nightly"),
     **PROCESS_EXAMPLES,
+    **DISTRIBUTION_EXAMPLES,
 }

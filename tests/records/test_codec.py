@@ -10,7 +10,7 @@ from record_examples import EXAMPLES
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.partition import DOMAINS, TABLES
 from holdfast.errors import Code, DataLoss
-from holdfast.records import Record, RecordKind, Rejection, ValueType
+from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType
 
 CODEC = TABLES.codec
 TAGS = [(domain.value_type, intent) for domain in DOMAINS for intent in domain.intents]
@@ -21,7 +21,11 @@ def example(value_type: ValueType, intent: IntEnum) -> Record:
     kind = RecordKind.COMMAND if command else RecordKind.EVENT
     value = EXAMPLES[value_type, intent]
     claims = {"tenant": "blue", "roles": ["admin"]} if command else None
-    return Record(17, kind, value_type, intent, 2**51 + 3, 16, 1_700_000_000_000, value, claims)
+    delivery = Delivery("deployment", 2) if (value_type, intent) in TABLES.distributed else None
+    return Record(
+        17, kind, value_type, intent, 2**51 + 3, 16, 1_700_000_000_000, value, claims, None,
+        delivery,
+    )  # fmt: skip
 
 
 def assert_decodes_or_says_what_it_saw(payload: bytes) -> None:
@@ -109,8 +113,8 @@ def test_an_unknown_kind_of_value_is_data_loss() -> None:
 
 def test_fields_that_a_later_version_adds_are_skipped() -> None:
     payload = CODEC.encode(example(*TAGS[0]))
-    assert payload[0] == 0x9A, "ten fields"
-    longer = b"\x9b" + payload[1:] + b"\xa5later"
+    assert payload[0] == 0x9B, "eleven fields"
+    longer = b"\x9c" + payload[1:] + b"\xa5later"
     assert CODEC.decode(longer) == CODEC.decode(payload)
 
 

@@ -11,7 +11,9 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from holdfast.client.remote_processes import RemoteProcesses, quoted
+from holdfast.client.remote_distributions import RemoteDistributions
+from holdfast.client.remote_processes import RemoteProcesses
+from holdfast.client.wire import quoted
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.shapes import (
@@ -59,7 +61,7 @@ _encode = msgspec.json.Encoder().encode
 _HEADERS = {"Content-Type": "application/json"}
 
 
-class RemoteApi(RemoteProcesses):
+class RemoteApi(RemoteProcesses, RemoteDistributions):
     """The Api of the node at a URL.
 
     It belongs to the event loop in which it is first used. It does not try again: after an

@@ -1,11 +1,8 @@
 """What a remote node is asked about processes and messages."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
-from urllib.parse import quote
 
-import msgspec
-
+from holdfast.client.wire import Wire, quoted
 from holdfast.gateway.process_shapes import (
     JobRetries,
     MessageReceipt,
@@ -29,80 +26,57 @@ from holdfast.gateway.process_shapes import (
 )
 from holdfast.gateway.shapes import Answer, Answers, JobError, JobErrors
 
-_Shape = TypeVar("_Shape")
-
-
-class _Wire(Protocol):
-    """How requests go out."""
-
-    async def _get(self, path: str, shape: type[_Shape]) -> _Shape: ...
-
-    async def _post(
-        self, path: str, body: msgspec.Struct, shape: type[_Shape], wait_ms: int = 0
-    ) -> _Shape: ...
-
-    async def _send(
-        self, method: str, path: str, body: msgspec.Struct | None = None, wait_ms: int = 0
-    ) -> bytes: ...
-
 
 class RemoteProcesses:
     """The part of the remote Api that is about processes."""
 
-    async def deploy(self: _Wire, resources: Sequence[Resource]) -> list[ProcessDefinition]:
+    async def deploy(self: Wire, resources: Sequence[Resource]) -> list[ProcessDefinition]:
         body = NewDeployment(list(resources))
         return (await self._post("/v2/deployments", body, ProcessDefinitions)).items
 
-    async def definitions(self: _Wire, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+    async def definitions(self: Wire, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
         path = "/v2/process-definitions/search"
         return (await self._post(path, query, ProcessDefinitions)).items
 
-    async def definition_source(self: _Wire, definition_key: str) -> ProcessSource:
+    async def definition_source(self: Wire, definition_key: str) -> ProcessSource:
         path = f"/v2/process-definitions/{quoted(definition_key)}/source"
         return await self._get(path, ProcessSource)
 
     async def start(
-        self: _Wire, instances: Sequence[NewProcessInstance]
+        self: Wire, instances: Sequence[NewProcessInstance]
     ) -> list[ProcessInstanceReceipt]:
         body = NewProcessInstances(list(instances))
         path = "/v2/process-instances/batch"
         return (await self._post(path, body, ProcessInstanceReceipts)).instances
 
-    async def instance(self: _Wire, instance_key: str) -> ProcessInstanceView:
+    async def instance(self: Wire, instance_key: str) -> ProcessInstanceView:
         path = f"/v2/process-instances/{quoted(instance_key)}"
         return await self._get(path, ProcessInstanceView)
 
-    async def instances(self: _Wire, query: ProcessInstanceQuery) -> ProcessInstancePage:
+    async def instances(self: Wire, query: ProcessInstanceQuery) -> ProcessInstancePage:
         return await self._post("/v2/process-instances/search", query, ProcessInstancePage)
 
-    async def cancel_instance(self: _Wire, instance_key: str) -> None:
+    async def cancel_instance(self: Wire, instance_key: str) -> None:
         await self._send("POST", f"/v2/process-instances/{quoted(instance_key)}/cancellation")
 
-    async def set_variables(self: _Wire, scope_key: str, variables: NewVariables) -> None:
+    async def set_variables(self: Wire, scope_key: str, variables: NewVariables) -> None:
         path = f"/v2/element-instances/{quoted(scope_key)}/variables"
         await self._send("PUT", path, variables)
 
-    async def modify_instance(
-        self: _Wire, instance_key: str, modification: NewModification
-    ) -> None:
+    async def modify_instance(self: Wire, instance_key: str, modification: NewModification) -> None:
         path = f"/v2/process-instances/{quoted(instance_key)}/modification"
         await self._send("POST", path, modification)
 
-    async def migrate_instance(self: _Wire, instance_key: str, migration: NewMigration) -> None:
+    async def migrate_instance(self: Wire, instance_key: str, migration: NewMigration) -> None:
         path = f"/v2/process-instances/{quoted(instance_key)}/migration"
         await self._send("POST", path, migration)
 
-    async def publish(self: _Wire, message: NewMessage) -> MessageReceipt:
+    async def publish(self: Wire, message: NewMessage) -> MessageReceipt:
         return await self._post("/v2/messages/publication", message, MessageReceipt)
 
-    async def throw(self: _Wire, jobs: Sequence[JobError]) -> list[Answer]:
+    async def throw(self: Wire, jobs: Sequence[JobError]) -> list[Answer]:
         return (await self._post("/v2/jobs/error", JobErrors(list(jobs)), Answers)).answers
 
-    async def update_retries(self: _Wire, job_key: str, retries: int) -> None:
+    async def update_retries(self: Wire, job_key: str, retries: int) -> None:
         path = f"/v2/jobs/{quoted(job_key)}/retries"
         await self._send("POST", path, JobRetries(retries))
-
-
-def quoted(name: str) -> str:
-    """A name as a part of a path."""
-    return quote(name, safe="")

@@ -1,5 +1,7 @@
 """A partition put together: its state, all domains, and the processor that runs them."""
 
+from holdfast.engine.distribution.domain import DISTRIBUTION
+from holdfast.engine.distribution.receiving import distributing
 from holdfast.engine.incidents.domain import INCIDENT
 from holdfast.engine.jobs.domain import JOB, JOB_BATCH
 from holdfast.engine.kernel import Processor
@@ -13,9 +15,9 @@ from holdfast.state import PartitionState, Store
 
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
-    PARCEL,
+    PARCEL, DISTRIBUTION,
 )  # fmt: skip
-TABLES: Tables = Tables(DOMAINS)
+TABLES: Tables = Tables(DOMAINS, distributing)
 
 EngineProcessor = Processor[EngineState]
 

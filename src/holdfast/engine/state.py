@@ -1,5 +1,6 @@
 """The state of a partition as all domains see it."""
 
+from holdfast.engine.distribution.state import Distributions
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
 from holdfast.engine.messages.state import Messages
@@ -22,3 +23,4 @@ class EngineState:
         self.processes = Processes(partition)
         self.messages = Messages(partition, self.due)
         self.parcels = Parcels(partition, self.due)
+        self.distributions = Distributions(partition, self.due)

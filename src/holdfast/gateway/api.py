@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.gateway.distribution_api import DistributionApi
 from holdfast.gateway.process_api import ProcessApi
 from holdfast.gateway.shapes import (
     ActivatedJob,
@@ -26,7 +27,7 @@ from holdfast.gateway.shapes import (
 )
 
 
-class Api(ProcessApi, Protocol):
+class Api(ProcessApi, DistributionApi, Protocol):
     """Everything that clients, workers and the CLI need."""
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:

@@ -11,15 +11,21 @@ from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.state import StoredDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.engine.state import EngineState
-from holdfast.errors import Code, HoldfastError, NotFound
+from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.distributions import Distributions
 from holdfast.gateway.process_shapes import (
     ProcessDefinition,
     ProcessDefinitionQuery,
     ProcessSource,
     Resource,
 )
-from holdfast.limits import DEFINITION_BYTES_MAX, RESOURCES_PER_DEPLOYMENT_MAX, SOURCE_BYTES_MAX
+from holdfast.limits import (
+    DEFINITION_BYTES_MAX,
+    DEPLOYMENT_WAIT_MS,
+    RESOURCES_PER_DEPLOYMENT_MAX,
+    SOURCE_BYTES_MAX,
+)
 from holdfast.model.definition import Definition, decode_definition, encode_definition
 from holdfast.records import ValueType
 from holdfast.records.keys import NO_KEY
@@ -30,15 +36,16 @@ PROCESS = ValueType.PROCESS
 class Definitions:
     """What can be asked about definitions."""
 
-    def __init__(self, runner: Runner[EngineState]) -> None:
+    def __init__(self, runner: Runner[EngineState], distributions: Distributions) -> None:
         self._runner = runner
+        self._distributions = distributions
         self._partitions = len(runner.processors)
 
     async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
         """Every process in the files, on every partition when it returns; nothing if one is wrong.
 
-        The deploying partition gives versions and keys; the others are told by the same call until
-        they have them, and again when the node starts.
+        The deploying partition gives versions and keys and distributes them. A partition that does
+        not take them in time is not waited for: the answer says so, and it has them later.
         """
         checks.within(len(resources), 1, RESOURCES_PER_DEPLOYMENT_MAX, "number of resources")
         new = [each for resource in resources for each in _deployments(resource)]
@@ -50,50 +57,15 @@ class Definitions:
                 error = reply.error()
                 assert error is not None
                 raise error
-        for partition in range(1, self._partitions + 1):
-            await self._spread(partition)
+        await self._distributions.finished([reply.key for reply in replies], DEPLOYMENT_WAIT_MS)
         return [self._receipt(reply) for reply in replies]
-
-    async def _spread(self, partition: int) -> None:
-        commands = self._missing(partition)
-        if commands:
-            for reply in await self._runner.submit(partition, commands):
-                error: HoldfastError | None = reply.error()
-                if error is not None and error.code != Code.ALREADY_EXISTS:
-                    raise error
-
-    def refresh(self, partition: int) -> None:
-        """The node started: a partition that lacks definitions is given them."""
-        if commands := self._missing(partition):
-            self._runner.submit(partition, commands)
-
-    def _missing(self, partition: int) -> list[Command]:
-        """Definitions of the deploying partition that another lacks, in their order."""
-        if partition == DEPLOYING_PARTITION:
-            return []
-        here = self._runner.processors[partition].view.processes.definitions
-        return [
-            Command(
-                PROCESS, ProcessIntent.DEPLOY, key,
-                Deployment(
-                    stored.process_id, stored.body, stored.digest, stored.version, stored.source,
-                    (), stored.deployed_ms,
-                ),
-            )
-            for key, stored in self._all()
-            if here.get(key) is None
-        ]  # fmt: skip
-
-    def _all(self) -> list[tuple[int, StoredDefinition]]:
-        processes = self._runner.processors[DEPLOYING_PARTITION].view.processes
-        return list(processes.definitions.scan())
 
     async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
         await self._runner.settled()
         processes = self._runner.processors[DEPLOYING_PARTITION].view.processes
         found = [
-            _view(key, stored)
-            for key, stored in self._all()
+            self._view(key, stored)
+            for key, stored in processes.definitions.scan()
             if query.process_id in (None, stored.process_id)
             and (not query.latest or processes.latest.get(stored.process_id) == key)
         ]
@@ -114,8 +86,18 @@ class Definitions:
     def _receipt(self, reply: Reply) -> ProcessDefinition:
         stored = self._stored(reply.key)
         assert stored is not None, "a definition was deployed and is not there"
-        view = _view(reply.key, stored)
+        view = self._view(reply.key, stored)
         return msgspec.structs.replace(view, created=reply.rejection is None)
+
+    def _view(self, key: int, stored: StoredDefinition) -> ProcessDefinition:
+        deployed = checks.moment(stored.deployed_ms)
+        assert deployed is not None
+        name = decode_definition(stored.body).name
+        distributions = self._runner.processors[DEPLOYING_PARTITION].view.distributions
+        return ProcessDefinition(
+            str(key), stored.process_id, stored.version, name, deployed,
+            distributed=distributions.active.get(key) is None,
+        )  # fmt: skip
 
 
 def _deployments(resource: Resource) -> list[Deployment]:
@@ -138,10 +120,3 @@ def _deployment(definition: Definition, source: bytes) -> Deployment:
     # How it is drawn is not what it is: moving a box makes no new version.
     content = encode_definition(msgspec.structs.replace(definition, drawing=None))
     return Deployment(definition.id, body, hashlib.sha256(content).digest(), source=source)
-
-
-def _view(key: int, stored: StoredDefinition) -> ProcessDefinition:
-    deployed = checks.moment(stored.deployed_ms)
-    assert deployed is not None
-    name = decode_definition(stored.body).name
-    return ProcessDefinition(str(key), stored.process_id, stored.version, name, deployed)

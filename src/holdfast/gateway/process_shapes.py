@@ -38,6 +38,7 @@ class ProcessDefinition(Shape, frozen=True):
     name: str
     deployed: datetime
     created: bool = False  # with a deployment: False if it had this content already
+    distributed: bool = True  # False while a partition has not taken it
 
 
 class ProcessDefinitions(Shape, frozen=True):

@@ -5,17 +5,26 @@ from typing import Any
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
 from holdfast.engine.jobs.values import JobEnded, JobsAvailable
-from holdfast.engine.kernel import Submission
+from holdfast.engine.kernel import CommandRefused, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
 from holdfast.gateway.definitions import Definitions
+from holdfast.gateway.distribution_shapes import (
+    DistributionCancellation,
+    DistributionPage,
+    DistributionQuery,
+    DistributionSkip,
+    DistributionView,
+)
+from holdfast.gateway.distributions import Distributions
 from holdfast.gateway.incidents import Incidents
 from holdfast.gateway.instances import Instances
 from holdfast.gateway.jobs import Jobs
 from holdfast.gateway.messages import Messages
-from holdfast.gateway.parcels import Post
+from holdfast.gateway.post import Post
 from holdfast.gateway.process_shapes import (
     MessageReceipt,
     NewMessage,
@@ -71,10 +80,12 @@ class Gateway:
         self._jobs = Jobs(runner, clock)
         self._incidents = Incidents(runner)
         self._schedules = Schedules(runner, config, clock)
-        self._definitions = Definitions(runner)
+        self._post = Post(runner, metrics.distribution)
+        self._distributions = Distributions(runner, self._post, clock)
+        metrics.distribution.gauges = self._distributions.gauges
+        self._definitions = Definitions(runner, self._distributions)
         self._instances = Instances(runner, config)
         self._messages = Messages(runner)
-        self._post = Post(runner)
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
@@ -90,9 +101,17 @@ class Gateway:
                 case JobsAvailable():
                     self._jobs.available(effect)
                 case ParcelReady():
-                    self._post.deliver(effect)
+                    self._post.parcel(effect)
                 case ParcelsReceived():
-                    self._post.acknowledge(effect)
+                    self._post.parcels_received(effect)
+                case Sending():
+                    self._post.distribute(effect)
+                case CommandTaken():
+                    self._post.taken(effect)
+                case CommandRefused():
+                    self._post.refused(effect)
+                case DistributionFinished():
+                    self._distributions.ended(effect)
                 case _:
                     raise AssertionError(f"nobody takes the effect {effect!r}")
 
@@ -100,8 +119,7 @@ class Gateway:
         self._jobs.refresh(partition)
 
     def started(self, partition: int) -> None:
-        self._definitions.refresh(partition)
-        self._post.refresh(partition)
+        self._post.started(partition)
 
     # --- what can be asked --------------------------------------------------------------------
 
@@ -191,6 +209,23 @@ class Gateway:
 
     async def publish(self, message: NewMessage) -> MessageReceipt:
         return await self._messages.publish(message)
+
+    async def distributions(self, query: DistributionQuery) -> DistributionPage:
+        return await self._distributions.distributions(query)
+
+    async def distribution(self, distribution_key: str) -> DistributionView:
+        return await self._distributions.distribution(distribution_key)
+
+    async def skip_distribution(self, distribution_key: str, skip: DistributionSkip) -> None:
+        await self._distributions.skip(distribution_key, skip)
+
+    async def cancel_distribution(
+        self, distribution_key: str, cancellation: DistributionCancellation
+    ) -> None:
+        await self._distributions.cancel(distribution_key, cancellation)
+
+    async def resume_distributions(self, partition: int) -> int:
+        return await self._distributions.resume(partition)
 
     async def topology(self) -> Topology:
         return Topology(

@@ -2,11 +2,12 @@
 
 from holdfast.records.codec import Codec, Schema
 from holdfast.records.keys import counter_of, key_of, partition_for, partition_of
-from holdfast.records.record import Record, RecordKind, Rejection, Value
+from holdfast.records.record import Delivery, Record, RecordKind, Rejection, Value
 from holdfast.records.value_types import ValueType
 
 __all__ = [
     "Codec",
+    "Delivery",
     "Record",
     "RecordKind",
     "Rejection",

@@ -34,6 +34,13 @@ class Rejection(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str
 
 
+class Delivery(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How a command came that another partition distributed."""
+
+    queue: str = ""  # the ordered queue it stood in; "" for none
+    attempt: int = 1  # the how-manieth sending this is
+
+
 class Record(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False):
     """One record of a partition's log: an array on disk, to whose end fields may be added."""
 
@@ -47,3 +54,4 @@ class Record(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False)
     value: V  # the struct that the domain's VALUES table names for this intent
     claims: dict[str, Any] | None = None  # who asks, for commands from outside
     rejection: Rejection | None = None
+    delivery: Delivery | None = None  # for a command from another partition's distribution

@@ -15,3 +15,4 @@ class ValueType(IntEnum):
     MESSAGE = 7
     MESSAGE_SUBSCRIPTION = 8  # what waits for a message, on the partition of its key
     PARCEL = 9  # a command from one partition to another
+    DISTRIBUTION = 10  # a command from one partition to all, some or one of the others

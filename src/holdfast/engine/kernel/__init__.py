@@ -1,13 +1,15 @@
 """The processor loop that every domain shares: commands in, records and effects out."""
 
-from holdfast.engine.kernel.domain import Applier, CommandHandler, Domain, DueCommand
+from holdfast.engine.kernel.domain import Applier, CommandHandler, Distributed, Domain, DueCommand
 from holdfast.engine.kernel.processor import Processor, Step
-from holdfast.engine.kernel.turn import Command, Reply, Submission, Turn
+from holdfast.engine.kernel.turn import Command, CommandRefused, Reply, Submission, Turn
 
 __all__ = [
     "Applier",
     "Command",
     "CommandHandler",
+    "CommandRefused",
+    "Distributed",
     "Domain",
     "DueCommand",
     "Processor",

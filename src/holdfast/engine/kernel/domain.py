@@ -18,6 +18,21 @@ Applier = Callable[[Any, Record], None]
 """Changes the state for one event; the only code that does, so replay is nothing but applying."""
 
 
+class Distributed(msgspec.Struct, frozen=True):
+    """What is done for a command that is distributed to other partitions: two functions.
+
+    A partition never has to find out whether it is the first to see a command, and what is done
+    for a command that came from another partition cannot distribute it again.
+    """
+
+    on_new: CommandHandler  # where it is first asked for: decides, and distributes
+    on_distributed: CommandHandler  # on the others: does the same without deciding anew
+
+
+Distributing = Callable[[Distributed], CommandHandler]
+"""Makes one handler of the two: who calls which, and what is sent back."""
+
+
 class DueCommand(NamedTuple):
     """A command that time itself gives."""
 
@@ -33,7 +48,7 @@ class Domain(msgspec.Struct, frozen=True):
     value_type: ValueType
     intents: type[IntEnum]
     values: Mapping[Any, type[msgspec.Struct]]  # intent -> struct of the value
-    commands: Mapping[Any, CommandHandler]  # intent -> what it does
+    commands: Mapping[Any, CommandHandler | Distributed]  # intent -> what it does
     appliers: Mapping[Any, Applier]  # intent -> what it changes
     # the last key inside the value of an event, where an event gives out more keys than its own
     last_key: Callable[[Any], int] | None = None
@@ -42,9 +57,11 @@ class Domain(msgspec.Struct, frozen=True):
 class Tables:
     """The domains' tables put together and checked."""
 
-    def __init__(self, domains: Iterable[Domain]) -> None:
+    def __init__(self, domains: Iterable[Domain], distributing: Distributing | None = None) -> None:
+        self.distributed: dict[tuple[int, int], Distributed] = {}
         self.handlers: dict[tuple[int, int], CommandHandler] = {}
         self.appliers: dict[tuple[int, int], Applier] = {}
+        self._intents: dict[int, type[IntEnum]] = {}
         self.last_keys: dict[int, Callable[[Any], int]] = {}
         values: dict[tuple[int, int], type[msgspec.Struct]] = {}
         for domain in domains:
@@ -53,9 +70,24 @@ class Tables:
             assert known == set(domain.values), f"{domain.value_type.name}: an intent has no struct"
             assert not set(domain.commands) & set(domain.appliers)
             tag = int(domain.value_type)
-            self.handlers.update({(tag, int(i)): f for i, f in domain.commands.items()})
+            for intent, handler in domain.commands.items():
+                if isinstance(handler, Distributed):
+                    assert distributing is not None, "who distributes?"
+                    self.distributed[tag, int(intent)] = handler
+                    handler = distributing(handler)
+                self.handlers[tag, int(intent)] = handler
+            self._intents[tag] = domain.intents
             self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
             if domain.last_key is not None:
                 self.last_keys[tag] = domain.last_key
             values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
         self.codec = Codec(Schema(values))
+        self._decoders = {each: msgspec.msgpack.Decoder(values[each]).decode for each in values}
+
+    def intent(self, value_type: int, intent: int) -> IntEnum:
+        """An intent by its number."""
+        return self._intents[value_type](intent)
+
+    def decode_value(self, value_type: int, intent: int, encoded: bytes) -> Any:
+        """A value that travels or is kept by itself: as well checked as in a record."""
+        return self._decoders[value_type, intent](encoded)

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.domain import DueCommand, Tables
-from holdfast.engine.kernel.turn import Command, Reply, Submission, Turn
+from holdfast.engine.kernel.turn import Command, CommandRefused, Reply, Submission, Turn
 from holdfast.errors import Code, Internal
 from holdfast.journal import Entry
 from holdfast.limits import STEP_COMMANDS_MAX
@@ -208,6 +208,8 @@ class Processor(Generic[S]):
             step.bugs.append(reason)
             turn.begin(command.position)
             turn.reject(command, Code.INTERNAL, reason)
+            if command.delivery is not None:
+                turn.effect(CommandRefused(command.key, turn.partition, reason))
         self._processed = command.position
         reply = turn.reply or _NOT_YET
         if reply.rejection is not None:

@@ -9,7 +9,7 @@ import msgspec
 
 from holdfast.engine.kernel.domain import Tables
 from holdfast.errors import Code, HoldfastError, error_of
-from holdfast.records import Record, RecordKind, Rejection, ValueType, key_of
+from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
 
 S = TypeVar("S")
@@ -29,6 +29,15 @@ class Command(msgspec.Struct, frozen=True, gc=False):
     key: int
     value: Any
     claims: dict[str, Any] | None = None
+    delivery: Delivery | None = None
+
+
+class CommandRefused(msgspec.Struct, frozen=True, gc=False):
+    """Effect: a command that another partition distributed threw here; it is told why."""
+
+    key: int
+    partition: int
+    reason: str
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -67,6 +76,9 @@ class Turn(Generic[S]):
         self.follow_ups: deque[Record] = deque()
         self.effects: list[Any] = []
         self.said: set[Hashable] = set()
+        self.tables = tables
+        self.is_distributed = False  # the command came from another partition
+        self.distributed_key = 0  # the last key that was distributed, or given out before
         self._appliers = tables.appliers
         self._source = FROM_OUTSIDE
         self.reply: Reply | None = None  # to the command that is being processed
@@ -142,7 +154,7 @@ class Turn(Generic[S]):
         """Puts a command from outside on the log."""
         record = Record(
             self.next_position, _COMMAND, command.value_type, command.intent, command.key,
-            FROM_OUTSIDE, self.now_ms, command.value, command.claims,
+            FROM_OUTSIDE, self.now_ms, command.value, command.claims, None, command.delivery,
         )  # fmt: skip
         self.next_position += 1
         self.records.append(record)
@@ -151,3 +163,5 @@ class Turn(Generic[S]):
     def begin(self, source: int) -> None:
         self._source = source
         self.reply = None
+        self.is_distributed = False
+        self.distributed_key = self._first_key + self.key_counter

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.messages.values import SUBSCRIPTION_VALUES, SubscriptionIntent
 from holdfast.engine.parcels.values import (
     Parcel,
     ParcelIntent,
@@ -21,12 +20,6 @@ from holdfast.records import Record, ValueType
 
 PARCEL = ValueType.PARCEL
 
-# What can be sent. Each is decoded by its own type: a parcel is as well checked as a record.
-_INTENTS: dict[int, type[IntEnum]] = {ValueType.MESSAGE_SUBSCRIPTION: SubscriptionIntent}
-_DECODERS = {
-    (int(ValueType.MESSAGE_SUBSCRIPTION), int(intent)): msgspec.msgpack.Decoder(kind).decode
-    for intent, kind in SUBSCRIPTION_VALUES.items()
-}
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -56,8 +49,8 @@ def receive(turn: Turn[EngineState], command: Record) -> None:
         turn.reject(command, code, reason)
     else:
         turn.event(PARCEL, ParcelIntent.RECEIVED, command.key, parcel)
-        value = _DECODERS[parcel.value_type, parcel.intent](parcel.value)
-        intent = _INTENTS[parcel.value_type](parcel.intent)
+        value = turn.tables.decode_value(parcel.value_type, parcel.intent, parcel.value)
+        intent = turn.tables.intent(parcel.value_type, parcel.intent)
         turn.command(ValueType(parcel.value_type), intent, parcel.key, value)
         last = parcel.number
     turn.effect_once(ParcelsReceived(parcel.sender, turn.partition, last))

@@ -1,6 +1,9 @@
 """Definitions: deploying them, and the start events that fire by themselves."""
 
-from holdfast.engine.kernel import Turn
+import msgspec
+
+from holdfast.engine.distribution.distributing import distribute
+from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.processes.instances import begin
 from holdfast.engine.processes.plan import Plan, compile_plan
 from holdfast.engine.processes.values import (
@@ -20,21 +23,13 @@ from holdfast.records.keys import NO_KEY
 
 PROCESS = ValueType.PROCESS
 DEPLOYING_PARTITION = 1  # gives versions and keys, and fires the timers of start events
+DEPLOYMENT_QUEUE = "deployment"  # versions reach every partition in their order
 
 
 def deploy(turn: Turn[EngineState], command: Record) -> None:
-    """A version of a process. The same content as the latest version deploys nothing.
-
-    With a key it is a version that the deploying partition gave, for a partition that follows it.
-    """
+    """A version of a process. The same content as the latest version deploys nothing."""
     new: Deployment = command.value
     processes = turn.state.processes
-    if command.key != NO_KEY:
-        if processes.definitions.get(command.key) is not None:
-            reason = f"Expected a new definition, but {command.key} is here already"
-            return turn.reject(command, Code.ALREADY_EXISTS, reason)
-        turn.event(PROCESS, ProcessIntent.DEPLOYED, command.key, new)
-        return None
     latest = processes.latest.get(new.process_id)
     stored = processes.definitions.get(latest) if latest is not None else None
     if latest is not None and stored is not None and stored.digest == new.digest:
@@ -52,7 +47,20 @@ def deploy(turn: Turn[EngineState], command: Record) -> None:
     value = Deployment(
         new.process_id, new.body, new.digest, version, new.source, timers, turn.now_ms
     )
-    turn.event(PROCESS, ProcessIntent.DEPLOYED, turn.new_key(), value)
+    key = turn.new_key()
+    turn.event(PROCESS, ProcessIntent.DEPLOYED, key, value)
+    # The timers of start events fire on this partition only.
+    followed = msgspec.structs.replace(value, timers=())
+    told = Command(PROCESS, ProcessIntent.DEPLOY, key, followed, command.claims)
+    distribute(turn, told, in_queue=DEPLOYMENT_QUEUE)
+
+
+def follow(turn: Turn[EngineState], command: Record) -> None:
+    """A version that the deploying partition gave."""
+    if turn.state.processes.definitions.get(command.key) is not None:
+        reason = f"Expected a new definition, but {command.key} is here already"
+        return turn.reject(command, Code.ALREADY_EXISTS, reason)
+    turn.event(PROCESS, ProcessIntent.DEPLOYED, command.key, command.value)
 
 
 def _start_timers(plan: Plan, now_ms: int) -> list[StartTimer]:

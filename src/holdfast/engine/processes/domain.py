@@ -1,6 +1,6 @@
 """The tables of the processes room."""
 
-from holdfast.engine.kernel import Domain
+from holdfast.engine.kernel import Distributed, Domain
 from holdfast.engine.processes import commands, deployments, events, migrate, modify
 from holdfast.engine.processes.values import (
     INSTANCE_VALUES,
@@ -15,7 +15,7 @@ PROCESS: Domain = Domain(
     intents=ProcessIntent,
     values=PROCESS_VALUES,
     commands={
-        ProcessIntent.DEPLOY: deployments.deploy,
+        ProcessIntent.DEPLOY: Distributed(deployments.deploy, deployments.follow),
         ProcessIntent.FIRE: deployments.fire,
     },
     appliers={

@@ -1,5 +1,6 @@
 """The tables of the timers room, and the commands that time itself gives."""
 
+from holdfast.engine.distribution.values import DistributionIntent, Resending
 from holdfast.engine.jobs.values import JobBatchIntent, JobList, Purge
 from holdfast.engine.kernel import Domain, DueCommand
 from holdfast.engine.messages.values import MessageIntent, MessageRef
@@ -76,6 +77,9 @@ class DueCommands:
                 case DueKind.PARCEL:
                     value = ParcelsUpTo(key, 0)
                     found.append(DueCommand(ValueType.PARCEL, ParcelIntent.RESEND, NO_KEY, value))
+                case DueKind.DISTRIBUTION:
+                    value, intent = Resending(key), DistributionIntent.REDISTRIBUTE
+                    found.append(DueCommand(ValueType.DISTRIBUTION, intent, NO_KEY, value))
         if awake:
             value = JobList(tuple(awake))
             found.append(DueCommand(ValueType.JOB_BATCH, JobBatchIntent.WAKE, NO_KEY, value))

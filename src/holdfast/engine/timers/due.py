@@ -23,6 +23,7 @@ class DueKind(IntEnum):
     START_TIMER = 7  # a process starts
     MESSAGE = 8  # a message is kept no longer
     PARCEL = 9  # nothing was heard of parcels to another partition
+    DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
 
 
 Due = tuple[int, int, int]  # (due_ms, kind, key)

@@ -1,6 +1,7 @@
 """The endpoints of the API, as thin as can be: a shape in, one call of the Api, a shape out."""
 
 from holdfast.gateway.api import Api
+from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
 from holdfast.gateway.shapes import (
@@ -168,5 +169,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     search_incidents, resolve_incident, discard_incident,
     put_schedule, delete_schedule, list_schedules,
     *PROCESS_ENDPOINTS,
+    *DISTRIBUTION_ENDPOINTS,
     get_topology, get_health, get_metrics,
 )  # fmt: skip

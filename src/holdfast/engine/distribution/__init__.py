@@ -1,0 +1,1 @@
+"""Distribution: one partition's command to all, some or one of the others, in order and once."""

@@ -1,0 +1,39 @@
+"""The tables of the distribution room."""
+
+from holdfast.engine.distribution import commands, events
+from holdfast.engine.distribution.values import DISTRIBUTION_VALUES, DistributionIntent
+from holdfast.engine.kernel import Domain
+from holdfast.records import ValueType
+
+_I = DistributionIntent
+DISTRIBUTION: Domain = Domain(
+    value_type=ValueType.DISTRIBUTION,
+    intents=DistributionIntent,
+    values=DISTRIBUTION_VALUES,
+    commands={
+        _I.ACKNOWLEDGE: commands.acknowledge,
+        _I.REDISTRIBUTE: commands.redistribute,
+        _I.RESUME: commands.resume,
+        _I.REFUSE: commands.refuse,
+        _I.POSTPONE: commands.postpone,
+        _I.SKIP: commands.skip,
+        _I.CANCEL: commands.cancel,
+        _I.CONTINUE: commands.go_on,
+    },
+    appliers={
+        _I.STARTED: events.started,
+        _I.ENQUEUED: events.enqueued,
+        _I.DISTRIBUTING: events.distributing,
+        _I.ACKNOWLEDGED: events.settled,
+        _I.FINISHED: events.finished,
+        _I.REDISTRIBUTED: events.redistributed,
+        _I.RESUMED: events.resumed,
+        _I.REFUSED: events.refused,
+        _I.POSTPONED: events.postponed,
+        _I.SKIPPED: events.settled,
+        _I.CANCELED: events.settled,
+        _I.CONTINUATION_REQUESTED: events.continuation_requested,
+        _I.CONTINUED: events.continued,
+        _I.RECEIVED: events.received,
+    },
+)

@@ -1,0 +1,82 @@
+"""The shapes of the API about distributions."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.gateway.shapes import Question, Shape
+
+
+class TargetState(StrEnum):
+    """How a distribution stands at one partition that has not acknowledged it."""
+
+    WAITING = "WAITING"  # others come first
+    IN_FLIGHT = "IN_FLIGHT"  # sent, and not answered
+    POSTPONED = "POSTPONED"  # the partition is behind and asked for a pause
+    REFUSED = "REFUSED"  # the command threw there; it is tried again
+
+
+class TargetView(Shape, frozen=True):
+    """A partition that has not acknowledged a distribution."""
+
+    partition: int
+    state: TargetState
+    attempts: int  # how often it was sent
+    next_attempt: datetime | None = None
+    refusal: str | None = None  # why the partition could not do it, the last time it said so
+    behind: str | None = None  # the distribution that it waits for
+
+
+class DistributionView(Shape, frozen=True):
+    """A command that has not reached all of its partitions."""
+
+    distribution_key: str
+    partition: int  # that started it
+    value_type: str
+    intent: str
+    queue: str | None
+    started: datetime
+    size_bytes: int  # of the command's value
+    targets: list[TargetView]  # that are still pending
+
+
+class DistributionQuery(Question, frozen=True):
+    """Which distributions to list."""
+
+    queue: str | None = None
+    target: int | None = None  # pending at this partition
+    limit: int = 100
+    after: str | None = None
+
+
+class DistributionPage(Shape, frozen=True):
+    """Distributions in the order of their keys."""
+
+    items: list[DistributionView]
+    after: str | None = None
+
+
+class DistributionSkip(Question, frozen=True):
+    """Give a distribution up for one partition."""
+
+    partition: int
+    by: str  # who decided it: goes on the log
+    reason: str = ""
+
+
+class DistributionCancellation(Question, frozen=True):
+    """Give a distribution up wherever it is pending."""
+
+    by: str
+    reason: str = ""
+
+
+class DistributionResumption(Question, frozen=True):
+    """A partition that can be reached again."""
+
+    partition: int
+
+
+class DistributionsResumed(Shape, frozen=True):
+    """How many distributions are sent to it at once."""
+
+    count: int

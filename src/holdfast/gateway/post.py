@@ -1,0 +1,167 @@
+"""The post between the partitions of this node: what they send one another, once it is durable.
+
+Parcels go from one partition to another; distributed commands go to many. What is lost here its
+partition sends again, so nothing here waits, keeps or repeats.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from holdfast.engine.distribution.distributing import sending
+from holdfast.engine.distribution.values import (
+    CommandTaken,
+    DistributionIntent,
+    Postponement,
+    Refusal,
+    Resending,
+    Sending,
+    Targets,
+)
+from holdfast.engine.kernel import Command, CommandRefused, Reply
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.parcels.values import (
+    Parcel,
+    ParcelIntent,
+    ParcelReady,
+    ParcelsReceived,
+    ParcelsUpTo,
+)
+from holdfast.engine.partition import TABLES
+from holdfast.engine.state import EngineState
+from holdfast.errors import HoldfastError, ResourceExhausted
+from holdfast.limits import POSTPONE_MS_MIN
+from holdfast.metrics import DistributionMetrics
+from holdfast.records import ValueType, partition_of
+from holdfast.records.keys import NO_KEY
+
+_DISTRIBUTION = ValueType.DISTRIBUTION
+_PARCEL = ValueType.PARCEL
+
+
+class Post:
+    """Gathers what one round of the partitions has to say, and hands it over in one go."""
+
+    def __init__(self, runner: Runner[EngineState], metrics: DistributionMetrics) -> None:
+        self._runner = runner
+        self._metrics = metrics
+        self._sendings: dict[int, list[tuple[Command, int]]] = {}  # by receiver, with their bytes
+        self._taken: dict[int, list[int]] = {}  # distribution -> partitions that have it
+        self._said: dict[int, list[Command]] = {}  # by receiver
+        self._is_due = False
+
+    # --- what partitions say ------------------------------------------------------------------
+
+    def parcel(self, ready: ParcelReady) -> None:
+        self._say(ready.parcel.receiver, _receive(ready.parcel))
+
+    def parcels_received(self, received: ParcelsReceived) -> None:
+        value = ParcelsUpTo(received.receiver, received.number)
+        self._say(received.sender, Command(_PARCEL, ParcelIntent.ACKNOWLEDGE, NO_KEY, value))
+
+    def distribute(self, sending: Sending) -> None:
+        for partition in sending.partitions:
+            self._send(partition, sending.command, sending.size_bytes)
+
+    def taken(self, taken: CommandTaken) -> None:
+        self._taken.setdefault(taken.key, []).append(taken.partition)
+        self._metrics.of(taken.partition).acknowledgements_sent += 1
+        self._schedule()
+
+    def refused(self, refused: CommandRefused) -> None:
+        value = Refusal(refused.partition, refused.reason)
+        command = Command(_DISTRIBUTION, DistributionIntent.REFUSE, refused.key, value)
+        self._say(partition_of(refused.key), command)
+
+    def started(self, partition: int) -> None:
+        """The node started: what a partition sent and nobody acknowledged goes out at once."""
+        view = self._runner.processors[partition].view
+        for parcel in view.parcels.all_open():
+            self._say(parcel.receiver, _receive(parcel))
+        for receiver, _ in view.distributions.lines():
+            for key, flight in view.distributions.flights(receiver):
+                stored = view.distributions.active.get(key)
+                assert stored is not None, "what is in flight is being distributed"
+                if flight.attempts:
+                    attempt = flight.attempts
+                    self.distribute(sending(TABLES, key, stored, (receiver,), attempt))
+
+    def reached(self, partition: int) -> None:
+        """A partition can be reached that could not: all who have something for it send it."""
+        for origin, processor in self._runner.processors.items():
+            if processor.view.distributions.line(partition).in_flight:
+                value = Resending(partition)
+                command = Command(_DISTRIBUTION, DistributionIntent.RESUME, NO_KEY, value)
+                self._say(origin, command)
+
+    def _say(self, partition: int, command: Command) -> None:
+        self._said.setdefault(partition, []).append(command)
+        self._schedule()
+
+    def _send(self, partition: int, command: Command, size_bytes: int) -> None:
+        self._sendings.setdefault(partition, []).append((command, size_bytes))
+        numbers = self._metrics.of(partition)
+        numbers.sent += 1
+        assert command.delivery is not None
+        numbers.retries += command.delivery.attempt > 1
+        self._schedule()
+
+    # --- handing over -------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        """All that the partitions said since the last time, one submission to each of them."""
+        self._is_due = False
+        for key, partitions in self._taken.items():
+            value = Targets(tuple(partitions))
+            command = Command(_DISTRIBUTION, DistributionIntent.ACKNOWLEDGE, key, value)
+            self._said.setdefault(partition_of(key), []).append(command)
+            for partition in partitions:
+                self._metrics.of(partition).acknowledgements_received += 1
+        said, sendings = self._said, self._sendings
+        self._said, self._sendings, self._taken = {}, {}, {}
+        for partition, commands in said.items():
+            self._submit(partition, commands, 0)
+        for partition, sent in sendings.items():
+            commands = [command for command, _ in sent]
+            size_bytes = sum(size_bytes for _, size_bytes in sent)
+            self._submit(partition, commands, size_bytes)
+
+    def _submit(self, partition: int, commands: Sequence[Command], size_bytes: int) -> None:
+        """Nobody waits for the answer: what was not taken is sent again."""
+        try:
+            ticket = self._runner.submit(partition, commands, size_bytes)
+        except HoldfastError as error:
+            self._not_taken(partition, commands, error)
+        else:
+            ticket.add_done_callback(lambda ticket: self._answered(partition, commands, ticket))
+
+    def _answered(
+        self,
+        partition: int,
+        commands: Sequence[Command],
+        ticket: "asyncio.Future[list[Reply]]",
+    ) -> None:
+        if not ticket.cancelled() and (error := ticket.exception()) is not None:
+            self._not_taken(partition, commands, error)
+
+    def _not_taken(self, partition: int, commands: Sequence[Command], error: BaseException) -> None:
+        """If a partition has no room, origins of distributions wait as long as it asks them to."""
+        if not isinstance(error, ResourceExhausted):
+            return
+        keys: dict[int, list[int]] = {}
+        for command in commands:
+            if command.delivery is not None:
+                keys.setdefault(partition_of(command.key), []).append(command.key)
+        pause_ms = max(error.retry_after_ms, POSTPONE_MS_MIN)
+        for origin, postponed in keys.items():
+            value = Postponement(partition, tuple(postponed), pause_ms)
+            command = Command(_DISTRIBUTION, DistributionIntent.POSTPONE, NO_KEY, value)
+            self._submit(origin, [command], 0)
+
+
+def _receive(parcel: Parcel) -> Command:
+    return Command(_PARCEL, ParcelIntent.RECEIVE, NO_KEY, parcel)
