@@ -8,6 +8,7 @@ from typing import Any
 from generator import markdown
 from generator.markdown import code, first_line, prose, table
 from generator.source import fields_of, members_of
+from holdfast.engine.distribution import values as distribution
 from holdfast.engine.incidents import values as incidents
 from holdfast.engine.jobs import values as jobs
 from holdfast.engine.messages import values as messages
@@ -16,7 +17,7 @@ from holdfast.engine.partition import TABLES
 from holdfast.engine.processes import ops
 from holdfast.engine.processes import values as processes
 from holdfast.engine.timers import values as timers
-from holdfast.records import Record, RecordKind, Rejection, ValueType
+from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType
 from holdfast.records import keys as keys_module
 
 _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
@@ -29,6 +30,7 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
     ValueType.MESSAGE: (messages.MessageIntent, messages.MESSAGE_VALUES),
     ValueType.MESSAGE_SUBSCRIPTION: (messages.SubscriptionIntent, messages.SUBSCRIPTION_VALUES),
     ValueType.PARCEL: (parcels.ParcelIntent, parcels.PARCEL_VALUES),
+    ValueType.DISTRIBUTION: (distribution.DistributionIntent, distribution.DISTRIBUTION_VALUES),
 }
 # structs inside values
 _PARTS: tuple[type[Any], ...] = (jobs.Backoff, processes.StartTimer, processes.Activate)
@@ -46,6 +48,8 @@ def _parts() -> list[str]:
         _members(RecordKind),
         "A rejection says why:",
         _fields(Rejection),
+        "A delivery says how a command came that another partition distributed:",
+        _fields(Delivery),
         "## Keys",
         _keys(),
         "## Value types",
