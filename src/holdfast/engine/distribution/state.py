@@ -228,12 +228,16 @@ class Distributions:
         self._look_after(partition, _replace(self.line(partition), closed_until_ms=0))
 
     def postponed(self, partition: int, keys: Iterable[int], until_ms: int) -> None:
-        """A partition had no room for these: they count as not sent."""
-        for key in keys:
-            flight = self.flight(partition, key)
-            assert flight is not None, "what is not in flight cannot be postponed"
-            attempts = max(flight.attempts - 1, 0)
-            self._flights.put((partition, key), Flight(until_ms, attempts, flight.refusal))
+        """A partition had no room for these: they count as not sent, and all others wait too."""
+        refused_room = set(keys)
+        for key, flight in list(self.flights(partition)):
+            attempts = flight.attempts
+            if key in refused_room:
+                attempts = max(attempts - 1, 0)
+            elif flight.due_ms >= until_ms:
+                continue
+            later = _replace(flight, due_ms=until_ms, attempts=attempts)
+            self._flights.put((partition, key), later)
         self._look_after(partition, _replace(self.line(partition), closed_until_ms=until_ms))
 
     def refused(self, partition: int, key: int, reason: str) -> None:
