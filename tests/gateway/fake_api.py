@@ -12,6 +12,15 @@ import msgspec
 from holdfast.client.remote import RemoteApi
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import JobState
+from holdfast.gateway.distribution_shapes import (
+    DistributionCancellation,
+    DistributionPage,
+    DistributionQuery,
+    DistributionSkip,
+    DistributionView,
+    TargetState,
+    TargetView,
+)
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.process_shapes import (
     ElementState,
@@ -214,6 +223,26 @@ class FakeApi:
         self._called("publish", msgspec.json.encode(message))
         return MessageReceipt("11")
 
+    async def distributions(self, query: DistributionQuery) -> DistributionPage:
+        self._called("distributions", query)
+        return DistributionPage([_distribution("4")], after="4")
+
+    async def distribution(self, distribution_key: str) -> DistributionView:
+        self._called("distribution", distribution_key)
+        return _distribution(distribution_key)
+
+    async def skip_distribution(self, distribution_key: str, skip: DistributionSkip) -> None:
+        self._called("skip_distribution", distribution_key, skip)
+
+    async def cancel_distribution(
+        self, distribution_key: str, cancellation: DistributionCancellation
+    ) -> None:
+        self._called("cancel_distribution", distribution_key, cancellation)
+
+    async def resume_distributions(self, partition: int) -> int:
+        self._called("resume_distributions", partition)
+        return 12
+
     async def topology(self) -> Topology:
         self._called("topology")
         return Topology("1.2.3", [PartitionView(1, 10, 9)])
@@ -232,6 +261,16 @@ def _schedule(schedule_id: str) -> ScheduleView:
 
 def _definition(process_id: str) -> ProcessDefinition:
     return ProcessDefinition("3", process_id, 2, "An order", NOON, True)
+
+
+def _distribution(distribution_key: str) -> DistributionView:
+    targets = [
+        TargetView(2, TargetState.REFUSED, 3, NOON, "ValueError: no room for ü"),
+        TargetView(3, TargetState.WAITING, 0, behind="3"),
+    ]
+    return DistributionView(
+        distribution_key, 1, "PROCESS", "DEPLOY", "processes", NOON, 1_234, targets
+    )
 
 
 def _instance(instance_key: str) -> ProcessInstanceView:

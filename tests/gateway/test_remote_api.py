@@ -16,6 +16,11 @@ from holdfast.client.remote import RemoteApi
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import ERRORS, HoldfastError
 from holdfast.gateway.api import Api
+from holdfast.gateway.distribution_shapes import (
+    DistributionCancellation,
+    DistributionQuery,
+    DistributionSkip,
+)
 from holdfast.gateway.process_shapes import (
     ActivateElement,
     MapElement,
@@ -80,6 +85,15 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     "modify_instance": lambda api: api.modify_instance("5", MODIFICATION),
     "migrate_instance": lambda api: api.migrate_instance("5", MIGRATION),
     "publish": lambda api: api.publish(NewMessage("paid", "42", VARIABLES, "id", 5_000)),
+    "distributions": lambda api: api.distributions(DistributionQuery("processes", 3, 5, "4")),
+    "distribution": lambda api: api.distribution("4"),
+    "skip_distribution": lambda api: api.skip_distribution(
+        "4", DistributionSkip(3, "ann", "disk gone")
+    ),
+    "cancel_distribution": lambda api: api.cancel_distribution(
+        "4", DistributionCancellation("ann", "not needed")
+    ),
+    "resume_distributions": lambda api: api.resume_distributions(3),
     "topology": lambda api: api.topology(),
     "metrics": lambda api: api.metrics(),
 }
