@@ -48,6 +48,8 @@ def test_all_the_verbs_are_there() -> None:
         "tasks submit", "tasks list", "tasks show", "tasks result", "tasks cancel",
         "incidents list", "incidents retry", "incidents discard",
         "schedules list", "schedules set", "schedules delete",
+        "distributions list", "distributions show", "distributions skip",
+        "distributions cancel", "distributions resume",
         "journal topics", "journal bounds", "journal cat", "journal verify",
     }  # fmt: skip
 

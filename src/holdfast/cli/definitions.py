@@ -9,7 +9,9 @@ from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Url
 
 if TYPE_CHECKING:
-    from holdfast.gateway.process_shapes import Resource
+    from collections.abc import Iterable
+
+    from holdfast.gateway.process_shapes import ProcessDefinition, Resource
 
 app = typer.Typer(
     name="definitions",
@@ -65,6 +67,17 @@ def deploy(
         ),
         empty="nothing deployed",
     )  # fmt: skip
+    _note_missing(found)
+
+
+def _note_missing(found: "Iterable[ProcessDefinition]") -> None:
+    """Says which definitions are not on every partition yet, if there are any."""
+    from holdfast.cli.output import print_note
+
+    missing = [each for each in found if not each.distributed]
+    if missing:
+        names = ", ".join(f"{each.process_id} version {each.version}" for each in missing)
+        print_note(f"not on every partition yet: {names} (see holdfast distributions list)")
 
 
 def _resource(text: str) -> "Resource":
@@ -120,6 +133,7 @@ def list_definitions(
         ),
         empty="no processes deployed",
     )  # fmt: skip
+    _note_missing(found)
 
 
 @app.command(

@@ -10,6 +10,7 @@ import typer
 from holdfast.cli import (
     definitions,
     demo,
+    distributions,
     doctor,
     incidents,
     instances,
@@ -52,7 +53,7 @@ app = typer.Typer(
 )
 for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages):
     _verb.register(app)
-for _group in (tasks, incidents, definitions, instances, schedules, journal):
+for _group in (tasks, incidents, definitions, instances, schedules, distributions, journal):
     app.add_typer(_group.app)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -92,6 +92,15 @@ def _scalar(value: Any) -> str | int | float | None:
 def moment(value: datetime | None) -> str:
     """A point in time in the time zone of whoever looks."""
     return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def age(since: datetime) -> str:
+    """How long ago something was, in the largest unit that fits: 12 s, 3 min, 5 h, 2 d."""
+    seconds = max(int((datetime.now(UTC) - since).total_seconds()), 0)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
 
 
 def number(value: int | None) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.partition import DOMAINS
+from holdfast.engine.distribution.values import Continuation, Distribution
+from holdfast.engine.partition import DOMAINS, TABLES
 from holdfast.engine.processes.ops import Op
-from holdfast.records import Record, RecordKind, ValueType
+from holdfast.records import Record, RecordKind, ValueType, partition_of
 
 _INTENTS = {
     (int(domain.value_type), int(intent)): intent.name
@@ -29,6 +30,8 @@ def view_of(partition: int, record: Record) -> dict[str, Any]:
         "timestamp": datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
         "value": _plain(record.value),
     }
+    if record.delivery is not None:
+        view["delivery"] = _plain(record.delivery)
     if record.rejection is not None:
         view["rejection"] = {"code": record.rejection.code, "reason": record.rejection.reason}
     return view
@@ -42,17 +45,31 @@ def line_of(view: dict[str, Any]) -> str:
     value = view.get("rejection") or view["value"]
     place = f"{view['partition']}/{view['position']}"
     text = msgspec.json.encode(value).decode()
-    return f"{place:<10} {when}  {view['kind']:<9} {subject:<19} {key:<17} {text}"
+    if view.get("delivery"):
+        text = f"{_came(view)} {text}"
+    return f"{place:<10} {when}  {view['kind']:<9} {subject:<26} {key:<17} {text}"
+
+
+def _came(view: dict[str, Any]) -> str:
+    """How a command came that another partition distributed."""
+    delivery = view["delivery"]
+    queue = f" in queue {delivery['queue']!r}" if delivery["queue"] else ""
+    attempt = f", attempt {delivery['attempt']}" if delivery["attempt"] > 1 else ""
+    return f"from partition {partition_of(int(view['key']))}{queue}{attempt}"
 
 
 def names_key(record: Record, key: int) -> bool:
-    """Whether a record is about a key: as its subject, or as one of many jobs."""
-    jobs = getattr(record.value, "jobs", ())
-    return key in (record.key, getattr(record.value, "job_key", None)) or key in jobs
+    """Whether a record is about a key: as its subject, or as one of many jobs or distributions."""
+    value = record.value
+    if key in (record.key, getattr(value, "job_key", None)):
+        return True
+    return key in getattr(value, "jobs", ()) or key in getattr(value, "keys", ())
 
 
 def _plain(value: Any) -> Any:
     """Structs as objects, though they are arrays on disk; bytes as the JSON that they hold."""
+    if isinstance(value, Distribution | Continuation):
+        return _with_command(value)
     if isinstance(value, msgspec.Struct):
         fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
         return {"op": type(value).__name__, **fields} if isinstance(value, Op) else fields
@@ -66,3 +83,13 @@ def _plain(value: Any) -> Any:
         except msgspec.DecodeError:
             return value.hex()
     return value
+
+
+def _with_command(value: Distribution | Continuation) -> dict[str, Any]:
+    """A value that holds a command: that one by name too."""
+    fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    numbers = value.value_type, value.intent
+    fields["value_type"] = ValueType(value.value_type).name
+    fields["intent"] = _INTENTS[numbers]
+    fields["value"] = _plain(TABLES.decode_value(*numbers, value.value))
+    return fields
