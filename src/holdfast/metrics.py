@@ -97,7 +97,7 @@ class DistributionMetrics:
 
 _DISTRIBUTED = (
     ("sent", "holdfast_distribution_sent", "Distributed commands sent"),
-    ("retries", "holdfast_distribution_retries", "Of these, how many were sent again"),
+    ("retries", "holdfast_distribution_retries", "Of these, second and later attempts"),
     (
         "acknowledgements_sent",
         "holdfast_distribution_acknowledgements_sent",

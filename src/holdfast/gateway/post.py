@@ -5,7 +5,7 @@ partition sends again, so nothing here waits, keeps or repeats.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast.engine.distribution.distributing import sending
 from holdfast.engine.distribution.values import (
@@ -29,7 +29,7 @@ from holdfast.engine.parcels.values import (
 from holdfast.engine.partition import TABLES
 from holdfast.engine.state import EngineState
 from holdfast.errors import HoldfastError, ResourceExhausted
-from holdfast.limits import POSTPONE_MS_MIN
+from holdfast.limits import POSTPONE_MS_MIN, RESEND_BYTES_MAX
 from holdfast.metrics import DistributionMetrics
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
@@ -113,22 +113,19 @@ class Post:
             asyncio.get_running_loop().call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
-        """All that the partitions said since the last time, one submission to each of them."""
+        """All that the partitions said since the last time, in as few submissions as may be."""
         self._is_due = False
         for key, partitions in self._taken.items():
             value = Targets(tuple(partitions))
             command = Command(_DISTRIBUTION, DistributionIntent.ACKNOWLEDGE, key, value)
             self._said.setdefault(partition_of(key), []).append(command)
-            for partition in partitions:
-                self._metrics.of(partition).acknowledgements_received += 1
         said, sendings = self._said, self._sendings
         self._said, self._sendings, self._taken = {}, {}, {}
         for partition, commands in said.items():
             self._submit(partition, commands, 0)
         for partition, sent in sendings.items():
-            commands = [command for command, _ in sent]
-            size_bytes = sum(size_bytes for _, size_bytes in sent)
-            self._submit(partition, commands, size_bytes)
+            for commands, size_bytes in _loads(sent):
+                self._submit(partition, commands, size_bytes)
 
     def _submit(self, partition: int, commands: Sequence[Command], size_bytes: int) -> None:
         """Nobody waits for the answer: what was not taken is sent again."""
@@ -145,8 +142,15 @@ class Post:
         commands: Sequence[Command],
         ticket: "asyncio.Future[list[Reply]]",
     ) -> None:
-        if not ticket.cancelled() and (error := ticket.exception()) is not None:
+        if ticket.cancelled():
+            return
+        if (error := ticket.exception()) is not None:
             self._not_taken(partition, commands, error)
+            return
+        for command in commands:
+            if command.intent is DistributionIntent.ACKNOWLEDGE:
+                for target in command.value.partitions:
+                    self._metrics.of(target).acknowledgements_received += 1
 
     def _not_taken(self, partition: int, commands: Sequence[Command], error: BaseException) -> None:
         """If a partition has no room, origins of distributions wait as long as it asks them to."""
@@ -161,6 +165,19 @@ class Post:
             value = Postponement(partition, tuple(postponed), pause_ms)
             command = Command(_DISTRIBUTION, DistributionIntent.POSTPONE, NO_KEY, value)
             self._submit(origin, [command], 0)
+
+
+def _loads(sent: list[tuple[Command, int]]) -> Iterator[tuple[list[Command], int]]:
+    """What goes to a partition in portions: its log does not take any amount at once."""
+    load: list[Command] = []
+    load_bytes = 0
+    for command, size_bytes in sent:
+        if load and load_bytes + size_bytes > RESEND_BYTES_MAX:
+            yield load, load_bytes
+            load, load_bytes = [], 0
+        load.append(command)
+        load_bytes += size_bytes
+    yield load, load_bytes
 
 
 def _receive(parcel: Parcel) -> Command:
