@@ -52,16 +52,25 @@ def postpone(turn: Turn[EngineState], command: Record) -> None:
     distributions = turn.state.distributions
     keys = tuple(key for key in told.keys if distributions.flight(told.partition, key))
     if not keys:
-        return _unknown(turn, command, (told.partition,))
+        named = ", ".join(map(str, told.keys))
+        reason = (
+            f"Expected one of the distributions {named} to be in flight to partition"
+            f" {told.partition}, but none is"
+        )
+        return turn.reject(command, Code.NOT_FOUND, reason)
     until_ms = turn.now_ms + told.pause_ms
     value = Postponement(told.partition, keys, told.pause_ms, until_ms)
     turn.event(DISTRIBUTION, DistributionIntent.POSTPONED, NO_KEY, value)
 
 
 def hear(turn: Turn[EngineState], partition: int) -> None:
-    """A partition gave a sign of life: what it did not answer is due at once."""
+    """A partition gave a sign of life: what it did not answer is due at once.
+
+    Unless it is behind: then it is known to be there, and has said when it has room.
+    """
     distributions = turn.state.distributions
-    if distributions.line(partition).lost:
+    line = distributions.line(partition)
+    if line.lost and line.closed_until_ms <= turn.now_ms:
         lost = tuple(key for key, flight in distributions.flights(partition) if flight.is_lost)
         value = Resending(partition, lost)
         turn.event(DISTRIBUTION, DistributionIntent.RESUMED, NO_KEY, value)
@@ -138,6 +147,7 @@ def go_on(turn: Turn[EngineState], command: Record) -> None:
         stored.key,
         tables.decode_value(value_type, intent, stored.value),
     )
+    _continue(turn, queue)
 
 
 # --- what they share --------------------------------------------------------------------------
@@ -150,7 +160,7 @@ def _pending(turn: Turn[EngineState], key: int, partitions: Iterable[int]) -> tu
 
 def _unknown(turn: Turn[EngineState], command: Record, partitions: tuple[int, ...]) -> None:
     where = f" at partitions {', '.join(map(str, partitions))}" if partitions else ""
-    reason = f"Expected distribution {command.key or ''} to be pending{where}, but it is not"
+    reason = f"Expected distribution {command.key} to be pending{where}, but it is not"
     turn.reject(command, Code.NOT_FOUND, reason)
 
 
