@@ -44,7 +44,7 @@ DISTRIBUTION_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
         _I.SKIPPED: DECISION,
         _I.CANCEL: Decision("ada"),
         _I.CANCELED: DECISION,
-        _I.CONTINUATION_REQUESTED: Continuation("deployment", 5, 2, 7, b"\x93"),
+        _I.CONTINUATION_REQUESTED: Continuation("deployment", 5, 2, 7, b"\x93", {"user": "ada"}),
         _I.CONTINUE: ContinuationRef("deployment"),
         _I.CONTINUED: ContinuationRef("deployment"),
         _I.RECEIVED: QueueReceipt("deployment"),

@@ -146,6 +146,7 @@ def go_on(turn: Turn[EngineState], command: Record) -> None:
         tables.intent(value_type, intent),
         stored.key,
         tables.decode_value(value_type, intent, stored.value),
+        stored.claims,
     )
     _continue(turn, queue)
 

@@ -71,11 +71,12 @@ def after_queue(turn: Turn[EngineState], command: Command, queue: str) -> None:
     distributions = turn.state.distributions
     everywhere = range(1, turn.state.partitions + 1)
     if distributions.is_drained(queue, turn.last_key(), everywhere):
-        turn.command(command.value_type, command.intent, command.key, command.value)
+        turn.command(command.value_type, command.intent, command.key, command.value, command.claims)
         return
     value = Continuation(
-        queue, command.value_type, command.intent, command.key, _encode(command.value)
-    )
+        queue, command.value_type, command.intent, command.key, _encode(command.value),
+        command.claims,
+    )  # fmt: skip
     intent = DistributionIntent.CONTINUATION_REQUESTED
     turn.event(DISTRIBUTION, intent, turn.new_key(), value)
 

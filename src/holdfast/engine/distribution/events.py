@@ -72,7 +72,7 @@ def postponed(state: EngineState, event: Record) -> None:
 
 def continuation_requested(state: EngineState, event: Record) -> None:
     new: Continuation = event.value
-    stored = StoredContinuation(new.value_type, new.intent, new.key, new.value)
+    stored = StoredContinuation(new.value_type, new.intent, new.key, new.value, new.claims)
     state.distributions.wait(new.queue, event.key, stored)
 
 

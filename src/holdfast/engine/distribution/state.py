@@ -67,6 +67,7 @@ class StoredContinuation(msgspec.Struct, frozen=True, array_like=True, gc=False)
     intent: int
     key: int
     value: bytes
+    claims: dict[str, Any] | None = None
 
 
 _replace = msgspec.structs.replace

@@ -93,6 +93,7 @@ class Continuation(Value, frozen=True, tag=86):
     intent: int
     key: int
     value: bytes  # encoded
+    claims: dict[str, Any] | None = None  # of whoever issued it
 
 
 class ContinuationRef(Value, frozen=True, tag=87):

@@ -111,18 +111,21 @@ class Turn(Generic[S]):
             self.reply = Reply(key)
         return record
 
-    def command(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
+    def command(
+        self, value_type: ValueType, intent: IntEnum, key: int, value: Any,
+        claims: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         """Asks for a follow-up: it is recorded now and processed after this command."""
         record = Record(
             self.next_position, _COMMAND, value_type, intent, key,
-            self._source, self.now_ms, value,
+            self._source, self.now_ms, value, claims,
         )  # fmt: skip
         self.next_position += 1
         self.records.append(record)
         self.follow_ups.append(record)
 
     def reject(self, command: Record, code: Code, reason: str, key: int | None = None) -> None:
-        """Answers that the command cannot be done. Nothing else may have been written for it."""
+        """Answers that the command cannot be done. Nothing of what it asks for may be written."""
         rejection = Rejection(code, reason)
         about = command.key if key is None else key
         self.records.append(
