@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from holdfast.cli.main import run
 
 COMMAND = [sys.executable, "-m", "holdfast.cli"]
+DARK_NODE = [sys.executable, str(Path(__file__).with_name("dark_node.py"))]
 SHOP = """
 import time
 from holdfast import BusinessError, Holdfast, Process, error, over, path
@@ -69,9 +71,11 @@ class Finished:
 class Running:
     """A command that goes on until it is told to stop; it says in JSON when it is up."""
 
-    def __init__(self, folder: Path, url: str, *arguments: str) -> None:
+    def __init__(
+        self, folder: Path, url: str, *arguments: str, command: Sequence[str] = COMMAND
+    ) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments, "--json"],
+            [*command, *arguments, "--json"],
             cwd=folder,
             env=os.environ | {"HOLDFAST_URL": url},
             stdout=subprocess.PIPE,
@@ -123,15 +127,15 @@ class Shell:
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 
-    def begin(self, *arguments: str) -> Running:
+    def begin(self, *arguments: str, command: Sequence[str] = COMMAND) -> Running:
         """Types a command that goes on."""
-        running = Running(self.folder, self.url, *arguments)
+        running = Running(self.folder, self.url, *arguments, command=command)
         self._running.append(running)
         return running
 
-    def start_node(self, *options: str) -> Running:
+    def start_node(self, *options: str, command: Sequence[str] = COMMAND) -> Running:
         """A node in the folder `data`; the commands that follow talk to it."""
-        node = self.begin("start", "data", "--port", "0", *options)
+        node = self.begin("start", "data", "--port", "0", *options, command=command)
         self.url = node.started["url"]
         return node
 

@@ -97,7 +97,8 @@ def cat(
     start: Annotated[int, typer.Option("--from", min=0, help="The first position.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="How many records at most.")] = None,
     key: Annotated[
-        int | None, typer.Option(help="Only records about this task, incident or lease.")
+        int | None,
+        typer.Option(help="Only records about this task, incident, lease or distribution."),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on as records come.")] = False,
     json: Json = False,
