@@ -77,6 +77,9 @@ def check_rows(state: Any, due: Any) -> None:
             assert is_head == ((key, partition) in flights), "the head of a queue is in flight"
         else:
             assert (key, partition) not in flights
+    for (queue, _, key), _ in state._continuations.scan():
+        heads = [state.head(queue, partition) for _, partition in pending]
+        assert any(head is not None and head < key for head in heads), "it waits for nothing"
     lines = dict(state.lines())
     assert lines.keys() == {partition for _, partition in pending}
     due_rows = {row for row, _ in due._rows.scan() if row[1] == DueKind.DISTRIBUTION}
@@ -107,7 +110,8 @@ class Timekeeper:
     def __init__(self, node: Node) -> None:
         self._downtimes = node.downtimes
         self._flights: dict[tuple[int, int], _Flight] = {}  # (key, partition)
-        self._closed_ms: dict[int, int] = {}
+        self._closed_ms: dict[int, int] = {}  # partitions that are behind
+        self._pending: Counter[int] = Counter()  # by partition: who has all is not behind
         self.resent = 0
         for record in node.records():
             if record.kind is RecordKind.EVENT and record.value_type == ValueType.DISTRIBUTION:
@@ -116,13 +120,18 @@ class Timekeeper:
 
     def _follow(self, record: Record, value: Any, now_ms: int) -> None:
         intent = DistributionIntent(record.intent)
+        if intent in (DistributionIntent.STARTED, DistributionIntent.ENQUEUED):
+            self._pending.update(value.partitions)
         if intent in (DistributionIntent.STARTED, DistributionIntent.DISTRIBUTING):
             for partition in value.partitions:
                 self._send(record.key, partition, now_ms)
         elif intent in SETTLED:
             for partition in value.partitions:
                 flight = self._flights.pop((record.key, partition), None)
-                assert flight is None or now_ms <= self._latest(flight.due_ms), "sent too late"
+                assert flight is None or now_ms <= max(self._moments(flight.due_ms)), "too late"
+                self._pending[partition] -= 1
+                if not self._pending[partition]:
+                    self._closed_ms.pop(partition, None)
         elif intent == DistributionIntent.REDISTRIBUTED:
             self._closed_ms.pop(value.partition, None)
             for key, attempt in zip(value.keys, value.attempts, strict=True):
@@ -143,9 +152,8 @@ class Timekeeper:
     def _resend(self, key: int, partition: int, attempt: int, now_ms: int) -> None:
         flight = self._flights[key, partition]
         assert attempt == flight.attempts + 1, "an attempt was not counted"
-        assert now_ms in (flight.due_ms, self._latest(flight.due_ms)), (
-            f"due at {flight.due_ms}, sent at {now_ms}"
-        )
+        is_in_time = now_ms in self._moments(flight.due_ms)
+        assert is_in_time, f"due at {flight.due_ms}, sent at {now_ms}"
         self._flights[key, partition] = _Flight(now_ms + pause_ms(attempt), attempt)
         self.resent += 1
 
@@ -158,9 +166,10 @@ class Timekeeper:
                 due_ms = max(flight.due_ms, until_ms)
                 self._flights[key, to] = _Flight(due_ms, flight.attempts)
 
-    def _latest(self, due_ms: int) -> int:
-        """When it can be sent: as soon as the partition is up."""
+    def _moments(self, due_ms: int) -> list[int]:
+        """When it may be sent: when it is due, or as soon as the partition is up."""
+        moments = [due_ms]
         for begin_ms, end_ms in self._downtimes:
-            if begin_ms <= due_ms <= end_ms:
-                due_ms = end_ms
-        return due_ms
+            if begin_ms <= moments[-1] <= end_ms:
+                moments.append(end_ms)
+        return moments

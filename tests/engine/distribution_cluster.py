@@ -109,9 +109,12 @@ class Cluster:
         self.nodes = {each: Node(each, partitions, engine) for each in range(1, partitions + 1)}
         self.now_ms = START_MS
         self.loss = self.doubling = self.delay = self.crowding = self.abandoning = 0.0
+        self.latency_ms: Callable[[int, int], int] = lambda sender, to: 0
         self.delay_ms_max = 25_000  # longer than the first pause: much is sent again though it came
         self.dark: set[int] = set()  # partitions that hear nobody, and that nobody hears
         self.cut: set[tuple[int, int]] = set()  # (sender, receiver)
+        self.restarts = True  # what was in flight goes out when a partition starts
+        self.is_noticed = True  # origins hear of a partition that is back
         self.falls: Callable[[Node], Fall | None] = lambda node: None
         self.posted: list[Letter] = []
         self.finished: list[int] = []
@@ -135,6 +138,11 @@ class Cluster:
         reply = self.ask(origin, Command(NOTES, NoteIntent.NOTE, 0, value, claims))
         assert reply.rejection is None, reply.rejection
         return reply.key
+
+    def submit(self, to: int, command: Command) -> None:
+        """A command from outside whose answer nobody awaits; lost if the partition is down."""
+        if not self.nodes[to].is_down:
+            self.nodes[to].inbox.append(Submission([command]))
 
     def tell(self, origin: int, intent: DistributionIntent, key: int, value: Any) -> Reply:
         """A command about distributions."""
@@ -228,8 +236,10 @@ class Cluster:
     def _rise(self, node: Node, has_store: bool) -> None:
         node.restart(with_store=has_store)
         node.is_down = False
-        self._start(node)
-        self.reach(node.number)
+        if self.restarts:
+            self._start(node)
+        if self.is_noticed:
+            self.reach(node.number)
 
     def _start(self, node: Node) -> None:
         """What was in flight goes out again, without a record of it."""
@@ -271,7 +281,7 @@ class Cluster:
         copies = (not self._happens(self.loss)) + self._happens(self.doubling)
         for _ in range(copies):
             late_ms = self.random.randrange(self.delay_ms_max) if self._happens(self.delay) else 0
-            self.later(late_ms, partial(self.arrive, letter))
+            self.later(self.latency_ms(sender, to) + late_ms, partial(self.arrive, letter))
 
     def arrive(self, letter: Letter) -> None:
         """A letter comes, if there is anybody who takes it."""

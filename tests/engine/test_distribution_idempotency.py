@@ -1,0 +1,111 @@
+"""Every command that is distributed may come twice: the second time changes nothing."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import pytest
+from distribution_checks import check_end
+from distribution_cluster import NOTES_ENGINE, Cluster, Engine
+from distribution_domain import NOTES, Note, NoteIntent
+from process_talk import deployment
+
+from holdfast.engine.families import Tag
+from holdfast.engine.kernel import Command
+from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.processes.values import ProcessIntent
+from holdfast.model.dsl import Process
+from holdfast.records import Delivery, ValueType
+
+ORIGIN, RECEIVER = 1, 2
+ENGINE = Engine(TABLES, open_partition)
+_TAG_AT = 2  # behind the partition
+
+Type = tuple[int, int]  # (value type, intent)
+Rows = list[tuple[bytes, bytes]]
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """How a type of command comes to be distributed."""
+
+    command: Command
+    before: tuple[Command, ...] = ()  # what the origin has to do first
+    may_change: frozenset[Tag] = frozenset()  # by what comes twice
+
+
+SCENARIOS: dict[Type, Scenario] = {
+    (ValueType.PROCESS, ProcessIntent.DEPLOY): Scenario(
+        Command(
+            ValueType.PROCESS,
+            ProcessIntent.DEPLOY,
+            0,
+            deployment(Process("p").wait("w", message="m", key="key")),
+        ),
+    ),
+}
+
+
+def check_types(types: Iterable[Type], scenarios: Mapping[Type, Scenario], engine: Engine) -> None:
+    """Walks over all types; fails if one has no scenario, or is not the same the second time."""
+    for value_type, intent in types:
+        name = f"{ValueType(value_type).name} {intent}"
+        scenario = scenarios.get((value_type, intent))
+        assert scenario is not None, f"{name} is distributed and has no scenario: add one"
+        _check_redistributed(name, scenario, engine)
+
+
+def _check_redistributed(name: str, scenario: Scenario, engine: Engine) -> None:
+    cluster = Cluster(2, engine=engine)
+    for command in scenario.before:
+        assert cluster.ask(ORIGIN, command).rejection is None
+        cluster.run()
+    receiver = cluster.nodes[RECEIVER]
+    at_first = _rows(cluster, scenario)
+    cluster.posted.clear()
+    cluster.cut = {(RECEIVER, ORIGIN)}  # the first acknowledgement is lost
+    assert cluster.ask(ORIGIN, scenario.command).rejection is None
+    cluster.run(5)
+    once = _rows(cluster, scenario)
+    assert once != at_first, f"{name} does nothing at its receiver"
+    cluster.cut = set()
+    cluster.run(60)
+    attempts = [each.command.delivery for each in cluster.commands_to(RECEIVER)]
+    assert [each and each.attempt for each in attempts] == [1, 2], f"{name} was not sent again"
+    assert _rows(cluster, scenario) == once, f"{name} is not the same the second time"
+    assert cluster.finished and not receiver.bugs
+    check_end(cluster)
+    # A queue keeps what comes again from its handler. The handler must not count on that.
+    again = msgspec.structs.replace(cluster.commands_to(RECEIVER)[0].command, delivery=Delivery())
+    cluster.ask(RECEIVER, again)
+    assert _rows(cluster, scenario) == once, f"{name} is done again by its own handler"
+    assert not receiver.bugs, f"{name} throws the second time: {receiver.bugs}"
+
+
+def _rows(cluster: Cluster, scenario: Scenario) -> Rows:
+    dump = cluster.nodes[RECEIVER].dump()
+    return [row for row in dump if row[0][_TAG_AT] not in scenario.may_change]
+
+
+def test_every_distributed_command_is_the_same_when_it_comes_twice() -> None:
+    assert TABLES.distributed, "something is distributed"
+    check_types(TABLES.distributed, SCENARIOS, ENGINE)
+
+
+def test_no_scenario_is_for_a_type_that_is_not_distributed() -> None:
+    assert SCENARIOS.keys() == TABLES.distributed.keys()
+
+
+def test_the_walk_fails_at_a_type_without_a_scenario() -> None:
+    types = [*TABLES.distributed, (int(ValueType.MESSAGE), 99)]
+    with pytest.raises(AssertionError, match="MESSAGE 99 is distributed and has no scenario"):
+        check_types(types, SCENARIOS, ENGINE)
+
+
+def _note(queue: str) -> dict[Type, Scenario]:
+    command = Command(NOTES, NoteIntent.NOTE, 0, Note(7, queue))
+    return {(NOTES, NoteIntent.NOTE): Scenario(command)}
+
+
+def test_the_walk_fails_at_a_handler_that_does_it_again() -> None:
+    check_types(_note(""), _note(""), NOTES_ENGINE)
+    with pytest.raises(AssertionError, match="is done again by its own handler"):
+        check_types(_note("a"), _note("a"), NOTES_ENGINE)
