@@ -27,7 +27,7 @@ $(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
 
 $(VENV)/development: $(VENV)/runtime
 	@echo "· installing the checks, the test runner and the benchmarks' tools (once; about a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,pipeline]'
 	@touch $@
 
 demo: $(VENV)/runtime ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled

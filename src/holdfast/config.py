@@ -32,6 +32,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000
+    spark_master: str = "local[*]"  # or spark://… for a cluster, sc://… for Spark Connect
+    spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
+    spark_settings: dict[str, str] = {}  # any other setting of Spark by its name
     log_level: str = "warning"
     log_json: bool = False
 

@@ -1,0 +1,1 @@
+"""The data pipeline on Spark: the journal becomes tables that can be asked."""

@@ -1,0 +1,1 @@
+"""What a record changes in the tables. Pure: records in, rows out."""

@@ -1,0 +1,198 @@
+"""The stream that keeps the tables fresh: the log becomes rows, exactly once.
+
+Spark hands each micro-batch's ranges of positions to its executors. An executor reads its range,
+folds it into the rows that changed, and writes the files that those rows are in anew. The driver
+then names the files in the tables' logs, each table in one transaction that carries the number of
+the micro-batch: one that is run again after a crash finds its number there and changes nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from holdfast.clock import Clock
+from holdfast.pipeline.changes.fold import fold
+from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
+from holdfast.pipeline.log import entries_between, open_log
+from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
+from holdfast.pipeline.source import HoldfastSource
+from holdfast.pipeline.tables.delta import DeltaLog
+from holdfast.pipeline.tables.files import (
+    Part,
+    Written,
+    add_history,
+    look_up,
+    merge_changes,
+)
+from holdfast.pipeline.tables.progress import Progress, load_progress, store_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_REPORT = "report binary"
+
+Definitions = dict[int, KnownDefinition]
+Layout = dict[str, list[Part]]  # the files of each table
+
+
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """What one executor did for one partition."""
+
+    partition: int
+    end: int  # the position after the last that it read
+    timestamp_ms: int  # of the last entry
+    files: list[Written]
+    deployed: Definitions
+
+
+_encode_report = msgspec.msgpack.Encoder().encode
+_decode_report = msgspec.msgpack.Decoder(Report).decode
+
+
+class Projection:
+    """The tables of one node in one folder, and what the next micro-batch has to know of them."""
+
+    def __init__(self, address: str, root: Path, clock: Clock) -> None:
+        self._address = address
+        self._root = root
+        self._clock = clock
+        root.mkdir(parents=True, exist_ok=True)
+        self.logs = {name: DeltaLog(root, table) for name, table in TABLES.items()}
+        self.progress = load_progress(root)
+
+    def start(
+        self,
+        spark: "SparkSession",
+        *,
+        rows_per_trigger: int | None = None,
+        available_now: bool = False,
+        on_batch: Callable[[Progress], None] | None = None,
+    ) -> "StreamingQuery":
+        """Begins to follow the log; or, with `available_now`, takes what is there and ends."""
+        spark.dataSource.register(HoldfastSource)
+        stream = spark.readStream.format("holdfast").option("path", self._address)
+        stream = stream.option("ranges", "true")
+        if rows_per_trigger is not None:
+            stream = stream.option("maxRowsPerTrigger", str(rows_per_trigger))
+
+        def take(batch: "DataFrame", number: int) -> None:
+            self.take(batch, number)
+            if on_batch is not None:
+                on_batch(self.progress)
+
+        writer = stream.load().writeStream.foreachBatch(take).queryName("holdfast")
+        writer = writer.option("checkpointLocation", str(self._root / "_checkpoint"))
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime="0 seconds").start()
+
+    def take(self, batch: "DataFrame", number: int) -> None:
+        """One micro-batch: executors write, the driver commits."""
+        task = _task(self._address, self._root, self._layout(), self.progress.definitions)
+        rows = batch.mapInArrow(task, _REPORT).collect()
+        reports = [_decode_report(row.report) for row in rows]
+        if reports:
+            self._commit(reports, number)
+
+    def _layout(self) -> Layout:
+        return {name: log.parts() for name, log in self.logs.items() if not log.table.is_history}
+
+    def _commit(self, reports: list[Report], number: int) -> None:
+        for name, log in self.logs.items():
+            files = [each for report in reports for each in report.files if each.table == name]
+            if files and log.last_batch() < number:
+                log.commit(files, number)
+        definitions = dict(self.progress.definitions)
+        for report in reports:
+            definitions.update(report.deployed)
+        self.progress = Progress(
+            number,
+            self.progress.positions | {report.partition: report.end for report in reports},
+            {name: log.version for name, log in self.logs.items()},
+            max(report.timestamp_ms for report in reports),
+            self._clock.now_ms(),
+            definitions,
+        )
+        store_progress(self._root, self.progress)
+
+
+def _task(
+    address: str, root: Path, layout: Layout, definitions: Definitions
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What an executor does with the ranges that it is given."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # It travels to the executors with what it names: one function that they can import.
+        return project_ranges(address, root, layout, definitions, batches)
+
+    return run
+
+
+def project_ranges(
+    address: str,
+    root: Path,
+    layout: Layout,
+    definitions: Definitions,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """A report for each range."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            report = project_range(
+                address, root, layout, definitions,
+                row["partition_id"], row["start"], row["end"],
+            )  # fmt: skip
+            yield pa.record_batch({"report": pa.array([_encode_report(report)], pa.binary())})
+
+
+def project_range(
+    address: str,
+    root: Path,
+    layout: Layout,
+    definitions: Definitions,
+    partition: int,
+    start: int,
+    end: int,
+) -> Report:
+    """Reads a range of the log and writes the files that change by it; nothing is committed."""
+    rows = Rows(partition, definitions)
+    timestamp_ms = 0
+    log = open_log(address)
+    try:
+        for entries in entries_between(log, partition, start, end):
+            fold(entries, rows)
+            timestamp_ms = entries[-1].timestamp_ms
+    finally:
+        log.close()
+    parts = {
+        name: [part for part in found if part.partition == partition]
+        for name, found in layout.items()
+    }
+    _close_incidents(root, rows, parts[INCIDENTS.name])
+    files: list[Written] = []
+    for name, table in TABLES.items():
+        if table.is_history:
+            files += add_history(root, table, partition, rows.history[name])
+        elif rows.changed[name]:
+            files += merge_changes(root, table, partition, rows.changed[name], parts[name])
+    return Report(partition, end, timestamp_ms, files, rows.deployed)
+
+
+def _close_incidents(root: Path, rows: Rows, parts: list[Part]) -> None:
+    """Incidents that ended and began in an earlier micro-batch: the table knows whose they were."""
+    if not rows.ended_incidents:
+        return
+    column = PROCESS_INSTANCES.keys[0]
+    instances = look_up(root, INCIDENTS, rows.ended_incidents, parts, column)
+    for incident in rows.ended_incidents:
+        instance = instances.get(incident)
+        if instance is not None:
+            changed = rows.changed[PROCESS_INSTANCES.name]
+            row: dict[str, Any] = changed.setdefault(instance, {"partition_id": rows.partition})
+            position = rows.changed[INCIDENTS.name][incident]["position"]
+            row["position"] = max(row.get("position", -1), position)
+            add(row, "incidents", -1)

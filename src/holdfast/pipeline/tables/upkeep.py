@@ -1,0 +1,68 @@
+"""Keeping the tables small in files: neighbours are put together, what nobody needs is removed."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from holdfast.pipeline.schema import Table
+from holdfast.pipeline.tables.arrow import schema_of
+from holdfast.pipeline.tables.delta import DeltaLog
+from holdfast.pipeline.tables.files import Part, Written, write_part
+
+ROWS_PER_FILE = 500_000  # some seconds to write anew when one of its rows changes after all
+FILES_MIN = 8  # fewer are not worth the work
+HOT_PARTS = 2  # the last files of each partition, which the next changes are in, are left alone
+KEEP_HOURS = 1  # for how long files stay that a reader of an earlier version may need
+
+
+def compact(root: Path, log: DeltaLog) -> int:
+    """Puts neighbouring files together; returns how many fewer there are."""
+    rows = log.rows_by_part()
+    written = [_put_together(root, log.table, run) for run in runs_of(rows, log.table.is_history)]
+    if written:
+        log.commit(written, None, changes=False)
+    return sum(len(each.replaces) - 1 for each in written)
+
+
+def runs_of(rows: dict[Part, int], is_history: bool) -> Iterator[list[Part]]:
+    """Neighbours of one partition that together are not too large, and at least some files."""
+    ordered = sorted(rows, key=lambda part: (part.partition, part.first))
+    for _, group in groupby(ordered, key=lambda part: part.partition):
+        parts = list(group)
+        cold = parts if is_history else parts[:-HOT_PARTS]
+        yield from _runs(cold, rows)
+
+
+def _runs(parts: Iterable[Part], rows: dict[Part, int]) -> Iterator[list[Part]]:
+    run: list[Part] = []
+    size = 0
+    for part in parts:
+        if run and size + rows[part] > ROWS_PER_FILE:
+            if len(run) > 1:
+                yield run
+            run, size = [], 0
+        run.append(part)
+        size += rows[part]
+    if len(run) >= FILES_MIN:
+        yield run
+
+
+def _put_together(root: Path, table: Table, run: list[Part]) -> Written:
+    schema = schema_of(table)
+    tables = [_fitted(pq.read_table(root / table.name / part.path), schema) for part in run]
+    rows = pa.concat_tables(tables).combine_chunks()
+    first, last = run[0], run[-1]
+    written = write_part(root, table, first.partition, first.first, last.last, rows)
+    return msgspec.structs.replace(written, replaces=tuple(part.path for part in run))
+
+
+def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A file that is older than a column has it empty."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(schema.names)
