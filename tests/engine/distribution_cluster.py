@@ -32,6 +32,7 @@ from holdfast.records import ValueType, partition_of
 from holdfast.state.memory import MemoryStore
 
 DISTRIBUTION = ValueType.DISTRIBUTION
+ROUNDS_MAX = 2_000  # at one moment: far more than anything here takes
 
 OpenOneOf = Callable[[MemoryStore, int, int], Processor[Any]]
 
@@ -159,7 +160,10 @@ class Cluster:
     def run(self, seconds: float = 0) -> None:
         """Lets time pass; everything that is due or arrives on the way happens."""
         until = self.now_ms + round(seconds * 1_000)
+        rounds = 0
         while (moment := self._next_ms()) is not None and moment <= until:
+            rounds = rounds + 1 if moment == self.now_ms else 0
+            assert rounds < ROUNDS_MAX, "time stands still: something is done again and again"
             self.now_ms = moment
             while self._agenda and self._agenda[0][0] <= moment:
                 heappop(self._agenda)[2]()
