@@ -92,12 +92,13 @@ def relay(turn: Turn[Any], command: Record) -> None:
 
 
 def say(turn: Turn[Any], command: Record) -> None:
-    turn.event(NOTES, NoteIntent.NOTED, turn.new_key(), command.value)
+    by = (command.claims or {}).get("sub", "")
+    turn.event(NOTES, NoteIntent.NOTED, turn.new_key(), Note(command.value.number, by=by))
 
 
 def say_after(turn: Turn[Any], command: Record) -> None:
     asked: Note = command.value
-    after_queue(turn, Command(NOTES, NoteIntent.SAY, 0, asked), asked.queue)
+    after_queue(turn, Command(NOTES, NoteIntent.SAY, 0, asked, command.claims), asked.queue)
 
 
 def misuse(turn: Turn[Any], command: Record) -> None:

@@ -13,9 +13,9 @@ from holdfast.errors import Code
 ACKNOWLEDGE = DistributionIntent.ACKNOWLEDGE
 
 
-def say_after(cluster: Cluster, number: int, queue: str = "a") -> None:
-    value = Note(number, queue)
-    reply = cluster.ask(1, Command(NOTES, NoteIntent.SAY_AFTER, 0, value))
+def say_after(cluster: Cluster, number: int, by: str = "ann") -> None:
+    value, claims = Note(number, "a"), {"sub": by}
+    reply = cluster.ask(1, Command(NOTES, NoteIntent.SAY_AFTER, 0, value, claims))
     assert reply.rejection is None
 
 
@@ -80,6 +80,17 @@ def test_all_that_wait_for_the_same_end_of_a_queue_go_on_in_their_order() -> Non
     cluster.cut = set()
     cluster.run(60)
     assert cluster.nodes[1].notes() == [7, 8, 100, 101, 102, 103]
+    check_end(cluster)
+
+
+def test_a_command_that_waits_for_a_queue_keeps_the_claims_of_who_asked() -> None:
+    cluster = Cluster(2)
+    say_after(cluster, 100, by="ann")
+    cluster.note(1, 7, "a")
+    say_after(cluster, 101, by="bob")
+    cluster.run()
+    said = [(number, by) for _, number, by in cluster.nodes[1].view.all() if number >= 100]
+    assert said == [(100, "ann"), (101, "bob")]
     check_end(cluster)
 
 

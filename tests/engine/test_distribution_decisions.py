@@ -281,7 +281,7 @@ def test_a_postponement_of_what_is_not_in_flight_is_rejected() -> None:
 # --- a dark partition is back -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sign", ["resume", "its own command", "an acknowledgement"])
+@pytest.mark.parametrize("sign", ["resume", "its own command", "an acknowledgement", "a refusal"])
 def test_what_a_dark_partition_missed_is_due_at_once_when_it_gives_a_sign_of_life(
     sign: str,
 ) -> None:
@@ -298,13 +298,16 @@ def test_what_a_dark_partition_missed_is_due_at_once_when_it_gives_a_sign_of_lif
         cluster.tell(1, RESUME, 0, Resending(2))
     elif sign == "its own command":
         cluster.note(2, 99, to=(1,))
-    else:
+    elif sign == "an acknowledgement":
         cluster.tell(1, ACKNOWLEDGE, answered, Targets((2,)))
+    else:
+        cluster.tell(1, DistributionIntent.REFUSE, answered, Refusal(2, "not now"))
     cluster.run(1)
     resumed = [line for line in since(cluster, 1, before) if "RESUMED" in line]
-    missed = "1.1 1.3" if sign == "an acknowledgement" else "1.1 1.2 1.3"
+    missed = "1.1 1.2 1.3" if sign in ("resume", "its own command") else "1.1 1.3"
     assert resumed == [f"100s RESUMED at 2 of {missed}"]
     assert {7, 9, 10} <= set(cluster.nodes[2].notes())
+    cluster.run(60)
     check_end(cluster)
 
 
