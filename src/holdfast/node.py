@@ -53,7 +53,7 @@ class Node:
         self.runner: Runner[EngineState] = Runner(
             processors, journal, store, clock, metrics, config.commands_in_flight_max
         )
-        self.gateway = Gateway(self.runner, config, clock, metrics)
+        self.gateway = Gateway(self.runner, journal, config, clock, metrics)
         self.replayed_events = self.runner.recover()
         self.runner.start()
 

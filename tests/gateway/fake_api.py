@@ -22,6 +22,7 @@ from holdfast.gateway.distribution_shapes import (
     TargetView,
 )
 from holdfast.gateway.http import HttpServer
+from holdfast.gateway.journal_shapes import JournalBounds, PartitionBounds
 from holdfast.gateway.process_shapes import (
     ElementState,
     ElementView,
@@ -242,6 +243,14 @@ class FakeApi:
     async def resume_distributions(self, partition: int) -> int:
         self._called("resume_distributions", partition)
         return 12
+
+    async def journal_bounds(self) -> JournalBounds:
+        self._called("journal_bounds")
+        return JournalBounds([PartitionBounds(1, 3, 10), PartitionBounds(2, 0, 0)])
+
+    async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
+        self._called("read_journal", partition, position, bytes_max)
+        return msgspec.msgpack.encode([[position, 1_700_000_000_000, b"\xff\x00"]])
 
     async def topology(self) -> Topology:
         self._called("topology")

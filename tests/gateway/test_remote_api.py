@@ -94,6 +94,8 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
         "4", DistributionCancellation("ann", "not needed")
     ),
     "resume_distributions": lambda api: api.resume_distributions(3),
+    "journal_bounds": lambda api: api.journal_bounds(),
+    "read_journal": lambda api: api.read_journal(2, 5, 1_000),
     "topology": lambda api: api.topology(),
     "metrics": lambda api: api.metrics(),
 }

@@ -12,6 +12,7 @@ import msgspec
 from yarl import URL
 
 from holdfast.client.remote_distributions import RemoteDistributions
+from holdfast.client.remote_journal import RemoteJournal
 from holdfast.client.remote_processes import RemoteProcesses
 from holdfast.client.wire import quoted
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
@@ -61,7 +62,7 @@ _encode = msgspec.json.Encoder().encode
 _HEADERS = {"Content-Type": "application/json"}
 
 
-class RemoteApi(RemoteProcesses, RemoteDistributions):
+class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteJournal):
     """The Api of the node at a URL.
 
     It belongs to the event loop in which it is first used. It does not try again: after an

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.gateway.distribution_api import DistributionApi
+from holdfast.gateway.journal_api import JournalApi
 from holdfast.gateway.process_api import ProcessApi
 from holdfast.gateway.shapes import (
     ActivatedJob,
@@ -27,7 +28,7 @@ from holdfast.gateway.shapes import (
 )
 
 
-class Api(ProcessApi, DistributionApi, Protocol):
+class Api(ProcessApi, DistributionApi, JournalApi, Protocol):
     """Everything that clients, workers and the CLI need."""
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:

@@ -23,6 +23,8 @@ from holdfast.gateway.distributions import Distributions
 from holdfast.gateway.incidents import Incidents
 from holdfast.gateway.instances import Instances
 from holdfast.gateway.jobs import Jobs
+from holdfast.gateway.journal_reads import JournalReads
+from holdfast.gateway.journal_shapes import JournalBounds
 from holdfast.gateway.messages import Messages
 from holdfast.gateway.post import Post
 from holdfast.gateway.process_shapes import (
@@ -64,6 +66,7 @@ from holdfast.gateway.shapes import (
     Topology,
 )
 from holdfast.gateway.tasks import Tasks
+from holdfast.journal import Journal
 from holdfast.metrics import Metrics
 from holdfast.version import VERSION
 
@@ -72,7 +75,12 @@ class Gateway:
     """Everything that can be asked of this node, and whom its effects go to."""
 
     def __init__(
-        self, runner: Runner[EngineState], config: Config, clock: Clock, metrics: Metrics
+        self,
+        runner: Runner[EngineState],
+        journal: Journal,
+        config: Config,
+        clock: Clock,
+        metrics: Metrics,
     ) -> None:
         self._runner = runner
         self._metrics = metrics
@@ -86,6 +94,7 @@ class Gateway:
         self._definitions = Definitions(runner, self._distributions)
         self._instances = Instances(runner, config)
         self._messages = Messages(runner)
+        self._journal = JournalReads(journal)
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
@@ -226,6 +235,12 @@ class Gateway:
 
     async def resume_distributions(self, partition: int) -> int:
         return await self._distributions.resume(partition)
+
+    async def journal_bounds(self) -> JournalBounds:
+        return self._journal.bounds()
+
+    async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
+        return self._journal.read(partition, position, bytes_max)
 
     async def topology(self) -> Topology:
         return Topology(

@@ -3,6 +3,7 @@
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
 from holdfast.gateway.shapes import (
     ActivatedJobs,
@@ -170,5 +171,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     put_schedule, delete_schedule, list_schedules,
     *PROCESS_ENDPOINTS,
     *DISTRIBUTION_ENDPOINTS,
+    *JOURNAL_ENDPOINTS,
     get_topology, get_health, get_metrics,
 )  # fmt: skip

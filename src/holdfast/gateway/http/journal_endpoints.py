@@ -1,0 +1,22 @@
+"""The endpoints about the log itself."""
+
+from holdfast.gateway.api import Api
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.journal_shapes import JournalBounds, JournalQuery
+
+BYTES = "application/octet-stream"
+
+
+@endpoint("GET", "/v2/journal/bounds")
+async def get_journal_bounds(api: Api) -> JournalBounds:
+    """Show which positions of the log can be read."""
+    return await api.journal_bounds()
+
+
+@endpoint("POST", "/v2/journal/read", media_type=BYTES)
+async def read_journal(api: Api, body: JournalQuery) -> bytes:
+    """Read the log of a partition, as MessagePack: [[position, timestampMs, payload]]."""
+    return await api.read_journal(body.partition, body.position, body.bytes_max)
+
+
+JOURNAL_ENDPOINTS: tuple[Endpoint, ...] = (get_journal_bounds, read_journal)

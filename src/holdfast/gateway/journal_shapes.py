@@ -1,0 +1,26 @@
+"""The shapes of the API about the log itself."""
+
+from holdfast.gateway.shapes import Question, Shape
+from holdfast.limits import READ_BYTES_MAX
+
+
+class PartitionBounds(Shape, frozen=True):
+    """The positions of a partition that can be read: earliest <= position < next."""
+
+    partition_id: int
+    earliest: int
+    next: int
+
+
+class JournalBounds(Shape, frozen=True):
+    """What can be read of the log now, by partition."""
+
+    partitions: list[PartitionBounds]
+
+
+class JournalQuery(Question, frozen=True):
+    """Which part of the log to read."""
+
+    partition: int
+    position: int
+    bytes_max: int = READ_BYTES_MAX  # about so much, but one entry at least
