@@ -45,7 +45,7 @@ check: $(VENV)/development
 
 unit: $(VENV)/development
 	@echo "· tests (pytest, $(WORKERS) at a time)"
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak"
 
 soak: $(VENV)/development ## the tests that take minutes
 	@$(BIN)/python -m pytest -m soak -s

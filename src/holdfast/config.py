@@ -34,7 +34,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_result_ms: int = 3_600_000
     spark_master: str = "local[*]"  # or spark://… for a cluster, sc://… for Spark Connect
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
-    spark_settings: dict[str, str] = {}  # any other setting of Spark by its name
+    spark_settings: str = ""  # any others of Spark: "name=value, name=value"
     log_level: str = "warning"
     log_json: bool = False
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.config import Config
-from holdfast.errors import Unavailable
+from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.logs import log
 
 if TYPE_CHECKING:
@@ -142,7 +142,18 @@ def _settings(config: Config, home: Path, cache: Path) -> dict[str, str]:
     if config.spark_master.startswith("local"):
         options += _class_archive(home, cache)
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
-    return settings | config.spark_settings
+    return settings | _told(config.spark_settings)
+
+
+def _told(text: str) -> dict[str, str]:
+    """Settings as a person writes them."""
+    told: dict[str, str] = {}
+    for each in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, value = each.partition("=")
+        if not sign:
+            raise InvalidArgument(f"Expected name=value in spark_settings, but found {each!r}")
+        told[name.strip()] = value.strip()
+    return told
 
 
 def _class_archive(home: Path, cache: Path) -> list[str]:

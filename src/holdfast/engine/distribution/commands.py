@@ -160,7 +160,7 @@ def _pending(turn: Turn[EngineState], key: int, partitions: Iterable[int]) -> tu
 
 
 def _unknown(turn: Turn[EngineState], command: Record, partitions: tuple[int, ...]) -> None:
-    where = f" at partitions {', '.join(map(str, partitions))}" if partitions else ""
+    where = f" at partition {' or '.join(map(str, partitions))}" if partitions else ""
     reason = f"Expected distribution {command.key} to be pending{where}, but it is not"
     turn.reject(command, Code.NOT_FOUND, reason)
 

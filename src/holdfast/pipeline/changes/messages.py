@@ -16,7 +16,7 @@ def _published(rows: Rows, event: Record) -> None:
     row = rows.row(MESSAGES, event.key, event)
     row["name"] = new.name
     row["correlation_key"] = new.correlation
-    row["state"] = "PUBLISHED"
+    row["state"] = "PUBLISHED" if new.ttl_ms else "EXPIRED"
     row["correlations"] = row.get("correlations", 0)
     row["published"] = event.timestamp_ms
     row["expires"] = event.timestamp_ms + new.ttl_ms
