@@ -5,6 +5,7 @@ from typing import Any as Json
 
 import msgspec
 import pytest
+from tests.pipeline.select_reference import THINGS
 
 from holdfast.errors import InvalidArgument
 from holdfast.limits import (
@@ -17,7 +18,6 @@ from holdfast.pipeline.schema import PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.select.filters import camel, fields_of, read_filter
 from holdfast.pipeline.select.sql import sql_of
 from holdfast.pipeline.select.tree import Condition, columns_of
-from tests.pipeline.select_reference import THINGS
 
 LONG_NAME = "x" * 100_000
 
@@ -47,7 +47,7 @@ WRONG: list[tuple[Json, str, str]] = [
     ({"thingKey": {}}, "thingKey", "Expected a value or operators"),
     ({"thingKey": None}, "thingKey", "$exists"),
     ({"thingKey": "12a"}, "thingKey", "Expected a key or a whole number for 'thingKey'"),
-    ({"thingKey": "１２"}, "thingKey", "Expected a key"),
+    ({"thingKey": "\uff11\uff12"}, "thingKey", "Expected a key"),
     ({"thingKey": " 12"}, "thingKey", "Expected a key"),
     ({"thingKey": ""}, "thingKey", "Expected a key"),
     ({"thingKey": True}, "thingKey", "but found True"),

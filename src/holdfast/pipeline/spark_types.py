@@ -2,7 +2,7 @@
 
 from holdfast.pipeline.schema import Column, Kind
 
-_NAMES = {
+NAMES = {
     Kind.LONG: "bigint",
     Kind.INT: "int",
     Kind.TEXT: "string",
@@ -14,4 +14,4 @@ _NAMES = {
 
 def ddl_of(columns: tuple[Column, ...]) -> str:
     """Columns as a schema that Spark reads."""
-    return ", ".join(f"`{column.name}` {_NAMES[column.kind]}" for column in columns)
+    return ", ".join(f"`{column.name}` {NAMES[column.kind]}" for column in columns)

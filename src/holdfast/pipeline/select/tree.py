@@ -1,0 +1,82 @@
+"""A filter as a tree that was checked: what DuckDB, Spark and the pruning of files are told from.
+
+A column that is empty meets no condition but these: `$exists: false`, `$neq` and `$notIn`. So
+`$neq` takes exactly the rows that `$eq` leaves, and `$notIn` those that `$in` leaves. No condition
+is ever unknown: it holds for a row or it does not.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from holdfast.pipeline.schema import Kind
+
+# What a column is compared with. A time is in microseconds since the epoch.
+Value = int | str | bool
+
+
+class Comparison(StrEnum):
+    """How a column relates to a value."""
+
+    EQ = "$eq"
+    NEQ = "$neq"
+    GT = "$gt"
+    GTE = "$gte"
+    LT = "$lt"
+    LTE = "$lte"
+
+
+class Compare(msgspec.Struct, frozen=True, tag=True):
+    """A column against one value."""
+
+    column: str
+    kind: Kind
+    comparison: Comparison
+    value: Value
+
+
+class OneOf(msgspec.Struct, frozen=True, tag=True):
+    """A column that has one of some values, or with `is_not`, none of them."""
+
+    column: str
+    kind: Kind
+    values: tuple[Value, ...]
+    is_not: bool = False
+
+
+class Like(msgspec.Struct, frozen=True, tag=True):
+    """A text that fits a pattern: the pieces between its stars, in which None is any character."""
+
+    column: str
+    pieces: tuple[tuple[str | None, ...], ...]
+
+
+class Exists(msgspec.Struct, frozen=True, tag=True):
+    """A column that has a value, or with `is_not`, is empty."""
+
+    column: str
+    is_not: bool = False
+
+
+class All(msgspec.Struct, frozen=True, tag=True):
+    """Every one of these holds; of none, that is every row."""
+
+    parts: tuple["Condition", ...]
+
+
+class Any(msgspec.Struct, frozen=True, tag=True):
+    """At least one of these holds; of none, that is no row."""
+
+    parts: tuple["Condition", ...]
+
+
+Condition = Compare | OneOf | Like | Exists | All | Any
+
+EVERYTHING = All(())
+
+
+def columns_of(condition: Condition) -> set[str]:
+    """The columns that a filter looks at."""
+    if isinstance(condition, All | Any):
+        return set().union(*(columns_of(part) for part in condition.parts))
+    return {condition.column}
