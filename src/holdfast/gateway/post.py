@@ -29,6 +29,7 @@ from holdfast.engine.parcels.values import (
 from holdfast.engine.partition import TABLES
 from holdfast.engine.state import EngineState
 from holdfast.errors import HoldfastError, ResourceExhausted
+from holdfast.gateway import checks
 from holdfast.limits import POSTPONE_MS_MIN, RESEND_BYTES_MAX
 from holdfast.metrics import DistributionMetrics
 from holdfast.records import ValueType, partition_of
@@ -68,7 +69,7 @@ class Post:
         self._schedule()
 
     def refused(self, refused: CommandRefused) -> None:
-        value = Refusal(refused.partition, refused.reason)
+        value = Refusal(refused.partition, checks.shortened(refused.reason))
         command = Command(_DISTRIBUTION, DistributionIntent.REFUSE, refused.key, value)
         self._say(partition_of(refused.key), command)
 
