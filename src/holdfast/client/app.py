@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
 import msgspec
-from tenacity import (
-    AsyncRetrying,
-    retry_if_exception_type,
-    stop_after_delay,
-    wait_random_exponential,
-)
 
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
+from holdfast.client.patience import patiently
 from holdfast.client.portal import Portal
 from holdfast.client.process import ProcessCalls
 from holdfast.client.task import BoundTask, Span, Task, TaskOptions, backoff_of, span_ms
@@ -233,18 +228,9 @@ class Holdfast(ProcessCalls):
 
     async def _submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
         """A refused submit was not stored: trying again is safe. Other errors are the caller's."""
-        try:
-            return await self.api.submit(tasks)
-        except ResourceExhausted:
-            async for attempt in AsyncRetrying(
-                retry=retry_if_exception_type(ResourceExhausted),
-                wait=wait_random_exponential(0.02, max=1.0),
-                stop=stop_after_delay(_PATIENCE_SECONDS),
-                reraise=True,
-            ):
-                with attempt:
-                    return await self.api.submit(tasks)
-            raise
+        return await patiently(
+            lambda: self.api.submit(tasks), (ResourceExhausted,), _PATIENCE_SECONDS
+        )
 
     def handle(self, key: str) -> Handle[Any]:
         """A handle on a task that was submitted earlier, here or elsewhere."""

@@ -1,4 +1,4 @@
-"""Where the pipeline reads the log: the files of a node on this machine."""
+"""Where the pipeline reads the log: the files of a node on this machine, or a node elsewhere."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,15 +10,13 @@ from holdfast.errors import InvalidArgument, NotFound
 from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import JournalReader
 
-READ_BYTES = 1 << 20
-
 
 class Log(Protocol):
     """The log of a node, to be read."""
 
-    def partitions(self) -> int: ...
-
-    def bounds(self, partition: int) -> Bounds: ...
+    def bounds(self) -> dict[int, Bounds]:
+        """What can be read now, of every partition."""
+        ...
 
     def read(self, partition: int, position: int) -> list[Entry]: ...
 
@@ -30,31 +28,39 @@ class FileLog:
 
     def __init__(self, folder: Path) -> None:
         self._reader = JournalReader.open(str(folder / "journal"))
-        self._count = self._reader.topics().get(TOPIC)
-        if self._count is None:
+        count = self._reader.topics().get(TOPIC)
+        if count is None:
             raise NotFound(
                 f"Expected the folder of a node, but {folder} has no log", path=str(folder)
             )
+        self._partitions = range(1, count + 1)
 
-    def partitions(self) -> int:
-        assert self._count is not None
-        return self._count
-
-    def bounds(self, partition: int) -> Bounds:
-        return self._reader.bounds(TOPIC, partition)
+    def bounds(self) -> dict[int, Bounds]:
+        return {each: self._reader.bounds(TOPIC, each) for each in self._partitions}
 
     def read(self, partition: int, position: int) -> list[Entry]:
-        return self._reader.read(TOPIC, partition, position, READ_BYTES)
+        return self._reader.read(TOPIC, partition, position)
 
     def close(self) -> None:
         asyncio.run(self._reader.close())
 
 
 def open_log(address: str) -> Log:
-    """The log at an address, which is a folder."""
+    """The log at an address: the folder of a node, or its URL."""
+    if is_url(address):
+        from holdfast.pipeline.remote_log import RemoteLog  # a folder needs no HTTP client
+
+        return RemoteLog(address)
     if "://" in address:
-        raise InvalidArgument(f"Expected the folder of a node, but found {address!r}")
+        raise InvalidArgument(
+            f"Expected the folder of a node or a URL such as http://127.0.0.1:8080, but found"
+            f" {address!r}"
+        )
     return FileLog(Path(address))
+
+
+def is_url(address: str) -> bool:
+    return address.startswith(("http://", "https://"))
 
 
 def entries_between(log: Log, partition: int, start: int, end: int) -> Iterator[list[Entry]]:

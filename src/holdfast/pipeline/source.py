@@ -1,16 +1,17 @@
 """`holdfast` as a data source of Spark: the log as rows, in batches and as a stream.
 
-    spark.dataSource.register(HoldfastSource)
+    holdfast.pipeline.register(spark)
     spark.read.format("holdfast").load("./data")
     spark.readStream.format("holdfast").load("http://127.0.0.1:8080")
 
 Rows travel as Arrow batches. Filters on partition, position, kind, value type, intent, key and time
-are applied where the log is read, and only the columns of the option `columns` are made.
+are applied where the log is read, and only the columns of the option `columns` are made. What is
+written to the format becomes tasks, instances or messages: see `sink`.
 """
 
 import time
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
     EqualTo,
     Filter,
     GreaterThan,
@@ -38,6 +41,8 @@ from holdfast.pipeline.changes.fold import Unreadable, decoded
 from holdfast.pipeline.changes.records import row_of
 from holdfast.pipeline.log import Log, entries_between, open_log
 from holdfast.pipeline.schema import RECORDS, Column, Table
+from holdfast.pipeline.sink import PATIENCE_MS, LogStreamWriter, LogWriter, check_url
+from holdfast.pipeline.sink_rows import plan_of
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.arrow import rows_as_arrow
 
@@ -85,6 +90,19 @@ class HoldfastSource(DataSource):
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         rows = int(self.options.get("maxRowsPerTrigger", str(ROWS_PER_TRIGGER)))
         return LogStreamReader(self._address(), self._table(), rows)
+
+    def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
+        return self._writer(schema, overwrite)
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
+        return LogStreamWriter(self._writer(schema, overwrite))
+
+    def _writer(self, schema: Any, overwrite: bool) -> LogWriter:
+        if overwrite:
+            raise InvalidArgument("Expected mode append, but found overwrite: a log only grows")
+        columns = {each.name: each.dataType.simpleString() for each in schema.fields}
+        patience_ms = int(self.options.get("patienceMs", str(PATIENCE_MS)))
+        return LogWriter(check_url(self._address()), plan_of(self.options, columns), patience_ms)
 
     def _address(self) -> str:
         address = self.options.get("path")
@@ -153,8 +171,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: dict[str, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        log = self._open()
-        return {str(n): log.bounds(n).earliest for n in range(1, log.partitions() + 1)}
+        return {str(n): bounds.earliest for n, bounds in self._open().bounds().items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._rows_per_trigger)
@@ -181,6 +198,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         if self._log is not None:
             self._log.close()
+            self._log = None
 
     def _news(self, start: dict[str, int]) -> dict[str, int]:
         """How far the log is; while it has not moved, ever longer looks, but not for ever."""
@@ -192,8 +210,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def _ends(self) -> dict[str, int]:
-        log = self._open()
-        return {str(n): log.bounds(n).next for n in range(1, log.partitions() + 1)}
+        return {str(n): bounds.next for n, bounds in self._open().bounds().items()}
 
     def _open(self) -> Log:
         if self._log is None:
@@ -221,8 +238,7 @@ def _admitted(start: dict[str, int], ends: dict[str, int], rows_max: int | None)
 
 
 def _ranges(log: Log) -> Iterator[Range]:
-    for partition in range(1, log.partitions() + 1):
-        bounds = log.bounds(partition)
+    for partition, bounds in log.bounds().items():
         if bounds.earliest < bounds.next:
             yield Range(partition, bounds.earliest, bounds.next)
 
@@ -242,7 +258,7 @@ def _narrowed(found: Range, tests: list[Test]) -> Range | None:
                 case "<" | "<=":
                     end = min(end, value + (comparison == "<="))
                 case _:
-                    pass
+                    start, end = max(start, min(value)), min(end, max(value) + 1)
     return Range(found.partition, start, end) if start < end else None
 
 
@@ -284,6 +300,7 @@ _COMPARISONS: dict[type[Filter], str] = {
     LessThanOrEqual: "<=",
     In: "in",
 }
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PUSHED = frozenset(
     {"partition_id", "position", "kind", "value_type", "intent", "key", "timestamp"}
 )
@@ -297,9 +314,14 @@ def _test_of(filter_: Filter) -> Test | None:
     value: Any = filter_.value  # pyright: ignore[reportAttributeAccessIssue]
     if len(path) != 1 or path[0] not in _PUSHED:
         return None
-    if isinstance(value, datetime):
-        value = value.timestamp() * 1000
+    if path[0] == "timestamp":
+        value = tuple(map(_ms_of, value)) if comparison == "in" else _ms_of(value)
     return path[0], comparison, value
+
+
+def _ms_of(moment: datetime) -> float:
+    """A time as the log has it; exact, as it may be compared for equality."""
+    return (moment.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) / 1000
 
 
 def _passes(row: dict[str, Any], tests: list[Test]) -> bool:

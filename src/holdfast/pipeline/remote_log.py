@@ -1,0 +1,36 @@
+"""The log of a node on another machine, read over HTTP."""
+
+import msgspec
+
+from holdfast.client.portal import Portal
+from holdfast.client.remote import RemoteApi
+from holdfast.errors import Internal
+from holdfast.journal import Bounds, Entry
+from holdfast.limits import READ_BYTES_MAX
+
+_decode = msgspec.msgpack.Decoder(list[Entry]).decode
+
+
+class RemoteLog:
+    """The log of the node at a URL, over one connection; `Unavailable` while the node is away."""
+
+    def __init__(self, url: str) -> None:
+        self._api = RemoteApi(url)
+        self._portal = Portal("holdfast-log")
+
+    def bounds(self) -> dict[int, Bounds]:
+        found = self._portal.call(self._api.journal_bounds())
+        return {each.partition_id: Bounds(each.earliest, each.next) for each in found.partitions}
+
+    def read(self, partition: int, position: int) -> list[Entry]:
+        content = self._portal.call(self._api.read_journal(partition, position, READ_BYTES_MAX))
+        try:
+            return _decode(content)
+        except msgspec.DecodeError as error:
+            raise Internal(
+                f"Expected entries of the log from {self._api.url}, but found {content[:50]!r}"
+            ) from error
+
+    def close(self) -> None:
+        self._portal.call(self._api.close())
+        self._portal.close()
