@@ -17,6 +17,7 @@ from holdfast.cli import (
     journal,
     messages,
     node,
+    pipeline,
     schedules,
     show,
     start_process,
@@ -46,6 +47,7 @@ app = typer.Typer(
                 "holdfast deploy order.bpmn           a process, drawn or written in Python",
                 "holdfast start-process order --variables '{\"orderId\": 42}'",
                 "holdfast journal cat ./data --follow",
+                "holdfast pipeline run ./data         tables of what happened, kept fresh by Spark",
             ),
             exit_codes(),
         )
@@ -53,7 +55,9 @@ app = typer.Typer(
 )
 for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages):
     _verb.register(app)
-for _group in (tasks, incidents, definitions, instances, schedules, distributions, journal):
+for _group in (
+    tasks, incidents, definitions, instances, schedules, distributions, journal, pipeline,
+):  # fmt: skip
     app.add_typer(_group.app)
 
 

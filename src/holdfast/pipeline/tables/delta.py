@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from deltalake import CommitProperties, DeltaTable, Transaction
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -36,6 +37,16 @@ class DeltaLog:
                 str(folder), schema_of(table), name=table.name, description=table.about,
                 configuration=_CONFIGURATION,
             )  # fmt: skip
+        self._add_columns()
+
+    def _add_columns(self) -> None:
+        """A table that an earlier version made gets the columns that came since, empty."""
+        known = {field.name for field in self._delta.schema().fields}
+        wanted = schema_of(self.table)
+        new = [field for field in wanted if field.name not in known]
+        if new:
+            fields = Schema.from_arrow(pa.schema(new)).fields
+            self._delta.alter.add_columns(fields)
 
     @property
     def version(self) -> int:

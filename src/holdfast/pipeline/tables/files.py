@@ -34,6 +34,7 @@ class Written(msgspec.Struct, frozen=True):
     table: str
     path: str
     size_bytes: int
+    rows: int
     stats: str  # as Delta wants them
     replaces: tuple[str, ...] = ()  # files whose rows are in it
 
@@ -123,7 +124,7 @@ def write_part(
         os.fsync(descriptor)  # the table's log must not name what a power failure takes away
     finally:
         os.close(descriptor)
-    return Written(table.name, name, path.stat().st_size, _stats(table, rows))
+    return Written(table.name, name, path.stat().st_size, rows.num_rows, _stats(table, rows))
 
 
 def _stats(table: Table, rows: pa.Table) -> str:

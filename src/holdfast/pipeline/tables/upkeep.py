@@ -10,22 +10,19 @@ import pyarrow.parquet as pq
 
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.tables.arrow import schema_of
-from holdfast.pipeline.tables.delta import DeltaLog
 from holdfast.pipeline.tables.files import Part, Written, write_part
 
 ROWS_PER_FILE = 500_000  # some seconds to write anew when one of its rows changes after all
-FILES_MIN = 8  # fewer are not worth the work
+FILES_MIN = 32  # fewer are not worth the work
 HOT_PARTS = 2  # the last files of each partition, which the next changes are in, are left alone
 KEEP_HOURS = 1  # for how long files stay that a reader of an earlier version may need
 
 
-def compact(root: Path, log: DeltaLog) -> int:
-    """Puts neighbouring files together; returns how many fewer there are."""
-    rows = log.rows_by_part()
-    written = [_put_together(root, log.table, run) for run in runs_of(rows, log.table.is_history)]
-    if written:
-        log.commit(written, None, changes=False)
-    return sum(len(each.replaces) - 1 for each in written)
+def compacted(root: Path, table: Table, rows: dict[Part, int]) -> list[Written]:
+    """Neighbouring files put together, where there are enough of them; to be committed."""
+    if len(rows) < FILES_MIN:
+        return []
+    return [_put_together(root, table, run) for run in runs_of(rows, table.is_history)]
 
 
 def runs_of(rows: dict[Part, int], is_history: bool) -> Iterator[list[Part]]:

@@ -1,0 +1,184 @@
+"""`holdfast pipeline`: tables that show what is in the log, kept fresh by Spark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.help_text import examples
+from holdfast.cli.options import Json
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.log import Log
+    from holdfast.pipeline.service import Lag
+    from holdfast.pipeline.tables.progress import Progress
+
+app = typer.Typer(
+    name="pipeline",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Tables of what happened, for Spark, DuckDB, polars or pandas: run, status.",
+)
+
+Node = Annotated[
+    str,
+    typer.Argument(
+        help="The data folder of a node on this machine, or the URL of one elsewhere.",
+        metavar="FOLDER|URL",
+    ),
+]
+Tables = Annotated[
+    Path | None,
+    typer.Option(help="Where the tables are. [default: FOLDER/tables, or ./tables for a URL]"),
+]
+
+
+@app.command(
+    epilog=examples(
+        "holdfast pipeline run ./data                 tables in ./data/tables, until Ctrl-C",
+        "holdfast pipeline run ./data --once          as far as the log is now, then end",
+        "holdfast pipeline run http://10.0.0.7:8080 --tables ./tables",
+        "HOLDFAST_SPARK_MASTER=spark://host:7077 holdfast pipeline run ./data",
+    )
+)
+def run(
+    node: Node = "data",
+    tables: Tables = None,
+    once: Annotated[bool, typer.Option("--once", help="End when all is in the tables.")] = False,
+    json: Json = False,
+) -> None:
+    """Keep the tables fresh until SIGINT or SIGTERM.
+
+    It can be stopped and started at any time, and killed: it goes on where it was, and every record
+    is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
+    """
+    from holdfast.clock import SystemClock
+    from holdfast.config import load_config
+    from holdfast.logs import configure
+    from holdfast.pipeline.log import open_log
+    from holdfast.pipeline.service import Pipeline
+
+    _check_installed()
+    root = _root(node, tables)
+    config = load_config(Path(node) if Path(node).is_dir() else None)
+    configure(json=config.log_json, level=config.log_level)
+    clock = SystemClock()
+    log = open_log(node)
+    show = _Shown(log, json)
+    show.note(f"starting Spark ({config.spark_master}); tables in {root}")
+    try:
+        Pipeline(node, root, config, clock).run(once=once, on_batch=show.batch)
+    finally:
+        log.close()
+        show.end()
+
+
+@app.command(
+    epilog=examples("holdfast pipeline status ./data", "holdfast pipeline status ./data --json")
+)
+def status(node: Node = "data", tables: Tables = None, json: Json = False) -> None:
+    """Say how far the tables are behind the log, by partition. It needs no Spark."""
+    from holdfast.cli.output import print_json, print_line, print_table
+    from holdfast.clock import SystemClock
+    from holdfast.errors import NotFound
+    from holdfast.pipeline.log import open_log
+    from holdfast.pipeline.service import lag_of
+    from holdfast.pipeline.tables.progress import load_progress
+
+    root = _root(node, tables)
+    progress = load_progress(root)
+    if progress.batch < 0:
+        raise NotFound(
+            f"Expected tables in {root}, but there are none; holdfast pipeline run makes them"
+        )
+    log = open_log(node)
+    try:
+        lag = lag_of(progress, log, SystemClock().now_ms())
+    finally:
+        log.close()
+    if json:
+        print_json(lag)
+        return
+    print_table(
+        ["PARTITION", "IN THE TABLES", "IN THE LOG", "BEHIND"],
+        [
+            [str(each.partition), f"{each.position:,}", f"{each.end:,}", f"{each.records:,}"]
+            for each in lag.partitions
+        ],
+        empty="the log has no partitions",
+    )
+    print_line(_said(lag))
+
+
+class _Shown:
+    """A line that says how far the tables are, in its place if somebody watches."""
+
+    def __init__(self, log: "Log", as_json: bool) -> None:
+        import sys
+
+        self._log = log
+        self._as_json = as_json
+        self._watched = sys.stderr.isatty() and not as_json
+
+    def note(self, text: str) -> None:
+        from holdfast.cli.output import print_note
+
+        if not self._as_json:
+            print_note(text)
+
+    def batch(self, progress: "Progress") -> None:
+        import sys
+
+        from holdfast.cli.output import print_json
+        from holdfast.clock import SystemClock
+        from holdfast.pipeline.service import lag_of
+
+        lag = lag_of(progress, self._log, SystemClock().now_ms())
+        if self._as_json:
+            print_json(
+                {
+                    "event": "batch",
+                    "batch": progress.batch,
+                    "positions": progress.positions,
+                    "lagRecords": lag.records,
+                    "lagSeconds": lag.seconds,
+                }
+            )
+            sys.stdout.flush()
+        elif self._watched:
+            records = sum(progress.positions.values())
+            text = f"{records:,} records in the tables · {_said(lag)}"
+            sys.stderr.write(f"\r\x1b[2K{text}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        import sys
+
+        if self._watched:
+            sys.stderr.write("\n")
+
+
+def _said(lag: "Lag") -> str:
+    if not lag.records:
+        return "nothing is missing"
+    return f"{lag.records:,} records and {lag.seconds:.1f} s behind"
+
+
+def _root(node: str, tables: Path | None) -> Path:
+    if tables is not None:
+        return tables.absolute()
+    folder = Path(node)
+    return (folder if folder.is_dir() else Path()).absolute() / "tables"
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    from holdfast.errors import Unavailable
+
+    missing = [name for name in ("pyspark", "deltalake", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise Unavailable(
+            f"Expected {missing[0]} to be installed, but it is not:"
+            " pip install 'holdfast[pipeline]'"
+        )

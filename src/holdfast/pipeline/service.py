@@ -1,0 +1,98 @@
+"""The pipeline beside a node: the stream, the upkeep of the tables, and how far behind they are."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.logs import log
+from holdfast.pipeline.log import Log
+from holdfast.pipeline.tables.progress import Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TIDY_INTERVAL_MS = 600_000
+READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
+
+OnBatch = Callable[[Progress], None]
+
+
+class PartitionLag(msgspec.Struct, frozen=True):
+    """How far the tables are behind one partition's log."""
+
+    partition: int
+    position: int  # the first that is not in the tables
+    end: int  # of the log
+    records: int
+
+
+class Lag(msgspec.Struct, frozen=True):
+    """How far the tables are behind the log."""
+
+    records: int
+    seconds: float  # between now and the last record in the tables; 0 when nothing is missing
+    partitions: list[PartitionLag]
+
+
+def lag_of(progress: Progress, log_: Log, now_ms: int) -> Lag:
+    """Compares the tables with the log."""
+    partitions: list[PartitionLag] = []
+    for partition, bounds in log_.bounds().items():
+        position = max(progress.positions.get(partition, 0), bounds.earliest)
+        partitions.append(PartitionLag(partition, position, bounds.next, bounds.next - position))
+    records = sum(each.records for each in partitions)
+    seconds = (now_ms - progress.timestamp_ms) / 1000 if records and progress.timestamp_ms else 0.0
+    return Lag(records, max(seconds, 0.0), partitions)
+
+
+class Pipeline:
+    """Keeps the tables of one node fresh until it is stopped."""
+
+    def __init__(self, address: str, tables: Path, config: Config, clock: Clock) -> None:
+        self._address = address
+        self._tables = tables
+        self._config = config
+        self._clock = clock
+        self._tidied_ms = clock.now_ms()
+
+    def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
+        """Follows the log until it is interrupted; with `once` only as far as it is now."""
+        query = self.start(once=once, on_batch=on_batch)
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+
+    def start(self, *, once: bool = False, on_batch: OnBatch | None = None) -> "StreamingQuery":
+        """Begins; the query is Spark's own."""
+        from holdfast.pipeline.project import Projection
+        from holdfast.pipeline.session import open_session
+
+        projection = Projection(self._address, self._tables, self._clock)
+        spark = open_session(self._config, self._tables / "_spark")
+
+        def taken(progress: Progress) -> None:
+            self._say_what_is_needed(progress)
+            projection.tend()
+            if self._clock.now_ms() - self._tidied_ms > TIDY_INTERVAL_MS:
+                self._tidied_ms = self._clock.now_ms()
+                projection.tidy()
+            log.info("tables committed", batch=progress.batch, positions=progress.positions)
+            if on_batch is not None:
+                on_batch(progress)
+
+        return projection.start(spark, available_now=once, on_batch=taken)
+
+    def _say_what_is_needed(self, progress: Progress) -> None:
+        """A node on this machine keeps its log until we have it."""
+        folder = Path(self._address)
+        if folder.is_dir():
+            readers = folder / "readers"
+            readers.mkdir(exist_ok=True)
+            draft = readers / f"{READER}.draft"
+            draft.write_bytes(msgspec.json.encode(progress.positions))
+            draft.replace(readers / READER)
