@@ -35,7 +35,7 @@ exec "{java}" "$@"
 """
 # The second logger is the one whose level Spark takes over where Python is the shell, and says so.
 _LOGGING = """rootLogger.level = error
-logger.repl.name = org.apache.spark.repl.Main
+logger.repl.name = org.apache.spark.api.python.PythonGatewayServer
 logger.repl.level = error
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
