@@ -10,5 +10,4 @@ def register(spark: "SparkSession") -> None:
     """Makes `holdfast` a format that a session of yours reads, follows and writes."""
     from holdfast.pipeline.source import HoldfastSource  # it needs pyspark, which may be missing
 
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(HoldfastSource)

@@ -4,14 +4,17 @@
     spark.read.format("holdfast").load("./data")
     spark.readStream.format("holdfast").load("http://127.0.0.1:8080")
 
-Rows travel as Arrow batches. Filters on partition, position, kind, value type, intent, key and time
-are applied where the log is read, and only the columns of the option `columns` are made. What is
+Rows travel as Arrow batches. The option `columns` says which columns are made, and the options of
+`wanted` which records are: by partition, position, kind, value type, intent, key and time. What is
 written to the format becomes tasks, instances or messages: see `sink`.
+
+Filters of a DataFrame are applied by Spark, on the rows. They could be handed to the reader
+(`pushFilters`), but Spark 4.3 keeps what it was handed with what was loaded, not with the query: of
+`log.where(a).union(log.where(b))` both sides then show b, and `log.count()` counts b afterwards.
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -21,14 +24,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
     InputPartition,
-    LessThan,
-    LessThanOrEqual,
 )
 from pyspark.sql.streaming.datasource import (
     ReadLimit,
@@ -45,6 +41,7 @@ from holdfast.pipeline.sink import PATIENCE_MS, LogStreamWriter, LogWriter, chec
 from holdfast.pipeline.sink_rows import plan_of
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.arrow import rows_as_arrow
+from holdfast.pipeline.wanted import Wanted, wanted_of
 
 ROWS_PER_TRIGGER = 200_000  # by default: some seconds of work
 NEWS_SECONDS_MAX = 2.0  # how long to look for news before it is said that there are none
@@ -60,8 +57,6 @@ _RANGES = Table(
         Column("end", RECORDS.columns[0].kind, "the position after the last"),
     ),
 )
-
-Test = tuple[str, str, Any]  # column, comparison, value
 
 
 class Range(InputPartition):
@@ -85,11 +80,11 @@ class HoldfastSource(DataSource):
         return ddl_of(self._table().columns)
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return LogReader(self._address(), self._table())
+        return LogReader(self._address(), self._table(), wanted_of(self.options))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        rows = int(self.options.get("maxRowsPerTrigger", str(ROWS_PER_TRIGGER)))
-        return LogStreamReader(self._address(), self._table(), rows)
+        rows = self._number("maxRowsPerTrigger", ROWS_PER_TRIGGER, 1)
+        return LogStreamReader(self._address(), self._table(), wanted_of(self.options), rows)
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceWriter:
         return self._writer(schema, overwrite)
@@ -101,8 +96,16 @@ class HoldfastSource(DataSource):
         if overwrite:
             raise InvalidArgument("Expected mode append, but found overwrite: a log only grows")
         columns = {each.name: each.dataType.simpleString() for each in schema.fields}
-        patience_ms = int(self.options.get("patienceMs", str(PATIENCE_MS)))
+        patience_ms = self._number("patienceMs", PATIENCE_MS, 0)
         return LogWriter(check_url(self._address()), plan_of(self.options, columns), patience_ms)
+
+    def _number(self, name: str, default: int, low: int) -> int:
+        told = self.options.get(name, str(default))
+        if not (told.isascii() and told.isdigit()) or int(told) < low:
+            raise InvalidArgument(
+                f"Expected {name} of {low} or more, but found {told!r}", field=name
+            )
+        return int(told)
 
     def _address(self) -> str:
         address = self.options.get("path")
@@ -131,41 +134,32 @@ class HoldfastSource(DataSource):
 
 
 class LogReader(DataSourceReader):
-    """What is in the log now."""
+    """What is in the log when a DataFrame is first used."""
 
-    def __init__(self, address: str, table: Table) -> None:
+    def __init__(self, address: str, table: Table, wanted: Wanted) -> None:
         self._address = address
         self._table = table
-        self._tests: list[Test] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Takes the filters that can be applied while reading; the others stay with Spark."""
-        for each in filters:
-            test = _test_of(each)
-            if test is None:
-                yield each
-            else:
-                self._tests.append(test)
+        self._wanted = wanted
 
     def partitions(self) -> list[Range]:
         log = open_log(self._address)
         try:
-            narrowed = [_narrowed(found, self._tests) for found in _ranges(log)]
-            return [found for found in narrowed if found is not None]
+            return _ranges(log.bounds(), self._wanted)
         finally:
             log.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Range)
-        return _batches(self._address, self._table, partition, self._tests)
+        return _batches(self._address, self._table, partition, self._wanted)
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """What comes into the log. It waits for news, so that the loop around it need not be fast."""
 
-    def __init__(self, address: str, table: Table, rows_per_trigger: int) -> None:
+    def __init__(self, address: str, table: Table, wanted: Wanted, rows_per_trigger: int) -> None:
         self._address = address
         self._table = table
+        self._wanted = wanted
         self._rows_per_trigger = rows_per_trigger
         self._log: Log | None = None
         self._until: dict[str, int] | None = None
@@ -188,12 +182,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _admitted(start, ends, rows_max)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
-        found = [Range(int(name), start.get(name, 0), end[name]) for name in end]
-        return [each for each in found if each.start < each.end]
+        spans = {int(name): (start.get(name, 0), end[name]) for name in end}
+        return _ranges(spans, self._wanted)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Range)
-        return _batches(self._address, self._table, partition, [])
+        return _batches(self._address, self._table, partition, self._wanted)
 
     def stop(self) -> None:
         if self._log is not None:
@@ -237,34 +231,16 @@ def _admitted(start: dict[str, int], ends: dict[str, int], rows_max: int | None)
     }
 
 
-def _ranges(log: Log) -> Iterator[Range]:
-    for partition, bounds in log.bounds().items():
-        if bounds.earliest < bounds.next:
-            yield Range(partition, bounds.earliest, bounds.next)
+def _ranges(spans: Mapping[int, tuple[int, int]], wanted: Wanted) -> list[Range]:
+    """What has to be read of each partition."""
+    return [
+        Range(partition, *narrowed)
+        for partition, span in spans.items()
+        if (narrowed := wanted.narrowed(partition, *span)) is not None
+    ]
 
 
-def _narrowed(found: Range, tests: list[Test]) -> Range | None:
-    """The part of a range that tests on partition and position leave."""
-    start, end = found.start, found.end
-    for column, comparison, value in tests:
-        if column == "partition_id" and not _COMPARE[comparison](found.partition, value):
-            return None
-        if column == "position":
-            match comparison:
-                case "=":
-                    start, end = max(start, value), min(end, value + 1)
-                case ">" | ">=":
-                    start = max(start, value + (comparison == ">"))
-                case "<" | "<=":
-                    end = min(end, value + (comparison == "<="))
-                case _:
-                    start, end = max(start, min(value)), min(end, max(value) + 1)
-    return Range(found.partition, start, end) if start < end else None
-
-
-def _batches(
-    address: str, table: Table, part: Range, tests: list[Test]
-) -> Iterator[pa.RecordBatch]:
+def _batches(address: str, table: Table, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     if table is _RANGES or table.name == _RANGES.name:
         row = {"partition_id": part.partition, "start": part.start, "end": part.end}
         yield from rows_as_arrow(_RANGES, [row]).to_batches()
@@ -273,56 +249,11 @@ def _batches(
     try:
         for entries in entries_between(log, part.partition, part.start, part.end):
             rows = [
-                row
+                row_of(part.partition, record)
                 for record in decoded(entries)
-                if not isinstance(record, Unreadable)
-                and _passes(row := row_of(part.partition, record), tests)
+                if not isinstance(record, Unreadable) and wanted.takes(record)
             ]
             if rows:
                 yield from rows_as_arrow(table, rows).to_batches()
     finally:
         log.close()
-
-
-_COMPARE = {
-    "=": lambda left, right: left == right,
-    ">": lambda left, right: left is not None and left > right,
-    ">=": lambda left, right: left is not None and left >= right,
-    "<": lambda left, right: left is not None and left < right,
-    "<=": lambda left, right: left is not None and left <= right,
-    "in": lambda left, right: left in right,
-}
-_COMPARISONS: dict[type[Filter], str] = {
-    EqualTo: "=",
-    GreaterThan: ">",
-    GreaterThanOrEqual: ">=",
-    LessThan: "<",
-    LessThanOrEqual: "<=",
-    In: "in",
-}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PUSHED = frozenset(
-    {"partition_id", "position", "kind", "value_type", "intent", "key", "timestamp"}
-)
-
-
-def _test_of(filter_: Filter) -> Test | None:
-    comparison = _COMPARISONS.get(type(filter_))
-    if comparison is None:
-        return None
-    path: tuple[str, ...] = filter_.attribute  # pyright: ignore[reportAttributeAccessIssue]
-    value: Any = filter_.value  # pyright: ignore[reportAttributeAccessIssue]
-    if len(path) != 1 or path[0] not in _PUSHED:
-        return None
-    if path[0] == "timestamp":
-        value = tuple(map(_ms_of, value)) if comparison == "in" else _ms_of(value)
-    return path[0], comparison, value
-
-
-def _ms_of(moment: datetime) -> float:
-    """A time as the log has it; exact, as it may be compared for equality."""
-    return (moment.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1) / 1000
-
-
-def _passes(row: dict[str, Any], tests: list[Test]) -> bool:
-    return all(_COMPARE[how](row.get(column), value) for column, how, value in tests)
