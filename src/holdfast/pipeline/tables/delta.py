@@ -12,6 +12,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.tables.arrow import schema_of
 from holdfast.pipeline.tables.files import Part, Written, part_of
+from holdfast.pipeline.tables.listing import TableFile, files_of
 
 APPLICATION = "holdfast"  # whose micro-batches the transactions are
 
@@ -63,6 +64,14 @@ class DeltaLog:
         paths, rows = actions.column("path").to_pylist(), actions.column("num_records").to_pylist()
         return {part_of(path): count for path, count in zip(paths, rows, strict=True)}
 
+    def uris(self) -> list[str]:
+        """Where the files are."""
+        return self._delta.file_uris()
+
+    def rows(self) -> pa.Table:
+        """All rows of the table: for small ones."""
+        return self._delta.to_pyarrow_table()
+
     def tidy(self, keep_hours: int) -> int:
         """Removes files that no version of the last hours has; returns how many."""
         self._delta.create_checkpoint()
@@ -92,3 +101,10 @@ class DeltaLog:
             actions, "append", self._delta.schema(), commit_properties=properties
         )
         self._delta.update_incremental()
+
+
+def files_at(root: Path, table: Table, version: int) -> list[TableFile]:
+    """The files that a table consisted of at a version, for readers such as Spark and DuckDB."""
+    folder = root / table.name
+    delta = DeltaTable(str(folder), version=version)
+    return files_of(folder, table, pa.table(delta.get_add_actions(flatten=True)))

@@ -24,7 +24,9 @@ from holdfast.pipeline.schema import Kind, Table
 from holdfast.pipeline.tables.arrow import merged, rows_as_arrow
 
 BUCKET_BITS = 16  # keys of a bucket: 65,536; some thousand instances with their jobs and elements
+ROWS_PER_GROUP = 65_536  # what a reader of one row reads: 3 ms
 
+_UNLIKE_KINDS = {Kind.LONG, Kind.TIME}  # hardly one value comes twice, but the next is near
 _STATS_KINDS = {Kind.LONG, Kind.INT, Kind.TIME}
 
 
@@ -118,7 +120,16 @@ def write_part(
     name = f"{partition:04d}-{first}-{last}-{uuid.uuid4().hex}.parquet"
     folder = root / table.name
     path = folder / name
-    pq.write_table(rows, path, compression="zstd", compression_level=1)
+    numbers = [column.name for column in table.columns if column.kind in _UNLIKE_KINDS]
+    alike = [name for name in table.names if name not in numbers]
+    pq.write_table(
+        rows,
+        path,
+        row_group_size=ROWS_PER_GROUP,
+        compression="zstd" if table.is_history else "snappy",  # small, or soon read
+        use_dictionary=alike,  # pyright: ignore[reportArgumentType] - names are fine
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    )
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)  # the table's log must not name what a power failure takes away

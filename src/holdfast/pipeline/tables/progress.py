@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.pipeline.changes.rows import KnownDefinition
 
-_FILE = "_progress"
+FILE = "_progress"
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -32,16 +32,16 @@ _decode = msgspec.msgpack.Decoder(Progress).decode
 def load_progress(root: Path) -> Progress:
     """Where the tables stand; at the beginning if they never began."""
     try:
-        return _decode((root / _FILE).read_bytes())
+        return _decode((root / FILE).read_bytes())
     except FileNotFoundError:
         return Progress()
 
 
 def store_progress(root: Path, progress: Progress) -> None:
     """Tells it at once and whole, or not at all."""
-    draft = root / f"{_FILE}.draft"
+    draft = root / f"{FILE}.draft"
     with draft.open("wb") as file:
         file.write(_encode(progress))
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(root / _FILE)
+    draft.replace(root / FILE)
