@@ -126,6 +126,13 @@ _DISTRIBUTING = (
 )
 
 
+class PipelineLag(NamedTuple):
+    """How far the tables are behind the log."""
+
+    records: dict[int, int]  # by partition
+    seconds: float
+
+
 class Metrics:
     """The numbers of one node, by partition where that says more."""
 
@@ -133,6 +140,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self.distribution = DistributionMetrics()
+        self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self._partitions: dict[int, PartitionMetrics] = {}
         self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
         self._sync_seconds = 0.0
@@ -170,6 +178,7 @@ class Metrics:
                 gauge.add_metric([str(partition)], getattr(numbers, attribute))
             yield gauge
         yield from self.distribution.collect()
+        yield from self._pipeline()
         yield HistogramMetricFamily(
             "holdfast_journal_sync_seconds",
             "Time of one write and sync of the journal",
@@ -183,6 +192,24 @@ class Metrics:
             "holdfast_refused_commands",
             "Commands refused because too many are in flight",
             value=self._refused,
+        )
+
+    def _pipeline(self) -> Iterable[Metric]:
+        lag = self.pipeline_lag()
+        if lag is None:
+            return
+        records = GaugeMetricFamily(
+            "holdfast_pipeline_lag_records",
+            "Records that are not in the tables yet",
+            labels=["partition"],
+        )
+        for partition, count in lag.records.items():
+            records.add_metric([str(partition)], count)
+        yield records
+        yield GaugeMetricFamily(
+            "holdfast_pipeline_lag_seconds",
+            "How long ago the last record was written that is in the tables; 0 if none is missing",
+            value=lag.seconds,
         )
 
     def _cumulated(self) -> list[tuple[str, float]]:

@@ -23,7 +23,8 @@ from holdfast.gateway.service import Gateway
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
-from holdfast.metrics import Metrics
+from holdfast.metrics import Metrics, PipelineLag
+from holdfast.pipeline.tables.progress import load_progress
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
 
@@ -81,6 +82,8 @@ class LocalNode(Node):
             store.close()
             raise
         self._snapshot_positions: Positions = {}
+        self._clock = clock
+        metrics.pipeline_lag = self._pipeline_lag
         self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
 
     @classmethod
@@ -135,6 +138,18 @@ class LocalNode(Node):
         for partition, position in cut.items():
             self.journal.discard(TOPIC, partition, position)
         log.info("snapshot taken", number=number, cut=cut)
+
+    def _pipeline_lag(self) -> PipelineLag | None:
+        """How far the tables beside the log are behind it, if there are tables."""
+        progress = load_progress(self._folder / "tables")
+        if progress.batch < 0:
+            return None
+        missing = {
+            partition: processor.next_position - progress.positions.get(partition, 0)
+            for partition, processor in self.runner.processors.items()
+        }
+        behind_ms = self._clock.now_ms() - progress.timestamp_ms if any(missing.values()) else 0
+        return PipelineLag(missing, max(behind_ms, 0) / 1000)
 
     def _reader_positions(self) -> list[Positions]:
         """How far each reader is that left word in the readers' folder."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from engine_tables import MemoryTables, check_tables
-from random_scripts import Story
+from random_scripts import Story  # pyright: ignore[reportMissingImports] - of the engine
 
 SEEDS, SOAK_SEEDS = 25, 500
 

@@ -1,5 +1,7 @@
 """`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +25,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
+            "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
@@ -51,6 +54,10 @@ def start(
             help="Listen beyond this machine. Anybody who reaches the port may then do anything.",
         ),
     ] = False,
+    pipeline: Annotated[
+        bool,
+        typer.Option("--pipeline", help="Keep tables in FOLDER/tables, too, by Spark."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Start a node over a folder and serve it until SIGINT or SIGTERM.
@@ -70,7 +77,11 @@ def start(
     )  # fmt: skip
     _check_host(config.host, allow_remote)
     configure(json=config.log_json, level=config.log_level)
-    uvloop.run(_serve(folder, config, json))
+    if pipeline:
+        from holdfast.cli.pipeline import check_installed
+
+        check_installed()
+    uvloop.run(_serve(folder, config, json, with_pipeline=pipeline))
 
 
 def _check_host(host: str, allow_remote: bool) -> None:
@@ -91,8 +102,9 @@ def _check_host(host: str, allow_remote: bool) -> None:
         )
 
 
-async def _serve(folder: Path, config: "Config", as_json: bool) -> None:
+async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline: bool) -> None:
     import asyncio
+    import contextlib
     import signal
     import time
 
@@ -110,11 +122,27 @@ async def _serve(folder: Path, config: "Config", as_json: bool) -> None:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, stop.set)
             _announce(server.url, folder, node, recovery_ms, as_json)
-            await _until_stopped(node, stop)
+            with _pipeline_beside(folder) if with_pipeline else contextlib.nullcontext():
+                await _until_stopped(node, stop)
         finally:
             await server.close()
     finally:
         await node.close()
+
+
+@contextmanager
+def _pipeline_beside(folder: Path) -> Iterator[None]:
+    """The pipeline in a process of its own: Spark does not take the node's time."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "holdfast.cli", "pipeline", "run", str(folder)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:

@@ -52,17 +52,22 @@ def run(
     It can be stopped and started at any time, and killed: it goes on where it was, and every record
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
     """
+    import signal
+    import sys
+
+    from holdfast.cli.exit_codes import ExitCode
     from holdfast.clock import SystemClock
     from holdfast.config import load_config
     from holdfast.logs import configure
     from holdfast.pipeline.log import open_log
     from holdfast.pipeline.service import Pipeline
 
-    _check_installed()
+    check_installed()
     root = _root(node, tables)
     config = load_config(Path(node) if Path(node).is_dir() else None)
     configure(json=config.log_json, level=config.log_level)
     clock = SystemClock()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
     log = open_log(node)
     show = _Shown(log, json)
     show.note(f"starting Spark ({config.spark_master}); tables in {root}")
@@ -171,7 +176,8 @@ def _root(node: str, tables: Path | None) -> Path:
     return (folder if folder.is_dir() else Path()).absolute() / "tables"
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """What the pipeline needs comes with an extra: says so if it is missing."""
     from importlib.util import find_spec
 
     from holdfast.errors import Unavailable

@@ -1,6 +1,5 @@
 """Where the pipeline reads the log: the files of a node on this machine, or a node elsewhere."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -42,7 +41,7 @@ class FileLog:
         return self._reader.read(TOPIC, partition, position)
 
     def close(self) -> None:
-        asyncio.run(self._reader.close())
+        self._reader.let_go()
 
 
 def open_log(address: str) -> Log:

@@ -60,6 +60,10 @@ class JournalReader(ReadableJournal):
             return super().offset_at(topic, partition, timestamp_ms)
 
     async def close(self) -> None:
+        """As of any journal; a reader has nothing to wait for."""
+        self.let_go()
+
+    def let_go(self) -> None:
         """Lets go of the files; streams end with Unavailable."""
         self._closed = True
         for follower in self._followers.values():
