@@ -1,0 +1,1 @@
+"""Reports: what the tables say about the work, as small tables and as pictures."""

@@ -1,0 +1,63 @@
+"""What a report is: a name, what it tells, its columns, and the Spark job that makes it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.pipeline.report.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of a report."""
+
+    name: str
+    type: str  # as Spark names it
+    about: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One report: a pure function of the tables."""
+
+    name: str
+    title: str  # in plain words, over the picture
+    about: str
+    columns: tuple[Column, ...]
+    make: Callable[["SparkSession", Tables], "DataFrame"]
+
+    @property
+    def ddl(self) -> str:
+        """The columns as a schema that Spark reads."""
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+
+    def frame(self, spark: "SparkSession", tables: Tables) -> "DataFrame":
+        """The report over these tables, with the columns that are declared."""
+        from pyspark.sql import functions as f
+
+        made = self.make(spark, tables)
+        return made.select(
+            *(f.col(column.name).cast(column.type).alias(column.name) for column in self.columns)
+        )
+
+
+def time(name: str, about: str) -> Column:
+    return Column(name, "timestamp", about)
+
+
+def count(name: str, about: str) -> Column:
+    return Column(name, "bigint", about)
+
+
+def rate(name: str, about: str) -> Column:
+    return Column(name, "double", about)
+
+
+def text(name: str, about: str) -> Column:
+    return Column(name, "string", about)
+
+
+def flag(name: str, about: str) -> Column:
+    return Column(name, "boolean", about)

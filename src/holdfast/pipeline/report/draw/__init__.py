@@ -1,0 +1,1 @@
+"""Reports as pictures to hang on a wall."""

@@ -1,0 +1,109 @@
+"""The pages: one for each report, and one with all of them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.pipeline.report.draw.series import draw_backlog, draw_throughput
+from holdfast.pipeline.report.draw.spans import draw_latency, draw_partitions
+from holdfast.pipeline.report.draw.style import (
+    BLUE,
+    INK,
+    SOFT,
+    VERMILION,
+    new_figure,
+)
+from holdfast.pipeline.report.draw.troubles import draw_incidents
+from holdfast.pipeline.report.results import Result, Rows
+from holdfast.pipeline.report.words import count_text, span_text
+
+OVERVIEW = "overview"
+_DOTS_PER_INCH = 150
+_PICTURES: dict[str, Callable[[Any, str, Rows], None]] = {
+    "throughput": draw_throughput,
+    "backlog": draw_backlog,
+    "latency": draw_latency,
+    "incidents": draw_incidents,
+    "partitions": draw_partitions,
+}
+_SIZES = {
+    "throughput": (11, 6.5),
+    "backlog": (11, 6.5),
+    "latency": (11, 8.5),
+    "incidents": (11, 6.5),
+    "partitions": (11, 5),
+}  # in inches
+# The columns of the overview, from top to bottom, with the height that each part has of its column.
+_COLUMNS = (
+    {"throughput": 5, "latency": 7.5},
+    {"backlog": 4.6, "incidents": 4.6, "partitions": 3.3},
+)
+_WIDTH, _HEAD_HEIGHT, _HEIGHT = 20.0, 1.3, 15.0
+
+
+def draw_report(result: Result, folder: Path, kind: str) -> Path:
+    """One report as a picture of its own; `kind` is png or svg."""
+    name = result.report.name
+    figure = new_figure(*_SIZES[name])
+    _PICTURES[name](figure, result.report.title, result.rows)
+    return _save(figure, folder, name, kind)
+
+
+def draw_overview(results: Sequence[Result], about: str, folder: Path, kind: str) -> Path:
+    """All reports on one page, with the most important numbers at its top."""
+    by_name = {result.report.name: result for result in results}
+    columns = [
+        {name: height for name, height in column.items() if name in by_name} for column in _COLUMNS
+    ]
+    columns = [column for column in columns if column]
+    whole = max(sum(column.values()) for column in columns)
+    body_height = _HEIGHT * whole / max(sum(column.values()) for column in _COLUMNS)
+    figure = new_figure(_WIDTH / 2 * len(columns), _HEAD_HEIGHT + body_height)
+    top, body = figure.subfigures(2, 1, height_ratios=(_HEAD_HEIGHT, body_height))
+    _draw_head(top, about, _numbers({name: each.rows for name, each in by_name.items()}))
+    parts = body.subfigures(1, len(columns), squeeze=False, wspace=0.03)[0]
+    for part, column in zip(parts, columns, strict=True):
+        cells = part.subfigures(
+            len(column), 1, height_ratios=list(column.values()), squeeze=False, hspace=0.04
+        )
+        for cell, name in zip(cells[:, 0], column, strict=True):
+            _PICTURES[name](cell, by_name[name].report.title, by_name[name].rows)
+    return _save(figure, folder, OVERVIEW, kind)
+
+
+def _numbers(rows: dict[str, Rows]) -> list[tuple[str, str, str]]:
+    """Large numbers with what they mean and their colour."""
+    numbers: list[tuple[str, str, str]] = []
+    if done := rows.get("throughput"):
+        numbers.append((count_text(sum(row["jobs"] for row in done)), "jobs done", BLUE))
+        ended = sum(row["instances"] for row in done)
+        numbers.append((count_text(ended), "instances completed", BLUE))
+    if levels := rows.get("backlog"):
+        numbers.append((count_text(levels[-1]["jobs"]), "jobs to do", BLUE))
+    slow = [row for row in rows.get("latency", []) if row["subject"] == "process"]
+    if slow:
+        worst = max(row["p50_ms"] for row in slow)
+        numbers.append((span_text(worst), "median of the slowest process", BLUE))
+    if "incidents" in rows:
+        still = sum(row["open"] for row in rows["incidents"])
+        numbers.append((count_text(still), "open incidents", VERMILION if still else BLUE))
+    return numbers
+
+
+def _draw_head(part: Any, about: str, numbers: Sequence[tuple[str, str, str]]) -> None:
+    part.text(0.01, 0.62, "holdfast", fontsize=26, fontweight="bold", color=INK, va="center")
+    part.text(0.01, 0.2, about, fontsize=11, color=SOFT, va="center")
+    for place, (value, words, colour) in enumerate(reversed(numbers)):
+        right = 0.985 - place * 0.14
+        part.text(
+            right, 0.62, value, fontsize=24, fontweight="bold", color=colour, ha="right",
+            va="center",
+        )  # fmt: skip
+        part.text(right, 0.2, words, fontsize=11, color=SOFT, ha="right", va="center")
+
+
+def _save(figure: Any, folder: Path, name: str, kind: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.{kind}"
+    figure.savefig(path, dpi=_DOTS_PER_INCH)
+    return path

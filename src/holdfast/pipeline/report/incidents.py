@@ -1,0 +1,72 @@
+"""What needs a person: the incidents that there are most of, and how soon they are resolved."""
+
+from typing import TYPE_CHECKING
+
+from holdfast.pipeline.report.declare import Report, count, text, time
+from holdfast.pipeline.report.tables import Tables
+from holdfast.pipeline.schema import INCIDENTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+GROUPS_MAX = 100
+ERROR_CHARACTERS_MAX = 200
+_BY = ("process_id", "element_id", "type", "reason", "error")
+
+
+def incidents(spark: "SparkSession", tables: Tables) -> "DataFrame":
+    """Incidents of one kind in a line; first those of which the most are open."""
+    from pyspark.sql import functions as f
+
+    del spark
+    found = tables[INCIDENTS]
+    lasted_ms = f.unix_millis("ended") - f.unix_millis("created")
+    states = {"open": "OPEN", "resolved": "RESOLVED", "discarded": "DISCARDED"}
+    return (
+        found.where(f.col("ended").isNull() | (f.unix_millis("ended") >= tables.since_ms))
+        .withColumn("error", _said(f.col("error")))
+        .groupBy(*_BY)
+        .agg(
+            f.count("*").alias("total"),
+            *(f.count_if(f.col("state") == state).alias(name) for name, state in states.items()),
+            f.round(f.avg(f.when(f.col("state") == "RESOLVED", lasted_ms))).alias(
+                "resolve_mean_ms"
+            ),
+            f.min(f.when(f.col("state") == "OPEN", f.col("created"))).alias("open_since"),
+            f.max("created").alias("last"),
+        )
+        .orderBy(f.desc("open"), f.desc("total"), *_BY)
+        .limit(GROUPS_MAX)
+    )
+
+
+def _said(error: "Column") -> "Column":
+    """The line that says what is wrong: the first; of a traceback the last."""
+    from pyspark.sql import functions as f
+
+    whole = f.rtrim(error)
+    is_traceback = whole.startswith("Traceback ")
+    line = f.when(is_traceback, f.substring_index(whole, "\n", -1))
+    return f.substring(line.otherwise(f.substring_index(whole, "\n", 1)), 1, ERROR_CHARACTERS_MAX)
+
+
+INCIDENTS_REPORT = Report(
+    "incidents",
+    "What needs a person",
+    "incidents by process, element, type of job, reason and error, open and ended",
+    (
+        text("process_id", "of the instance that is stopped"),
+        text("element_id", "that it is stopped at"),
+        text("type", "of the job, if it is about one"),
+        text("reason", "what kind of trouble it is"),
+        text("error", "the first line of the error, or the last of a traceback"),
+        count("total", "how many there were"),
+        count("open", "how many wait for a person now"),
+        count("resolved", "how many were resolved"),
+        count("discarded", "how many were given up"),
+        count("resolve_mean_ms", "how long it took to resolve one, on average"),
+        time("open_since", "since when the oldest open one waits"),
+        time("last", "when the last one began"),
+    ),
+    incidents,
+)

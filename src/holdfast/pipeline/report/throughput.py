@@ -1,0 +1,76 @@
+"""How much gets done: jobs and instances completed, records written, over time."""
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from holdfast.pipeline.report.declare import Report, count, flag, rate, time
+from holdfast.pipeline.report.tables import Tables
+from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, RECORDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MEASURES = ("jobs", "instances", "records")
+
+
+def throughput(spark: "SparkSession", tables: Tables) -> "DataFrame":
+    """Counts by piece of time, in the order of time; pieces in which nothing happened have 0."""
+    from pyspark.sql import functions as f
+
+    buckets = tables.buckets
+    if buckets is None:
+        return spark.createDataFrame([], THROUGHPUT.ddl)
+    is_done = f.col("state") == "COMPLETED"
+    moments = {
+        "jobs": tables[JOBS].where(is_done).select(f.unix_millis("ended").alias("at")),
+        "instances": (
+            tables[PROCESS_INSTANCES].where(is_done).select(f.unix_millis("ended").alias("at"))
+        ),
+        "records": tables[RECORDS].select(f.unix_millis("timestamp").alias("at")),
+    }
+    happened = reduce(
+        lambda one, other: one.unionAll(other),
+        (each.withColumn("measure", f.lit(name)) for name, each in moments.items()),
+    )
+    counted = (
+        happened.where(f.col("at").between(buckets.first_ms, buckets.last_ms))
+        .groupBy(buckets.number(f.col("at")).alias("bucket"))
+        .agg(*(f.count_if(f.col("measure") == name).alias(name) for name in MEASURES))
+    )
+    minutes = buckets.step_ms / 60_000
+    counts = [f.coalesce(name, f.lit(0)) for name in MEASURES]
+    return (
+        buckets.all(spark)
+        .join(counted, "bucket", "left")
+        .select(
+            "bucket",
+            f.timestamp_millis("start_ms").alias("time"),
+            f.lit(buckets.step_ms / 1_000).alias("seconds"),
+            "is_whole",
+            *(each.alias(name) for name, each in zip(MEASURES, counts, strict=True)),
+            *(
+                (each / minutes).alias(f"{name}_per_minute")
+                for name, each in zip(MEASURES, counts, strict=True)
+            ),
+        )
+        .orderBy("bucket")
+    )
+
+
+THROUGHPUT = Report(
+    "throughput",
+    "How much gets done",
+    "jobs and process instances completed and records written, over time",
+    (
+        time("time", "where a piece of time begins"),
+        rate("seconds", "its length"),
+        flag("is_whole", "whether all of it lies in the time that is looked at"),
+        count("jobs", "completed in it"),
+        count("instances", "of processes, completed in it"),
+        count("records", "written in it"),
+        rate("jobs_per_minute", "the same as a rate"),
+        rate("instances_per_minute", "the same as a rate"),
+        rate("records_per_minute", "the same as a rate"),
+    ),
+    throughput,
+)
