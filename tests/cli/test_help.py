@@ -14,7 +14,8 @@ from holdfast.errors import Code
 
 from .shell import Shell
 
-_HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console", "lxml", "lark")
+_HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console", "lxml", "lark",
+          "pyspark", "pyarrow", "deltalake", "matplotlib")  # fmt: skip
 
 
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -41,7 +42,7 @@ def test_every_command_has_help_examples_and_json(path: str) -> None:
 def test_all_the_verbs_are_there() -> None:
     assert set(_ALL) == {
         "start", "worker", "doctor", "demo",
-        "deploy", "start-process", "show", "publish",
+        "deploy", "start-process", "show", "publish", "report",
         "definitions list", "definitions source",
         "instances list", "instances cancel", "instances set-variables", "instances modify",
         "instances migrate",

@@ -18,6 +18,7 @@ from holdfast.cli import (
     messages,
     node,
     pipeline,
+    report,
     schedules,
     show,
     start_process,
@@ -53,7 +54,7 @@ app = typer.Typer(
         )
     ),
 )
-for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages):
+for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages, report):
     _verb.register(app)
 for _group in (
     tasks, incidents, definitions, instances, schedules, distributions, journal, pipeline,
