@@ -8,7 +8,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from generator import bpmn, feel, interfaces, job_states, order, process_dsl, records, settings
+from generator import (
+    bpmn,
+    feel,
+    interfaces,
+    job_states,
+    order,
+    process_dsl,
+    records,
+    settings,
+    tables,
+)
 
 DOCS = Path(__file__).parent
 
@@ -25,6 +35,7 @@ FILES: dict[str, Callable[[], str]] = {
     "reference/bpmn.md": bpmn.page,
     "reference/feel.md": feel.page,
     "reference/process-dsl.md": process_dsl.page,
+    "reference/tables.md": tables.page,
     "pictures/task-life.svg": job_states.picture,
     "pictures/order.svg": order.picture,
 }

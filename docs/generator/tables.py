@@ -1,0 +1,37 @@
+"""docs/reference/tables.md: every table and column, from the schemas."""
+
+from generator import markdown
+from generator.markdown import code, table
+from holdfast.pipeline.schema import TABLES, Kind, Table
+
+_TYPES = {
+    Kind.LONG: "64-bit integer",
+    Kind.INT: "32-bit integer",
+    Kind.TEXT: "text",
+    Kind.TIME: "timestamp, UTC",
+    Kind.FLAG: "boolean",
+    Kind.BYTES: "binary",
+}
+
+
+def page() -> str:
+    """The tables in the order of the schema."""
+    parts = [
+        "The tables that [the pipeline](../how-to/ask-your-work-log.md) keeps: Delta tables in a"
+        " folder, which Spark, DuckDB, polars and pandas read as they are.",
+        "A table with a key has one row for each key, as it is after the last record that changed"
+        " it. A history has a row for each record and is only ever added to. Columns may be added"
+        " in later versions, at the end; none is taken away or changes its meaning.",
+    ]
+    for each in TABLES.values():
+        parts += _section(each)
+    return markdown.page("Tables", *parts)
+
+
+def _section(each: Table) -> list[str]:
+    kind = (
+        "A history." if each.is_history else f"Its key is {' and '.join(map(code, each.keys))}."
+    )
+    rows = [(code(column.name), _TYPES[column.kind], column.about) for column in each.columns]
+    about = each.about[0].upper() + each.about[1:]
+    return [f"## {each.name}", f"{about}. {kind}", table(("Column", "Type", ""), rows)]
