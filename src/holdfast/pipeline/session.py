@@ -82,6 +82,8 @@ def java_home(java: Path, cache: Path) -> Path:
     """A home for Spark around a Java, with a launcher that leaves one argument out."""
     home = cache / "java"
     launcher = home / "bin" / "java"
+    if java.absolute() == launcher.absolute():  # an earlier session of this process told it so
+        return home
     launcher.parent.mkdir(parents=True, exist_ok=True)
     text = _LAUNCHER.format(java=java)
     if not launcher.exists() or launcher.read_text() != text:
@@ -132,7 +134,6 @@ def _settings(config: Config, java: Path, cache: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.minBatchesToRetain": "20",

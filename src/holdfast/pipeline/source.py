@@ -15,7 +15,7 @@ Filters of a DataFrame are applied by Spark, on the rows. They could be handed t
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -37,11 +37,12 @@ from holdfast.pipeline.changes.fold import Unreadable, decoded
 from holdfast.pipeline.changes.records import row_of
 from holdfast.pipeline.log import Log, entries_between, open_log
 from holdfast.pipeline.schema import RECORDS, Column, Table
-from holdfast.pipeline.sink import PATIENCE_MS, LogStreamWriter, LogWriter, check_url
-from holdfast.pipeline.sink_rows import plan_of
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.arrow import rows_as_arrow
 from holdfast.pipeline.wanted import Wanted, wanted_of
+
+if TYPE_CHECKING:
+    from holdfast.pipeline.sink import LogWriter
 
 ROWS_PER_TRIGGER = 200_000  # by default: some seconds of work
 NEWS_SECONDS_MAX = 2.0  # how long to look for news before it is said that there are none
@@ -90,9 +91,15 @@ class HoldfastSource(DataSource):
         return self._writer(schema, overwrite)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamWriter:
+        from holdfast.pipeline.sink import LogStreamWriter
+
         return LogStreamWriter(self._writer(schema, overwrite))
 
-    def _writer(self, schema: Any, overwrite: bool) -> LogWriter:
+    def _writer(self, schema: Any, overwrite: bool) -> "LogWriter":
+        # Every process of Spark loads this module, and few of them write.
+        from holdfast.pipeline.sink import PATIENCE_MS, LogWriter, check_url
+        from holdfast.pipeline.sink_rows import plan_of
+
         if overwrite:
             raise InvalidArgument("Expected mode append, but found overwrite: a log only grows")
         columns = {each.name: each.dataType.simpleString() for each in schema.fields}
