@@ -1,0 +1,43 @@
+"""Values of records as JSON: every kind of them, with names, and what is JSON inside as it is."""
+
+import sys
+from enum import IntEnum
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.engine.jobs.values import JobIntent
+from holdfast.engine.plain import as_json
+from holdfast.records import ValueType
+
+RECORD_TESTS = Path(__file__).parents[1] / "records"
+if str(RECORD_TESTS) not in sys.path:
+    sys.path.append(str(RECORD_TESTS))
+
+from record_examples import EXAMPLES  # noqa: E402 # pyright: ignore[reportMissingImports]
+
+
+@pytest.mark.parametrize("tag", EXAMPLES, ids=lambda tag: f"{tag[0].name}-{tag[1].name}")
+def test_every_value_is_told_by_name(tag: tuple[ValueType, IntEnum]) -> None:
+    value = EXAMPLES[tag]
+    told = msgspec.json.decode(as_json(value))
+    assert set(value.__struct_fields__) == told.keys()
+
+
+def test_json_inside_is_json_outside() -> None:
+    told = msgspec.json.decode(as_json(EXAMPLES[ValueType.JOB, JobIntent.CREATE]))
+    assert told["payload"] == {"order": 42}
+    assert told["backoff"] == {"kind": "linear", "base_ms": 10, "cap_ms": 1000, "jitter_percent": 0}
+
+
+def test_a_command_inside_is_told_by_name_too() -> None:
+    from holdfast.engine.distribution.values import Distribution
+    from holdfast.engine.processes.values import Deployment, ProcessIntent
+
+    inside = msgspec.msgpack.encode(Deployment("order", b"\x01", b"\x02", 3, b"<xml/>"))
+    new = Distribution("deployment", ValueType.PROCESS, ProcessIntent.DEPLOY, inside, None, (2,))
+    told = msgspec.json.decode(as_json(new))
+    assert (told["value_type"], told["intent"]) == ("PROCESS", "DEPLOY")
+    assert told["value"]["process_id"] == "order"
+    assert told["value"]["source"] == "<xml/>"
