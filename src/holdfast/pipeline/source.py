@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
@@ -40,6 +41,7 @@ from holdfast.pipeline.schema import RECORDS, Column, Table
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.arrow import rows_as_arrow
 from holdfast.pipeline.wanted import Wanted, wanted_of
+from holdfast.records import Record
 
 if TYPE_CHECKING:
     from holdfast.pipeline.sink import LogWriter
@@ -252,11 +254,12 @@ def _batches(address: str, table: Table, part: Range, wanted: Wanted) -> Iterato
         row = {"partition_id": part.partition, "start": part.start, "end": part.end}
         yield from rows_as_arrow(_RANGES, [row]).to_batches()
         return
+    make = row_of if table.column("value") is not None else _row_without_value
     log = open_log(address)
     try:
         for entries in entries_between(log, part.partition, part.start, part.end):
             rows = [
-                row_of(part.partition, record)
+                make(part.partition, record)
                 for record in decoded(entries)
                 if not isinstance(record, Unreadable) and wanted.takes(record)
             ]
@@ -264,3 +267,8 @@ def _batches(address: str, table: Table, part: Range, wanted: Wanted) -> Iterato
                 yield from rows_as_arrow(table, rows).to_batches()
     finally:
         log.close()
+
+
+def _row_without_value(partition: int, record: Record) -> dict[str, Any]:
+    """A record as a row for those that do not want its value, which is most of the work."""
+    return row_of(partition, msgspec.structs.replace(record, value=None))
