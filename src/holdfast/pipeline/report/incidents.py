@@ -44,7 +44,7 @@ def _said(error: "Column") -> "Column":
     """The line that says what is wrong: the first; of a traceback the last."""
     from pyspark.sql import functions as f
 
-    whole = f.rtrim(error)
+    whole = f.regexp_replace(error, r"^\s+|\s+$", "")
     is_traceback = whole.startswith("Traceback ")
     line = f.when(is_traceback, f.substring_index(whole, "\n", -1))
     return f.substring(line.otherwise(f.substring_index(whole, "\n", 1)), 1, ERROR_CHARACTERS_MAX)
