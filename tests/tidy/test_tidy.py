@@ -91,6 +91,7 @@ HOMES = {
     "lark": "model/feel/",
     "litestar": "gateway/http/",
     "lxml": "model/bpmn/",
+    "matplotlib": "pipeline/report/",
     "msgspec": "",
     "prometheus_client": "metrics.py",
     "pyarrow": "pipeline/",
