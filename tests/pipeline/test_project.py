@@ -13,6 +13,7 @@ from holdfast.clock import SystemClock
 from holdfast.errors import DataLoss
 from holdfast.pipeline import project as project_module
 from holdfast.pipeline.project import CHECKPOINT, Projection
+from holdfast.pipeline.reading import read_log
 from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, Kind, Table
 from holdfast.pipeline.tables import upkeep
 from holdfast.pipeline.tables.delta import DeltaLog
@@ -199,3 +200,21 @@ def test_spark_keeps_the_tables_fresh(spark: Any, story: NodeStory, tmp_path: Pa
     assert files
     frame = spark.read.parquet(*map(str, DeltaLog(root, JOBS).uris()))
     assert frame.count() == len(StoredTables(root, None).rows("jobs"))
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_whole_log_is_what_the_tables_have_and_what_came_since(
+    spark: Any, story: NodeStory, tmp_path: Path
+) -> None:
+    story.tell(4)
+    root = tmp_path / "tables"
+    assert read_log(spark, str(story.folder), root).count() == sum(story.ends().values())
+    Stream(story, root).step()
+    story.tell(2)
+    log = read_log(spark, str(story.folder), root)
+    rows = log.select("partition_id", "position", "value", "timestamp").collect()
+    plain = spark.read.format("holdfast").load(str(story.folder))
+    assert sorted(rows) == sorted(
+        plain.select("partition_id", "position", "value", "timestamp").collect()
+    )
+    assert len(rows) == sum(story.ends().values())

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 OPTIONS = (
     "partition", "fromPosition", "toPosition", "kind", "valueType", "intent", "key", "since",
-    "until",
+    "until", "behind",
 )  # fmt: skip
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,12 +42,13 @@ class Wanted(msgspec.Struct, frozen=True):
     keys: frozenset[int] | None = None
     since_ms: float | None = None
     until_ms: float | None = None  # not itself
+    behind: dict[int, int] = {}  # by partition, the first position; others from the beginning
 
     def narrowed(self, partition: int, start: int, end: int) -> tuple[int, int] | None:
         """The part of a range that has to be read."""
         if self.partitions is not None and partition not in self.partitions:
             return None
-        start = max(start, self.start)
+        start = max(start, self.start, self.behind.get(partition, 0))
         end = end if self.end is None else min(end, self.end)
         return (start, end) if start < end else None
 
@@ -75,6 +76,7 @@ def wanted_of(options: Mapping[str, str]) -> Wanted:
         _numbers(given, "key"),
         _moment(given["since"], "since") if "since" in given else None,
         _moment(given["until"], "until") if "until" in given else None,
+        _positions(given["behind"], "behind") if "behind" in given else {},
     )
 
 
@@ -94,6 +96,12 @@ def _numbers(given: Mapping[str, str], field: str) -> frozenset[int] | None:
     if field not in given:
         return None
     return frozenset(_number(part, field) for part in _parts(given[field]))
+
+
+def _positions(text: str, field: str) -> dict[int, int]:
+    """Positions by partition, as `1:200,2:170`."""
+    pairs = [part.partition(":") for part in _parts(text)]
+    return {_number(left, field): _number(right, field) for left, _, right in pairs}
 
 
 def _named(
