@@ -94,3 +94,7 @@ FILTER_DEPTH_MAX = 4  # an $or in an $or: two is all that fields that are ANDed 
 FILTER_VALUES_MAX = 10_000  # in all lists of a filter: one page of keys
 FILTER_TEXT_CHARS_MAX = 8_192  # the longest text of a column that people search for: an error
 FILTER_PATTERN_CHARS_MAX = 1_000  # a match takes time in proportion to it, for every row
+SORT_COLUMNS_MAX = 10  # more say nothing: the key decides long before
+CURSOR_CHARS_MAX = 16_384  # ten texts of 256 characters and the key, in base64
+PAGE_OFFSET_MAX = 1_000_000  # rows that are sorted only to be left out; cursors have no such limit
+TOTAL_ITEMS_MAX = 100_000  # counted for a page: 10 ms; beyond it "or more" is said

