@@ -1,0 +1,147 @@
+"""Selecting: the keys of all rows that meet a filter, as of some moment, found by Spark.
+
+First the tables have to be as far as the moment. Then executors read the files that can have such
+rows. Only keys of rows that meet the filter move: all of a partition to one executor, which writes
+them in their order.
+"""
+
+# pyarrow makes most of its functions while it is imported: a type checker does not see them.
+# pyright: reportAttributeAccessIssue=false
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.clock import Clock, SystemClock
+from holdfast.errors import DeadlineExceeded, InvalidArgument
+from holdfast.pipeline.schema import Table
+from holdfast.pipeline.select.prune import pruned
+from holdfast.pipeline.select.snapshot import (
+    Manifest,
+    Run,
+    Snapshot,
+    drop_snapshot,
+    find_snapshot,
+    folder_of,
+    store_manifest,
+    write_run,
+)
+from holdfast.pipeline.select.spark import column_of
+from holdfast.pipeline.select.tree import EVERYTHING, All, Condition
+from holdfast.pipeline.spark_types import ddl_of
+from holdfast.pipeline.tables.delta import files_at
+from holdfast.pipeline.tables.listing import TableFile
+from holdfast.pipeline.tables.progress import Progress, load_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_SECONDS = 0.05  # how often it is looked whether the tables are as far: micro-batches take 0.3
+_RUN = "run binary"
+
+_encode_run = msgspec.msgpack.Encoder().encode
+_decode_run = msgspec.msgpack.Decoder(Run).decode
+
+
+def select(
+    spark: "SparkSession",
+    root: Path,
+    table: Table,
+    condition: Condition,
+    as_of: Mapping[int, int],
+    deadline: float,
+    *,
+    visible: Condition = EVERYTHING,
+    name: str | None = None,
+    clock: Clock | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Snapshot:
+    """Selects once: with a name that has been used it is the snapshot that was made then.
+
+    `as_of` has by partition the first position that need not be in the tables; `deadline` is in
+    seconds of the clock's monotonic time; `visible` is what the asker may see.
+    """
+    if table.is_history or table.key_columns != 1:
+        raise InvalidArgument(
+            f"Expected a table whose rows have one key, but found {table.name}", field="table"
+        )
+    name = uuid.uuid4().hex if name is None else name
+    if (done := find_snapshot(root, name)) is not None:
+        return done
+    progress = wait_for(root, as_of, deadline, clock or SystemClock(), sleep)
+    drop_snapshot(root, name)  # what one that never ended left
+    folder = folder_of(root, name)
+    folder.mkdir(parents=True)
+    version = progress.versions.get(table.name, 0)
+    both = All((condition, visible))
+    files = pruned(files_at(root, table, version), both) if progress.versions else []
+    runs = _runs(spark, folder, table, files, both)
+    return store_manifest(
+        folder, Manifest(table.name, version, progress.positions, condition, visible, runs)
+    )
+
+
+def wait_for(
+    root: Path,
+    as_of: Mapping[int, int],
+    deadline: float,
+    clock: Clock,
+    sleep: Callable[[float], None],
+) -> Progress:
+    """Where the tables stand once they have all that is asked for."""
+    while True:
+        progress = load_progress(root)
+        behind = [each for each in as_of if progress.positions.get(each, 0) < as_of[each]]
+        if not behind:
+            return progress
+        if clock.monotonic() >= deadline:
+            found = progress.positions.get(behind[0], 0)
+            raise DeadlineExceeded(
+                f"Expected the tables to reach {as_of[behind[0]]} of partition {behind[0]} in time,"
+                f" but they are at {found}",
+                partition=behind[0],
+                position=found,
+            )
+        sleep(_LOOK_SECONDS)
+
+
+def _runs(
+    spark: "SparkSession", folder: Path, table: Table, files: list[TableFile], condition: Condition
+) -> dict[int, Run]:
+    """What the executors found and wrote, by partition."""
+    if not files:
+        return {}
+    rows = spark.read.schema(ddl_of(table.columns)).parquet(*(file.path for file in files))
+    found = rows.where(column_of(condition)).select("partition_id", table.keys[0])
+    told = found.repartition("partition_id").mapInArrow(_task(folder), _RUN).collect()
+    runs = [_decode_run(row.run) for row in told]
+    return {run.partition: run for run in sorted(runs, key=lambda run: run.partition)}
+
+
+def _task(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What an executor does with the keys that it finds."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # It travels to the executors with what it names: one function that they can import.
+        return write_keys(folder, batches)
+
+    return run
+
+
+def write_keys(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Writes keys in their order, by partition; a try that fails leaves files that nobody names."""
+    found = list(batches)
+    if not found:
+        return
+    rows = pa.Table.from_batches(found)
+    for partition in pc.unique(rows.column(0)).to_pylist():
+        keys = rows.column(1).filter(pc.equal(rows.column(0), partition)).combine_chunks()
+        file = f"{partition:04d}-{uuid.uuid4().hex}.parquet"
+        run = write_run(folder, partition, keys.sort(), file)
+        yield pa.record_batch({"run": pa.array([_encode_run(run)], pa.binary())})
