@@ -52,6 +52,7 @@ def test_all_the_verbs_are_there() -> None:
         "distributions list", "distributions show", "distributions skip",
         "distributions cancel", "distributions resume",
         "journal topics", "journal bounds", "journal cat", "journal verify",
+        "pipeline run", "pipeline status",
     }  # fmt: skip
 
 
