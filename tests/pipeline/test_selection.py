@@ -55,9 +55,11 @@ def active(partition: int, count: int) -> list[int]:
     return [key for key, row in instances(partition, count).items() if row["state"] == "ACTIVE"]
 
 
+@pytest.mark.parametrize("gathered_rows_max", [0, 1_000])
 def test_a_snapshot_has_the_keys_of_each_partition_in_their_order(
-    spark: Any, tmp_path: Path
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathered_rows_max: int
 ) -> None:
+    monkeypatch.setattr(selection, "_GATHERED_ROWS_MAX", gathered_rows_max)
     with_instances(tmp_path)
     snapshot = select(spark, tmp_path, PROCESS_INSTANCES, ACTIVE, {1: 41, 3: 41}, 0)
     assert snapshot.count() == 30

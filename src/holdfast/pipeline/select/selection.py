@@ -1,8 +1,8 @@
 """Selecting: the keys of all rows that meet a filter, as of some moment, found by Spark.
 
 First the tables have to be as far as the moment. Then executors read the files that can have such
-rows. Only keys of rows that meet the filter move: all of a partition to one executor, which writes
-them in their order.
+rows. Only keys of rows that meet the filter move: to the driver, which writes them in their order;
+or if there may be too many for it, all of a partition to one executor, which does the same.
 """
 
 # pyarrow makes most of its functions while it is imported: a type checker does not see them.
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOK_SECONDS = 0.05  # how often it is looked whether the tables are as far: micro-batches take 0.3
+_GATHERED_ROWS_MAX = 20_000_000  # if all of them were found: 240 MB in the driver
 _RUN = "run binary"
 
 _encode_run = msgspec.msgpack.Encoder().encode
@@ -119,8 +120,11 @@ def _runs(
         return {}
     rows = spark.read.schema(ddl_of(table.columns)).parquet(*(file.path for file in files))
     found = rows.where(column_of(condition)).select("partition_id", table.keys[0])
-    told = found.repartition("partition_id").mapInArrow(_task(folder), _RUN).collect()
-    runs = [_decode_run(row.run) for row in told]
+    if sum(file.rows for file in files) <= _GATHERED_ROWS_MAX:
+        runs = written(folder, found.toArrow())
+    else:
+        spread = found.repartition("partition_id").mapInArrow(_task(folder), _RUN)
+        runs = [_decode_run(row.run) for row in spread.collect()]
     return {run.partition: run for run in sorted(runs, key=lambda run: run.partition)}
 
 
@@ -135,13 +139,15 @@ def _task(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
 
 
 def write_keys(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Writes keys in their order, by partition; a try that fails leaves files that nobody names."""
+    """Writes the keys of whole partitions, and tells of it."""
     found = list(batches)
-    if not found:
-        return
-    rows = pa.Table.from_batches(found)
+    for run in written(folder, pa.Table.from_batches(found)) if found else ():
+        yield pa.record_batch({"run": pa.array([_encode_run(run)], pa.binary())})
+
+
+def written(folder: Path, rows: pa.Table) -> Iterator[Run]:
+    """Writes keys in their order, by partition; a try that fails leaves files that nobody names."""
     for partition in pc.unique(rows.column(0)).to_pylist():
         keys = rows.column(1).filter(pc.equal(rows.column(0), partition)).combine_chunks()
         file = f"{partition:04d}-{uuid.uuid4().hex}.parquet"
-        run = write_run(folder, partition, keys.sort(), file)
-        yield pa.record_batch({"run": pa.array([_encode_run(run)], pa.binary())})
+        yield write_run(folder, partition, keys.sort(), file)
