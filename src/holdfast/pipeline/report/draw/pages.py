@@ -15,7 +15,7 @@ from holdfast.pipeline.report.draw.style import (
 )
 from holdfast.pipeline.report.draw.troubles import draw_incidents
 from holdfast.pipeline.report.results import Result, Rows
-from holdfast.pipeline.report.words import count_text, span_text
+from holdfast.pipeline.report.words import count_text, cut, span_text
 
 OVERVIEW = "overview"
 _DOTS_PER_INCH = 150
@@ -38,7 +38,9 @@ _COLUMNS = (
     {"throughput": 5, "latency": 7.5},
     {"backlog": 4.6, "incidents": 4.6, "partitions": 3.3},
 )
-_WIDTH, _HEAD_HEIGHT, _HEIGHT = 20.0, 1.3, 15.0
+_WIDTH, _HEIGHT = 20.0, 15.0
+_HEAD_HEIGHT, _NUMBER_WIDTH = 1.3, 2.4
+_WORDS_CHARACTERS_MAX = 26
 
 
 def draw_report(result: Result, folder: Path, kind: str) -> Path:
@@ -82,8 +84,9 @@ def _numbers(rows: dict[str, Rows]) -> list[tuple[str, str, str]]:
         numbers.append((count_text(levels[-1]["jobs"]), "jobs to do", BLUE))
     slow = [row for row in rows.get("latency", []) if row["subject"] == "process"]
     if slow:
-        worst = max(row["p50_ms"] for row in slow)
-        numbers.append((span_text(worst), "median of the slowest process", BLUE))
+        worst = max(slow, key=lambda row: row["p50_ms"])
+        words = cut(f"median of {worst['process_id']}", _WORDS_CHARACTERS_MAX)
+        numbers.append((span_text(worst["p50_ms"]), words, BLUE))
     if "incidents" in rows:
         still = sum(row["open"] for row in rows["incidents"])
         numbers.append((count_text(still), "open incidents", VERMILION if still else BLUE))
@@ -93,8 +96,9 @@ def _numbers(rows: dict[str, Rows]) -> list[tuple[str, str, str]]:
 def _draw_head(part: Any, about: str, numbers: Sequence[tuple[str, str, str]]) -> None:
     part.text(0.01, 0.62, "holdfast", fontsize=26, fontweight="bold", color=INK, va="center")
     part.text(0.01, 0.2, about, fontsize=11, color=SOFT, va="center")
+    step = _NUMBER_WIDTH / part.figure.get_figwidth()
     for place, (value, words, colour) in enumerate(reversed(numbers)):
-        right = 0.985 - place * 0.14
+        right = 0.985 - place * step
         part.text(
             right, 0.62, value, fontsize=24, fontweight="bold", color=colour, ha="right",
             va="center",

@@ -90,7 +90,7 @@ def _mark_peak(axes: Any, times: Sequence[Any], values: Sequence[float], unit: s
     at = values.index(peak)
     axes.set_ylim(0, peak * 1.28)
     is_late = at > len(values) * 0.8
-    axes.plot([times[at]], [peak], "o", color=INK, markersize=4)
+    axes.plot([times[at]], [peak], "o", color=INK, markersize=4, clip_on=False)
     axes.annotate(
         f"{count_text(peak)}{unit} at most",
         (times[at], peak),

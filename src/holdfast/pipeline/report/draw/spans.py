@@ -24,7 +24,9 @@ from holdfast.pipeline.report.words import count_text, cut, span_text
 
 ROWS_MAX = 6  # of each group; the others are faster
 PARTITIONS_MAX = 12
+SLOW_FROM = 1.5  # so many times the fastest partition's, from which on it is coloured
 NAME_CHARACTERS_MAX = 32
+_SPANS_WORDS = "how long jobs take: half (dot), 9 of 10 (bar), 99 of 100 (tick)"
 _GROUPS = {
     "process": ("processes, from start to completion", BLUE),
     "element": ("elements of processes, from start to completion", GREEN),
@@ -53,7 +55,7 @@ def draw_latency(part: Any, title: str, rows: Rows) -> None:
         if not group:
             continue
         more = len(group) - ROWS_MAX
-        words += f"; {more} faster ones are left out" if more > 0 else ""
+        words += f"; not shown: {more} faster" if more > 0 else ""
         axes.text(
             0, place, words, transform=axes.get_yaxis_transform(), va="center", fontweight="bold",
             fontsize=TEXT_POINTS,
@@ -99,17 +101,18 @@ def draw_partitions(part: Any, title: str, rows: Rows) -> None:
         return
     shown = rows[:PARTITIONS_MAX]
     more = len(rows) - len(shown)
-    said = f"the slowest at the top; {more} faster ones are left out" if more else _gap(rows)
+    said = _gap(rows) + (f"; not shown: {more} faster" if more else "")
     head(part, title, said)
     records, jobs, spans = part.subplots(1, 3, sharey=True, width_ratios=(1, 1, 1.8))
     places = range(len(shown))
     _bars(records, "records", [row["records"] for row in shown])
     _bars(jobs, "jobs done", [row["jobs"] for row in shown])
     bare(spans, grid="x")
-    spans.set_title("a job, from creation to completion", loc="left", fontsize=TEXT_POINTS)
+    spans.set_title(_SPANS_WORDS, loc="left", fontsize=TEXT_POINTS)
     timed = [row for row in shown if row["job_p50_ms"] is not None]
     for place, row in enumerate(timed):  # those without a job are the last
-        _draw_span(spans, place, row_of_jobs(row), VERMILION if place == 0 else BLUE)
+        is_slow = row["job_p90_ms"] >= SLOW_FROM * max(timed[-1]["job_p90_ms"], 1)
+        _draw_span(spans, place, _span_of_jobs(row), VERMILION if is_slow else BLUE)
     if timed:
         low = min(row["job_p50_ms"] for row in timed)
         spans_axis(spans, low, max(row["job_p99_ms"] for row in timed))
@@ -119,7 +122,7 @@ def draw_partitions(part: Any, title: str, rows: Rows) -> None:
     lines(records, len(shown))
 
 
-def row_of_jobs(row: dict[str, Any]) -> dict[str, Any]:
+def _span_of_jobs(row: dict[str, Any]) -> dict[str, Any]:
     """A partition's percentiles under the names that a span is drawn from."""
     spans = {f"p{part}_ms": row[f"job_p{part}_ms"] for part in (50, 90, 99)}
     return spans | {"max_ms": row["job_p99_ms"]}

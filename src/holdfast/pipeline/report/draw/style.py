@@ -11,7 +11,7 @@ BLUE, GREEN, ORANGE, VERMILION = "#0072B2", "#009E73", "#E69F00", "#D55E00"
 INK, SOFT, LINE, PALE = "#222222", "#6B6B6B", "#DDDDDD", "#C9C9C9"
 
 NOTHING = "nothing yet"
-LINES_MIN = 4  # a page has room for so many at least
+LINES_MIN = 6  # a page has room for so many at least
 TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 15, 10, 9
 
 _MARGIN = 0.14  # in inches
@@ -88,7 +88,15 @@ def over_time(axes: Any, times: Sequence[datetime]) -> None:
     zone = times[0].astimezone().tzinfo
     locator = AutoDateLocator(minticks=4, maxticks=9, tz=zone)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
+    clock, day = ["%H:%M", "%H:%M", "%H:%M:%S"], ["%d %b %Y"] * 3
+    formatter = ConciseDateFormatter(
+        locator,
+        tz=zone,
+        formats=["%Y", "%b", "%d", *clock],
+        zero_formats=["", "%Y", "%b", "%d %b", *clock[1:]],
+        offset_formats=["", "%Y", "%b %Y", *day],
+    )
+    axes.xaxis.set_major_formatter(formatter)
     if times[0] < times[-1]:
         axes.set_xlim(times[0], times[-1])
 

@@ -52,7 +52,7 @@ def _sum(rows: Rows) -> str:
         spent = sum(row["resolved"] * (row["resolve_mean_ms"] or 0) for row in rows)
         said += f" after {span_text(spent / resolved)} on average"
     more = len(rows) - ROWS_MAX
-    return said + (f"; {more} rarer kinds are left out" if more > 0 else "")
+    return said + (f"; not shown: {more} more kinds" if more > 0 else "")
 
 
 def _label(axes: Any, place: int, row: dict[str, Any]) -> None:
@@ -62,9 +62,8 @@ def _label(axes: Any, place: int, row: dict[str, Any]) -> None:
         cut(where or "", NAME_CHARACTERS_MAX), (0, place - 0.22), xytext=(0, 1),
         textcoords="offset points", va="bottom", fontsize=TEXT_POINTS, fontweight="bold",
     )  # fmt: skip
-    what = row["reason"].replace("_", " ").lower()
-    if row["error"]:
-        what += f": {row['error']}"
+    reason = (row["reason"] or "").replace("_", " ").lower()
+    what = ": ".join(filter(None, (reason, row["error"])))
     axes.annotate(
         cut(what, ERROR_CHARACTERS_MAX), (1, 0), xycoords=name, xytext=(10, 0),
         textcoords="offset points", va="bottom", fontsize=SMALL_POINTS, color=SOFT,
