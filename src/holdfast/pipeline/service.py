@@ -5,16 +5,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.errors import Unavailable
 from holdfast.logs import log
 from holdfast.pipeline.log import Log
-from holdfast.pipeline.tables.progress import Progress
+from holdfast.pipeline.tables.progress import Progress, load_progress
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+FAILURES_MAX = 3  # of the stream, one after the other at the same place
+RESTART_SECONDS_MAX = 10.0
 TIDY_INTERVAL_MS = 600_000
 READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
 
@@ -49,6 +53,26 @@ def lag_of(progress: Progress, log_: Log, now_ms: int) -> Lag:
     return Lag(records, max(seconds, 0.0), partitions)
 
 
+class _Stuck:
+    """Whether the stream has failed too often without getting on."""
+
+    def __init__(self, tables: Path) -> None:
+        self._tables = tables
+        self._batch = load_progress(tables).batch
+        self._failures = 0
+
+    def __call__(self, state: RetryCallState) -> bool:
+        batch = load_progress(self._tables).batch
+        self._failures = self._failures + 1 if batch == self._batch else 1
+        self._batch = batch
+        return self._failures >= FAILURES_MAX
+
+
+def _cause(state: RetryCallState) -> str:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return str(error).partition("\n")[0]
+
+
 class Pipeline:
     """Keeps the tables of one node fresh until it is stopped."""
 
@@ -60,7 +84,26 @@ class Pipeline:
         self._tidied_ms = clock.now_ms()
 
     def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
-        """Follows the log until it is interrupted; with `once` only as far as it is now."""
+        """Follows the log until it is interrupted; with `once` only as far as it is now.
+
+        A stream that fails, because a process of Spark's died, is started again where it was; one
+        that fails several times at the same place is given up.
+        """
+        from pyspark.errors import StreamingQueryException
+
+        attempts = Retrying(
+            retry=retry_if_exception_type(StreamingQueryException),
+            stop=_Stuck(self._tables),
+            wait=wait_exponential(multiplier=0.5, max=RESTART_SECONDS_MAX),
+            before_sleep=lambda state: log.warning("stream failed", error=_cause(state)),
+            reraise=True,
+        )
+        try:
+            attempts(self._follow, once, on_batch)
+        except StreamingQueryException as error:
+            raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
+
+    def _follow(self, once: bool, on_batch: OnBatch | None) -> None:
         query = self.start(once=once, on_batch=on_batch)
         try:
             query.awaitTermination()
