@@ -78,7 +78,7 @@ def start(
     _check_host(config.host, allow_remote)
     configure(json=config.log_json, level=config.log_level)
     if pipeline:
-        from holdfast.cli.pipeline import check_installed
+        from holdfast.cli.extras import check_installed
 
         check_installed()
     uvloop.run(_serve(folder, config, json, with_pipeline=pipeline))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.extras import check_installed
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import Json
 
@@ -174,17 +175,3 @@ def _root(node: str, tables: Path | None) -> Path:
         return tables.absolute()
     folder = Path(node)
     return (folder if folder.is_dir() else Path()).absolute() / "tables"
-
-
-def check_installed() -> None:
-    """What the pipeline needs comes with an extra: says so if it is missing."""
-    from importlib.util import find_spec
-
-    from holdfast.errors import Unavailable
-
-    missing = [name for name in ("pyspark", "deltalake", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise Unavailable(
-            f"Expected {missing[0]} to be installed, but it is not:"
-            " pip install 'holdfast[pipeline]'"
-        )

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.extras import check_installed
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Json
 
 if TYPE_CHECKING:
     from holdfast.pipeline.report.buckets import Buckets
     from holdfast.pipeline.report.results import Result
-
-_PACKAGES = ("pyspark", "deltalake", "pyarrow", "matplotlib")
 
 
 def register(app: typer.Typer) -> None:
@@ -69,7 +68,7 @@ def report(
 
     names, folder = _names_and_folder(words or [], tables)
     root = (tables or folder / "tables").absolute()
-    _check_installed()
+    check_installed()
     results, buckets = _make(root, names, _since_ms(since), folder, quiet=json)
     files, overview = _write(root, results, _period(buckets), csv, png, svg)
     if json:
@@ -131,18 +130,6 @@ def _since_ms(text: str | None) -> int:
             f"Expected a span such as 90s, 2h or 7d, or a time such as 2026-11-15T08:00,"
             f" but found {text!r}"
         ) from None
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    from holdfast.errors import Unavailable
-
-    for name in _PACKAGES:
-        if find_spec(name) is None:
-            raise Unavailable(
-                f"Expected {name} to be installed, but it is not: pip install 'holdfast[pipeline]'"
-            )
 
 
 def _make(

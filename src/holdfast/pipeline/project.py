@@ -165,6 +165,9 @@ class Projection:
         if written:
             log.commit(written, None, changes=False)
             self._placed(name, written)
+            versions = self.progress.versions | {name: log.version}
+            self.progress = msgspec.structs.replace(self.progress, versions=versions)
+            store_progress(self._root, self.progress)
 
     def tidy(self) -> None:
         """Removes files that nobody needs any more."""

@@ -1,0 +1,16 @@
+"""What comes with an extra, and what is said where it is missing."""
+
+PIPELINE = ("pyspark", "pyarrow", "deltalake", "duckdb", "matplotlib")
+
+
+def check_installed() -> None:
+    """The pipeline needs packages that are not installed by default: says so if one is missing."""
+    from importlib.util import find_spec
+
+    from holdfast.errors import Unavailable
+
+    for name in PIPELINE:
+        if find_spec(name) is None:
+            raise Unavailable(
+                f"Expected {name} to be installed, but it is not: pip install 'holdfast[pipeline]'"
+            )
