@@ -29,9 +29,7 @@ def page() -> str:
 
 
 def _section(each: Table) -> list[str]:
-    kind = (
-        "A history." if each.is_history else f"Its key is {' and '.join(map(code, each.keys))}."
-    )
+    kind = "A history." if each.is_history else f"Its key is {' and '.join(map(code, each.keys))}."
     rows = [(code(column.name), _TYPES[column.kind], column.about) for column in each.columns]
     about = each.about[0].upper() + each.about[1:]
     return [f"## {each.name}", f"{about}. {kind}", table(("Column", "Type", ""), rows)]
