@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from distribution_story import deploy, deployed_on, go_dark, metrics
+from dark_partitions import deploy, deployed_on, go_dark, metrics
 
 from holdfast.limits import DISTRIBUTION_PAUSE_MS
 from holdfast.testing import MemoryNode, SimulatedDisk, run

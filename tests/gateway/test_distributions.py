@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from distribution_story import (
+from dark_partitions import (
     DISTRIBUTION,
     PROCESS,
     deploy,

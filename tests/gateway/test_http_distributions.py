@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from distribution_story import deploy, go_dark, happened
+from dark_partitions import deploy, go_dark, happened
 from fake_api import Reply, ask
 
 from holdfast.engine.distribution.values import Decision, DistributionIntent
