@@ -54,9 +54,7 @@ def run(
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
     """
     import signal
-    import sys
 
-    from holdfast.cli.exit_codes import ExitCode
     from holdfast.clock import SystemClock
     from holdfast.config import load_config
     from holdfast.logs import configure
@@ -68,12 +66,14 @@ def run(
     config = load_config(Path(node) if Path(node).is_dir() else None)
     configure(json=config.log_json, level=config.log_level)
     clock = SystemClock()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
     log = open_log(node)
     show = _Shown(log, json)
     show.note(f"starting Spark ({config.spark_master}); tables in {root}")
+    pipeline = Pipeline(node, root, config, clock)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: pipeline.stop())
     try:
-        Pipeline(node, root, config, clock).run(once=once, on_batch=show.batch)
+        pipeline.run(once=once, on_batch=show.batch)
     finally:
         log.close()
         show.end()

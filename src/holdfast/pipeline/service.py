@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 FAILURES_MAX = 3  # of the stream, one after the other at the same place
 RESTART_SECONDS_MAX = 10.0
 TIDY_INTERVAL_MS = 600_000
+LOOK_SECONDS = 1  # how soon a run ends that is told to
 READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
 
 OnBatch = Callable[[Progress], None]
@@ -82,6 +84,7 @@ class Pipeline:
         self._config = config
         self._clock = clock
         self._tidied_ms = clock.now_ms()
+        self._stopping = Event()
 
     def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
         """Follows the log until it is interrupted; with `once` only as far as it is now.
@@ -106,9 +109,14 @@ class Pipeline:
     def _follow(self, once: bool, on_batch: OnBatch | None) -> None:
         query = self.start(once=once, on_batch=on_batch)
         try:
-            query.awaitTermination()
+            while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
+                pass
         finally:
             query.stop()
+
+    def stop(self) -> None:
+        """Ends the run soon, from a signal too: what is under way is done again by the next one."""
+        self._stopping.set()
 
     def start(self, *, once: bool = False, on_batch: OnBatch | None = None) -> "StreamingQuery":
         """Begins; the query is Spark's own."""

@@ -150,6 +150,7 @@ def _settings(config: Config, java: Path, cache: Path) -> dict[str, str]:
     quiet = cache / "log4j2.properties"
     quiet.write_text(_LOGGING)
     options = [
+        "-Xss4m",  # Spark matches texts of errors with patterns that need a deep stack
         "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=off:stderr",
         f"-Dlog4j2.configurationFile={quiet.absolute().as_uri()}",
     ]  # fmt: skip
