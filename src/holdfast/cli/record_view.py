@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.distribution.values import Continuation, Distribution
-from holdfast.engine.partition import DOMAINS, TABLES
-from holdfast.engine.processes.ops import Op
+from holdfast.engine.partition import DOMAINS
+from holdfast.engine.plain import as_json
 from holdfast.records import Record, RecordKind, ValueType, partition_of
 
 _INTENTS = {
@@ -67,29 +66,5 @@ def names_key(record: Record, key: int) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Structs as objects, though they are arrays on disk; bytes as the JSON that they hold."""
-    if isinstance(value, Distribution | Continuation):
-        return _with_command(value)
-    if isinstance(value, msgspec.Struct):
-        fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-        return {"op": type(value).__name__, **fields} if isinstance(value, Op) else fields
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes):
-        try:
-            return msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            return value.hex()
-    return value
-
-
-def _with_command(value: Distribution | Continuation) -> dict[str, Any]:
-    """A value that holds a command: that one by name too."""
-    fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-    numbers = value.value_type, value.intent
-    fields["value_type"] = ValueType(value.value_type).name
-    fields["intent"] = _INTENTS[numbers]
-    fields["value"] = _plain(TABLES.decode_value(*numbers, value.value))
-    return fields
+    """A value as the objects and lists that its JSON says."""
+    return msgspec.json.decode(as_json(value))
