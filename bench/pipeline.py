@@ -41,8 +41,8 @@ def pipeline(run: Run) -> Iterator[Figure]:
             against=f"a backlog of {few:,}",
             goal="<= 1.15",
             unit="us/record",
-            ours=lambda: _project(spark, folder / "many", stack) / many * 1e6,
-            peer=lambda: _project(spark, folder / "few", stack) / few * 1e6,
+            ours=lambda: _project(spark, folder / "many") / many * 1e6,
+            peer=lambda: _project(spark, folder / "few") / few * 1e6,
             warm_up=False,
         )
         yield from _reading(spark, folder / "many")
@@ -88,7 +88,7 @@ def _rate(frame: Any) -> Any:
     return measure
 
 
-def _project(spark: "SparkSession", folder: Path, stack: ExitStack) -> float:
+def _project(spark: "SparkSession", folder: Path) -> float:
     """Seconds until a log is in new tables."""
     from holdfast.pipeline.project import Projection
 

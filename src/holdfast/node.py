@@ -24,6 +24,7 @@ from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
+from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
@@ -144,12 +145,9 @@ class LocalNode(Node):
         progress = load_progress(self._folder / "tables")
         if progress.batch < 0:
             return None
-        missing = {
-            partition: processor.next_position - progress.positions.get(partition, 0)
-            for partition, processor in self.runner.processors.items()
-        }
-        behind_ms = self._clock.now_ms() - progress.timestamp_ms if any(missing.values()) else 0
-        return PipelineLag(missing, max(behind_ms, 0) / 1000)
+        ends = {each: self.journal.bounds(TOPIC, each) for each in self.runner.processors}
+        lag = lag_of(progress, ends, self._clock.now_ms())
+        return PipelineLag({each.partition: each.records for each in lag.partitions}, lag.seconds)
 
     def _reader_positions(self) -> list[Positions]:
         """How far each reader is that left word in the readers' folder."""

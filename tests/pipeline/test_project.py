@@ -16,7 +16,7 @@ from holdfast.pipeline.project import CHECKPOINT, Projection
 from holdfast.pipeline.reading import read_log
 from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, Kind, Table
 from holdfast.pipeline.tables import upkeep
-from holdfast.pipeline.tables.delta import DeltaLog
+from holdfast.pipeline.tables.delta import DeltaLog, files_at
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -198,7 +198,8 @@ def test_spark_keeps_the_tables_fresh(spark: Any, story: NodeStory, tmp_path: Pa
     assert (root / CHECKPOINT / "offsets").is_dir()
     files = [path for path in (root / PROCESS_INSTANCES.name).iterdir() if path.suffix]
     assert files
-    frame = spark.read.parquet(*map(str, DeltaLog(root, JOBS).uris()))
+    files = files_at(root, JOBS, DeltaLog(root, JOBS).version)
+    frame = spark.read.parquet(*(each.path for each in files))
     assert frame.count() == len(StoredTables(root, None).rows("jobs"))
 
 

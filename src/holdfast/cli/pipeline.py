@@ -10,8 +10,8 @@ from holdfast.cli.help_text import examples
 from holdfast.cli.options import Json
 
 if TYPE_CHECKING:
+    from holdfast.pipeline.lag import Lag
     from holdfast.pipeline.log import Log
-    from holdfast.pipeline.service import Lag
     from holdfast.pipeline.tables.progress import Progress
 
 app = typer.Typer(
@@ -87,8 +87,8 @@ def status(node: Node = "data", tables: Tables = None, json: Json = False) -> No
     from holdfast.cli.output import print_json, print_line, print_table
     from holdfast.clock import SystemClock
     from holdfast.errors import NotFound
+    from holdfast.pipeline.lag import lag_of
     from holdfast.pipeline.log import open_log
-    from holdfast.pipeline.service import lag_of
     from holdfast.pipeline.tables.progress import load_progress
 
     root = _root(node, tables)
@@ -99,7 +99,7 @@ def status(node: Node = "data", tables: Tables = None, json: Json = False) -> No
         )
     log = open_log(node)
     try:
-        lag = lag_of(progress, log, SystemClock().now_ms())
+        lag = lag_of(progress, log.bounds(), SystemClock().now_ms())
     finally:
         log.close()
     if json:
@@ -137,9 +137,9 @@ class _Shown:
 
         from holdfast.cli.output import print_json
         from holdfast.clock import SystemClock
-        from holdfast.pipeline.service import lag_of
+        from holdfast.pipeline.lag import lag_of
 
-        lag = lag_of(progress, self._log, SystemClock().now_ms())
+        lag = lag_of(progress, self._log.bounds(), SystemClock().now_ms())
         if self._as_json:
             print_json(
                 {

@@ -38,6 +38,8 @@ from holdfast.records.keys import NO_KEY
 _DISTRIBUTION = ValueType.DISTRIBUTION
 _PARCEL = ValueType.PARCEL
 
+_ByReceiver = dict[int, list[tuple[Command, int]]]  # commands with the bytes of their values
+
 
 class Post:
     """Gathers what one round of the partitions has to say, and hands it over in one go."""
@@ -45,15 +47,15 @@ class Post:
     def __init__(self, runner: Runner[EngineState], metrics: DistributionMetrics) -> None:
         self._runner = runner
         self._metrics = metrics
-        self._sendings: dict[int, list[tuple[Command, int]]] = {}  # by receiver, with their bytes
+        self._sendings: _ByReceiver = {}
+        self._said: _ByReceiver = {}
         self._taken: dict[int, list[int]] = {}  # distribution -> partitions that have it
-        self._said: dict[int, list[Command]] = {}  # by receiver
         self._is_due = False
 
     # --- what partitions say ------------------------------------------------------------------
 
     def parcel(self, ready: ParcelReady) -> None:
-        self._say(ready.parcel.receiver, _receive(ready.parcel))
+        self._say(ready.parcel.receiver, _receive(ready.parcel), len(ready.parcel.value))
 
     def parcels_received(self, received: ParcelsReceived) -> None:
         value = ParcelsUpTo(received.receiver, received.number)
@@ -77,7 +79,7 @@ class Post:
         """The node started: what a partition sent and nobody acknowledged goes out at once."""
         view = self._runner.processors[partition].view
         for parcel in view.parcels.all_open():
-            self._say(parcel.receiver, _receive(parcel))
+            self._say(parcel.receiver, _receive(parcel), len(parcel.value))
         for receiver, _ in view.distributions.lines():
             for key, flight in view.distributions.flights(receiver):
                 stored = view.distributions.active.get(key)
@@ -94,8 +96,8 @@ class Post:
                 command = Command(_DISTRIBUTION, DistributionIntent.RESUME, NO_KEY, value)
                 self._say(origin, command)
 
-    def _say(self, partition: int, command: Command) -> None:
-        self._said.setdefault(partition, []).append(command)
+    def _say(self, partition: int, command: Command, size_bytes: int = 0) -> None:
+        self._said.setdefault(partition, []).append((command, size_bytes))
         self._schedule()
 
     def _send(self, partition: int, command: Command, size_bytes: int) -> None:
@@ -119,13 +121,11 @@ class Post:
         for key, partitions in self._taken.items():
             value = Targets(tuple(partitions))
             command = Command(_DISTRIBUTION, DistributionIntent.ACKNOWLEDGE, key, value)
-            self._said.setdefault(partition_of(key), []).append(command)
+            self._said.setdefault(partition_of(key), []).append((command, 0))
         said, sendings = self._said, self._sendings
         self._said, self._sendings, self._taken = {}, {}, {}
-        for partition, commands in said.items():
-            self._submit(partition, commands, 0)
-        for partition, sent in sendings.items():
-            for commands, size_bytes in _loads(sent):
+        for partition, waiting in (*said.items(), *sendings.items()):
+            for commands, size_bytes in _loads(waiting):
                 self._submit(partition, commands, size_bytes)
 
     def _submit(self, partition: int, commands: Sequence[Command], size_bytes: int) -> None:
@@ -168,11 +168,11 @@ class Post:
             self._submit(origin, [command], 0)
 
 
-def _loads(sent: list[tuple[Command, int]]) -> Iterator[tuple[list[Command], int]]:
+def _loads(waiting: list[tuple[Command, int]]) -> Iterator[tuple[list[Command], int]]:
     """What goes to a partition in portions: its log does not take any amount at once."""
     load: list[Command] = []
     load_bytes = 0
-    for command, size_bytes in sent:
+    for command, size_bytes in waiting:
         if load and load_bytes + size_bytes > RESEND_BYTES_MAX:
             yield load, load_bytes
             load, load_bytes = [], 0

@@ -12,7 +12,6 @@ from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.errors import Unavailable
 from holdfast.logs import log
-from holdfast.pipeline.log import Log
 from holdfast.pipeline.tables.progress import Progress, load_progress
 
 if TYPE_CHECKING:
@@ -25,34 +24,6 @@ LOOK_SECONDS = 1  # how soon a run ends that is told to
 READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
 
 OnBatch = Callable[[Progress], None]
-
-
-class PartitionLag(msgspec.Struct, frozen=True):
-    """How far the tables are behind one partition's log."""
-
-    partition: int
-    position: int  # the first that is not in the tables
-    end: int  # of the log
-    records: int
-
-
-class Lag(msgspec.Struct, frozen=True):
-    """How far the tables are behind the log."""
-
-    records: int
-    seconds: float  # between now and the last record in the tables; 0 when nothing is missing
-    partitions: list[PartitionLag]
-
-
-def lag_of(progress: Progress, log_: Log, now_ms: int) -> Lag:
-    """Compares the tables with the log."""
-    partitions: list[PartitionLag] = []
-    for partition, bounds in log_.bounds().items():
-        position = max(progress.positions.get(partition, 0), bounds.earliest)
-        partitions.append(PartitionLag(partition, position, bounds.next, bounds.next - position))
-    records = sum(each.records for each in partitions)
-    seconds = (now_ms - progress.timestamp_ms) / 1000 if records and progress.timestamp_ms else 0.0
-    return Lag(records, max(seconds, 0.0), partitions)
 
 
 class _Stuck:

@@ -250,7 +250,7 @@ def _ranges(spans: Mapping[int, tuple[int, int]], wanted: Wanted) -> list[Range]
 
 
 def _batches(address: str, table: Table, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    if table is _RANGES or table.name == _RANGES.name:
+    if table.name == _RANGES.name:
         row = {"partition_id": part.partition, "start": part.start, "end": part.end}
         yield from rows_as_arrow(_RANGES, [row]).to_batches()
         return

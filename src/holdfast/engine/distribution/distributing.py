@@ -51,17 +51,15 @@ def distribute(
         return
     turn.distributed_key = command.key
     distributions = turn.state.distributions
-    waiting = tuple(each for each in targets if distributions.must_wait(in_queue, each))
-    sent = tuple(each for each in targets if each not in waiting) if waiting else tuple(targets)
-    value = _encode(command.value)
-    new = Distribution(in_queue, command.value_type, command.intent, value, command.claims, sent)
+    waiting = [each for each in targets if distributions.must_wait(in_queue, each)]
+    sent = tuple(sorted(set(targets).difference(waiting)))
+    new = Distribution(
+        in_queue, command.value_type, command.intent, _encode(command.value), command.claims, sent
+    )
     turn.event(DISTRIBUTION, DistributionIntent.STARTED, command.key, new)
     if waiting:
-        turn.event(DISTRIBUTION, DistributionIntent.ENQUEUED, command.key, Targets(waiting))
-    open_ = tuple(each for each in sent if not _is_closed(turn, each))
-    if open_:
-        delivered = msgspec.structs.replace(command, delivery=Delivery(in_queue))
-        turn.effect(Sending(open_, delivered, len(value)))
+        turn.event(DISTRIBUTION, DistributionIntent.ENQUEUED, command.key, Targets(tuple(waiting)))
+    send(turn, command.key, sent)
 
 
 def after_queue(turn: Turn[EngineState], command: Command, queue: str) -> None:

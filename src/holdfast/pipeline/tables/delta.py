@@ -64,14 +64,6 @@ class DeltaLog:
         paths, rows = actions.column("path").to_pylist(), actions.column("num_records").to_pylist()
         return {part_of(path): count for path, count in zip(paths, rows, strict=True)}
 
-    def uris(self) -> list[str]:
-        """Where the files are."""
-        return self._delta.file_uris()
-
-    def rows(self) -> pa.Table:
-        """All rows of the table: for small ones."""
-        return self._delta.to_pyarrow_table()
-
     def tidy(self, keep_hours: int) -> int:
         """Removes files that no version of the last hours has; returns how many."""
         self._delta.create_checkpoint()

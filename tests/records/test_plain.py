@@ -1,21 +1,16 @@
 """Values of records as JSON: every kind of them, with names, and what is JSON inside as it is."""
 
-import sys
 from enum import IntEnum
-from pathlib import Path
 
 import msgspec
 import pytest
+from record_examples import EXAMPLES
 
+from holdfast.engine.distribution.values import Distribution
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.plain import as_json
+from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.records import ValueType
-
-RECORD_TESTS = Path(__file__).parents[1] / "records"
-if str(RECORD_TESTS) not in sys.path:
-    sys.path.append(str(RECORD_TESTS))
-
-from record_examples import EXAMPLES  # noqa: E402 # pyright: ignore[reportMissingImports]
 
 
 @pytest.mark.parametrize("tag", EXAMPLES, ids=lambda tag: f"{tag[0].name}-{tag[1].name}")
@@ -32,9 +27,6 @@ def test_json_inside_is_json_outside() -> None:
 
 
 def test_a_command_inside_is_told_by_name_too() -> None:
-    from holdfast.engine.distribution.values import Distribution
-    from holdfast.engine.processes.values import Deployment, ProcessIntent
-
     inside = msgspec.msgpack.encode(Deployment("order", b"\x01", b"\x02", 3, b"<xml/>"))
     new = Distribution("deployment", ValueType.PROCESS, ProcessIntent.DEPLOY, inside, None, (2,))
     told = msgspec.json.decode(as_json(new))
