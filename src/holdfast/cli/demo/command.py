@@ -37,26 +37,29 @@ def demo(
     twice, some failing at first, some until a person looks), kills a worker with SIGKILL, and ends
     with a table that is checked against the journal and against a ledger that the tasks write.
     Then it deploys a process, starts orders and publishes their payments, shows and draws an order
-    that is stuck, mends it, and counts again. Exit code 1 if anything is lost or doubled.
+    that is stuck, mends it, and counts again. Beside all that Spark keeps tables of it, if the
+    extra holdfast[pipeline] and Java are there: they are shown while they fill, compared with the
+    journal, searched, and a report is drawn. Exit code 1 if anything is lost, doubled or differs.
     """
     import asyncio
     import shutil
     import tempfile
 
     from holdfast.cli.demo.stage import Stage
-    from holdfast.cli.demo.story import Story
+    from holdfast.cli.demo.story import Pictures, Story
     from holdfast.cli.demo.workload import Workload
     from holdfast.cli.exit_codes import ExitCode
     from holdfast.cli.output import print_json, print_note
 
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else _fresh(folder)
-    # Beside a temporary folder, so that the picture is still there when the folder is not.
-    picture = place.with_suffix(".png") if folder is None else place / "order.png"
+    # Beside a temporary folder, so that the pictures are still there when the folder is not.
+    beside = f"{place}-" if folder is None else f"{place}/"
+    pictures = Pictures(Path(f"{beside}order.png"), Path(f"{beside}report.png"))
     is_good = False
     stage = Stage(tasks, silent=json)
     try:
         with stage:
-            verdict = asyncio.run(Story(place, picture, Workload(tasks), stage).run())
+            verdict = asyncio.run(Story(place, pictures, Workload(tasks), stage).run())
         is_good = verdict.is_good
         if json:
             print_json(verdict)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.cli.demo.children import Child
+from holdfast.cli.demo.children import Child, holdfast
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_tasks import DOWN, LEDGER, ORDER
 from holdfast.cli.demo.order_verdict import OrderAudit, OrderVerdict, reach_order_verdict
@@ -49,10 +49,10 @@ class OrderStory:
             " → invoice and payment → done"
         )
         environment = {"HOLDFAST_URL": url, LEDGER: str(self._folder / "orders.sqlite")}
-        worker = Child(
-            self._folder, _WORKER, "worker", "holdfast.cli.demo.order_tasks:app",
-            "--name", _WORKER, "--concurrency", "8", **environment,
-        )  # fmt: skip
+        command = holdfast(
+            "worker", "holdfast.cli.demo.order_tasks:app", "--name", _WORKER, "--concurrency", "8"
+        )
+        worker = Child(self._folder, _WORKER, command, **environment)
         try:
             await asyncio.to_thread(worker.first_line)
             began, audit = time.monotonic(), OrderAudit(self._data)

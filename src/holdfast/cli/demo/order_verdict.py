@@ -10,6 +10,7 @@ from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.log_walk import LogWalk
 from holdfast.cli.demo.orders import Orders
 from holdfast.engine.incidents.values import IncidentIntent
+from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.messages.values import MessageIntent
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.values import InstanceIntent
@@ -24,10 +25,12 @@ class OrderAudit(LogWalk):
         self.started: Counter[int] = Counter()  # by the number of the order
         self.completed: Counter[int] = Counter()
         self.results: dict[int, dict[str, Any]] = {}  # the variables at the end
+        self.jobs: set[int] = set()  # that their steps asked for and that are done
         self.payments = 0
         self.incidents: set[int] = set()
         self.resolved = 0
         self._order: dict[int, int] = {}  # instance -> order
+        self._asked: set[int] = set()  # the jobs that their steps asked for
 
     def take_up(self, record: Record) -> None:
         """Counts what is about an order."""
@@ -41,6 +44,12 @@ class OrderAudit(LogWalk):
                 self.completed[order] += 1
                 [ended] = (op for op in record.value.ops if isinstance(op, ops.Ended))
                 self.results[order] = msgspec.json.decode(ended.result)
+            case RecordKind.EVENT, ValueType.JOB, JobIntent.CREATED:
+                if record.value.instance_key:
+                    self._asked.add(record.key)
+            case RecordKind.EVENT, ValueType.JOB, JobIntent.COMPLETED | JobIntent.ERROR_THROWN:
+                if record.key in self._asked:
+                    self.jobs.add(record.key)
             case RecordKind.EVENT, ValueType.MESSAGE, MessageIntent.PUBLISHED:
                 self.payments += 1
             case RecordKind.EVENT, ValueType.INCIDENT, IncidentIntent.CREATED:
@@ -60,6 +69,7 @@ class OrderVerdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     paid: int
     declined: int
     reviewed: int
+    jobs: int
     payments: int
     incidents_raised: int
     incidents_resolved: int
@@ -85,6 +95,7 @@ def reach_order_verdict(
         paid=sum(1 for each in results if "paid" in each),
         declined=sum(1 for each in results if "declined" in each),
         reviewed=sum(1 for each in results if "reviewed" in each),
+        jobs=len(audit.jobs),
         payments=audit.payments,
         incidents_raised=len(audit.incidents),
         incidents_resolved=audit.resolved,

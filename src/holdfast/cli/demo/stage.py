@@ -1,18 +1,25 @@
-"""What the demo shows while it runs: a bar in a terminal, lines elsewhere, nothing for JSON."""
+"""What the demo shows while it runs: a bar and the tables in a terminal, lines elsewhere."""
 
+import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.tree import Tree
 
 from holdfast.cli.demo.order_verdict import OrderVerdict
+from holdfast.cli.demo.tables_text import answers, compared_table, look_line, look_table
 from holdfast.cli.demo.verdict import Verdict
 
+if TYPE_CHECKING:
+    from holdfast.cli.demo.tables_look import Look
+
 _LINE_EVERY = 0.1  # of the work, where lines take the place of the bar
+_TABLES_SECONDS = 2  # between lines about the tables
 
 
 class Stage:
@@ -28,16 +35,19 @@ class Stage:
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]:>7,.0f}/s"),
-            console=self._console,
-            disable=not self._is_live,
             expand=True,
-            transient=True,
+        )
+        self._look: Look | None = None
+        self._told, self._told_look = 0.0, self._look
+        self._live = Live(
+            console=self._console, get_renderable=self._now, transient=True, auto_refresh=True
         )
         self._bar = self._progress.add_task("completed", total=tasks, rate=0.0)
         self._last_line = 0.0
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._is_live:
+            self._live.start()
         return self
 
     def __exit__(
@@ -46,7 +56,7 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        self._live.stop()
 
     def say(self, text: str) -> None:
         """A sentence of the story."""
@@ -65,11 +75,32 @@ class Stage:
             self._last_line = share
             self.say(f"{count:,} of {self._tasks:,} completed ({rate:,.0f}/s)")
 
+    def tables(self, look: "Look") -> None:
+        """How far the tables are; where there is no terminal, once in a while and only news."""
+        if not look.records:
+            return
+        self._look = look
+        now, is_news = time.monotonic(), look != self._told_look
+        if not self._is_live and is_news and now - self._told >= _TABLES_SECONDS:
+            self._told, self._told_look = now, look
+            self.say(f"tables: {look_line(look)}")
+
+    def _now(self) -> Group:
+        """What is renewed in its place: the bar, and under it the tables."""
+        parts: list[RenderableType] = [self._progress]
+        if self._look is not None:
+            parts.append(look_table(self._look))
+        return Group(*parts)
+
     def show(self, verdict: Verdict) -> None:
         """The tables at the end."""
         orders = verdict.orders
         self._show_table("tasks", _rows(verdict), verdict.lost, verdict.doubled)
         self._show_table("orders", _order_rows(orders), orders.lost, orders.doubled)
+        if verdict.tables is not None:
+            self._console.print(compared_table(verdict.tables))
+            for answer in answers(verdict.tables):
+                self.say(answer)
         if verdict.is_good:
             killed = ", with a worker killed" if verdict.taken_over_after_kill else ""
             self._console.print(
@@ -77,7 +108,7 @@ class Stage:
                 f" {verdict.seconds:.1f} s{killed}; {orders.completed:,} orders in"
                 f" {orders.seconds:.1f} s, each accounted for once."
             )
-        for fault in (*verdict.faults, *orders.faults):
+        for fault in verdict.all_faults:
             self._console.print(f"[bold red]Wrong:[/] {fault}")
 
     def _show_table(

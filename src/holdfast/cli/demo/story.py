@@ -1,17 +1,22 @@
-"""The demo's course: submit, kill, go on, mend, resolve; then the orders; and compare."""
+"""The demo's course: submit, kill, go on, mend, resolve; then the orders; and compare.
+
+Beside it, from its beginning on, a pipeline keeps tables of what happens.
+"""
 
 import asyncio
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from holdfast.cli.demo.audit import Audit
-from holdfast.cli.demo.children import Child, start_node
+from holdfast.cli.demo.children import Child, holdfast, start_node
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_story import OrderStory
 from holdfast.cli.demo.orders import Orders
 from holdfast.cli.demo.stage import Stage
+from holdfast.cli.demo.tables_story import TablesStory
 from holdfast.cli.demo.tasks import CARRIER, LEDGER
 from holdfast.cli.demo.verdict import Submitted, Verdict, reach_verdict
 from holdfast.cli.demo.workload import Workload
@@ -29,16 +34,24 @@ _PREFETCH_MAX = 192  # work at hand for a tenth of a second: few requests, and m
 _PREFETCH_SHARE = 40  # but never more than this part of all, so that both workers have some
 
 
+class Pictures(NamedTuple):
+    """Where the demo draws to."""
+
+    order: Path  # an order that is stuck
+    report: Path
+
+
 class Story:
     """One run of the demo in a folder."""
 
-    def __init__(self, folder: Path, picture: Path, workload: Workload, stage: Stage) -> None:
+    def __init__(self, folder: Path, pictures: Pictures, workload: Workload, stage: Stage) -> None:
         self._folder = folder
         self._data = folder / "data"
         self._workload = workload
         self._stage = stage
         self._ledger = Ledger(folder / "ledger.sqlite")
-        self._orders = OrderStory(folder, picture, Orders(workload.tasks), stage)
+        self._orders = OrderStory(folder, pictures.order, Orders(workload.tasks), stage)
+        self._tables = TablesStory(folder, pictures.report, stage)
         self._submitted = Submitted()
         self._workers: dict[str, Child] = {}
         self._url = ""
@@ -50,8 +63,22 @@ class Story:
         node, started = start_node(self._folder)
         self._url = started.url
         self._stage.say(f"node at {started.url} with {started.partitions} partitions")
-        api = RemoteApi(started.url)
         try:
+            seconds = await self._act(node)
+        except BaseException:
+            await self._tables.end()
+            raise
+        finally:
+            await self._stop_workers()
+            await asyncio.to_thread(node.stop)
+        self._stage.say("workers and node stopped; reading the journal from its first record")
+        return await self._compare(seconds)
+
+    async def _act(self, node: Child) -> float:
+        """Both acts, with the tables filling beside them; returns how long the tasks took."""
+        api = RemoteApi(self._url)
+        try:
+            await self._tables.begin()
             await self._start_workers("worker-1", "worker-2")
             self._began = time.monotonic()
             await self._submit_and_watch(api, node)
@@ -60,16 +87,27 @@ class Story:
                 f"[green]{self._workload.tasks:,} tasks completed in {seconds:.1f} s[/]"
             )
             await self._stop_workers()
-            await self._orders.run(api, node, started.url)
+            await self._orders.run(api, node, self._url)
         finally:
             await api.close()
-            await self._stop_workers()
-            await asyncio.to_thread(node.stop)
-        self._stage.say("workers and node stopped; reading the journal from its first record")
+        return seconds
+
+    async def _compare(self, seconds: float) -> Verdict:
+        """Reads the journal while the tables get what they have not got yet."""
+        self._tables.node_ended()
+        try:
+            verdict, _ = await asyncio.gather(
+                asyncio.to_thread(self._verdict, seconds), self._tables.finish()
+            )
+        finally:
+            await self._tables.end()
+        return msgspec.structs.replace(verdict, tables=self._tables.verdict(verdict))
+
+    def _verdict(self, seconds: float) -> Verdict:
+        orders = self._orders.verdict()
         return reach_verdict(
-            self._workload, self._submitted, self._data, self._ledger, seconds,
-            self._orders.verdict(),
-        )  # fmt: skip
+            self._workload, self._submitted, self._data, self._ledger, seconds, orders
+        )
 
     async def _stop_workers(self) -> None:
         workers = [self._workers.popitem()[1] for _ in range(len(self._workers))]
@@ -94,11 +132,11 @@ class Story:
         prefetch = min(_PREFETCH_MAX, self._workload.tasks // _PREFETCH_SHARE)
         environment = {"HOLDFAST_URL": self._url, LEDGER: str(self._folder / "ledger.sqlite")}
         for name in names:
-            self._workers[name] = Child(
-                self._folder, name, "worker", "holdfast.cli.demo.tasks:app", "--name", name,
+            command = holdfast(
+                "worker", "holdfast.cli.demo.tasks:app", "--name", name,
                 "--lease", _LEASE, "--concurrency", _CONCURRENCY, "--prefetch", str(prefetch),
-                **environment,
             )  # fmt: skip
+            self._workers[name] = Child(self._folder, name, command, **environment)
         for name in names:
             await asyncio.to_thread(self._workers[name].first_line)
         self._stage.say(f"{' and '.join(names)} at work")

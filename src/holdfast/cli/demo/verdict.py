@@ -7,6 +7,7 @@ import msgspec
 from holdfast.cli.demo.audit import Audit
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_verdict import OrderVerdict
+from holdfast.cli.demo.tables_verdict import TablesVerdict
 from holdfast.cli.demo.workload import Workload
 
 
@@ -37,10 +38,16 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     seconds: float
     faults: list[str]
     orders: OrderVerdict
+    tables: TablesVerdict | None = None  # where there is no Spark
+
+    @property
+    def all_faults(self) -> list[str]:
+        tables = self.tables.faults if self.tables is not None else []
+        return [*self.faults, *self.orders.faults, *tables]
 
     @property
     def is_good(self) -> bool:
-        return not self.faults and not self.orders.faults
+        return not self.all_faults
 
 
 def reach_verdict(

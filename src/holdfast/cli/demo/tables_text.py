@@ -1,0 +1,65 @@
+"""How the tables look on the demo's stage: while they fill, and compared at the end."""
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from holdfast.cli.demo.tables_verdict import TablesVerdict
+
+if TYPE_CHECKING:
+    from holdfast.cli.demo.tables_look import Look
+
+_SHORT = {"process_instances": "instances"}
+
+
+def look_line(look: "Look") -> str:
+    """The tables at one moment, in a line."""
+    parts = [
+        f"{_SHORT.get(name, name)} {_states(states)}"
+        for name, states in look.states.items()
+        if states
+    ]
+    return "; ".join([*parts, _behind(look)])
+
+
+def look_table(look: "Look") -> Table:
+    """The tables at one moment, a line for each."""
+    table = Table.grid(padding=(0, 2))
+    for name, states in look.states.items():
+        table.add_row(f"  [dim]table[/] {name}", _states(states) or "[dim]no rows yet[/]")
+    table.add_row("  [dim]behind the log[/]", _behind(look))
+    return table
+
+
+def compared_table(verdict: TablesVerdict) -> Table:
+    """What two have counted, side by side."""
+    table = Table(show_header=True, header_style="bold", min_width=60)
+    table.add_column("tables")
+    table.add_column("rows", justify="right")
+    table.add_column("in the journal", justify="right", style="dim")
+    for each in verdict.compared:
+        style = "green" if each.in_tables == each.in_journal else "bold red"
+        name = f"{each.table} {each.state}".strip()
+        table.add_row(name, f"[{style}]{each.in_tables:,}[/]", f"{each.in_journal:,}")
+    return table
+
+
+def answers(verdict: TablesVerdict) -> list[str]:
+    """What the tables were asked, and what they answered."""
+    found = verdict.declined
+    some = ", ".join(map(str, found.orders))
+    return [
+        f"asked of the tables, which orders were declined: {found.total:,}, such as {some}"
+        f" [dim]({found.milliseconds:.0f} ms)[/]",
+        f"drawn from the tables, how much got done: [bold]{verdict.picture}[/]",
+    ]
+
+
+def _states(states: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in states.items())
+
+
+def _behind(look: "Look") -> str:
+    if not look.behind_records:
+        return "nothing missing"
+    return f"{look.behind_records:,} records and {look.behind_seconds:.1f} s behind"

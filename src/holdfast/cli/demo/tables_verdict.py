@@ -1,0 +1,79 @@
+"""What the tables say at the end, and whether the journal says the same."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from holdfast.cli.demo.order_verdict import OrderVerdict
+    from holdfast.cli.demo.tables_look import Look
+    from holdfast.cli.demo.verdict import Verdict
+
+
+class Found(msgspec.Struct, frozen=True, rename="camel"):
+    """What a search answered."""
+
+    total: int
+    orders: list[int]  # the numbers of the first of them
+    milliseconds: float
+
+
+class Compared(msgspec.Struct, frozen=True, rename="camel"):
+    """One number that two count: the tables, and the demo's own walk through the journal."""
+
+    table: str
+    state: str  # empty: all rows
+    in_tables: int
+    in_journal: int
+
+
+class TablesVerdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Everything that was asked of the tables."""
+
+    compared: list[Compared]
+    declined: Found
+    picture: str
+    seconds: float  # from the end of the node until the tables had all of its log
+    faults: list[str]
+
+
+def reach_tables_verdict(
+    look: "Look",
+    verdict: "Verdict",
+    declined: Found,
+    picture: Path,
+    seconds: float,
+) -> TablesVerdict:
+    """Compares every state of every table that was counted; one that nobody expects is a fault."""
+    expected, states = _expected(verdict, verdict.orders), look.states
+    counted = {(table, state): count for table in states for state, count in states[table].items()}
+    compared = [
+        Compared(*name, counted.get(name, 0), expected.get(name, 0))
+        for name in dict.fromkeys((*expected, *counted))
+    ]
+    compared.append(Compared("records", "", look.records, verdict.records_read))
+    faults = [
+        f"the table {each.table} has {each.in_tables:,} rows {each.state or 'in all'}, but the"
+        f" journal says {each.in_journal:,}"
+        for each in compared
+        if each.in_tables != each.in_journal
+    ]
+    if declined.total != verdict.orders.declined:
+        faults.append(
+            f"the search found {declined.total:,} orders that were declined, but the journal says"
+            f" {verdict.orders.declined:,}"
+        )
+    return TablesVerdict(
+        compared=compared, declined=declined, picture=str(picture), seconds=round(seconds, 1),
+        faults=faults,
+    )  # fmt: skip
+
+
+def _expected(tasks: "Verdict", orders: "OrderVerdict") -> dict[tuple[str, str], int]:
+    """All has ended well by then, or other faults are told."""
+    return {
+        ("process_instances", "COMPLETED"): orders.completed,
+        ("jobs", "COMPLETED"): tasks.completed + orders.jobs,
+        ("incidents", "RESOLVED"): tasks.incidents_resolved + orders.incidents_resolved,
+    }
