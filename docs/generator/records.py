@@ -8,6 +8,7 @@ from typing import Any
 from generator import markdown
 from generator.markdown import code, first_line, prose, table
 from generator.source import fields_of, members_of
+from holdfast.engine.batch import values as batch
 from holdfast.engine.distribution import values as distribution
 from holdfast.engine.incidents import values as incidents
 from holdfast.engine.jobs import values as jobs
@@ -31,10 +32,30 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
     ValueType.MESSAGE_SUBSCRIPTION: (messages.SubscriptionIntent, messages.SUBSCRIPTION_VALUES),
     ValueType.PARCEL: (parcels.ParcelIntent, parcels.PARCEL_VALUES),
     ValueType.DISTRIBUTION: (distribution.DistributionIntent, distribution.DISTRIBUTION_VALUES),
+    ValueType.BATCH_OPERATION: (batch.BatchOperationIntent, batch.BATCH_OPERATION_VALUES),
+    ValueType.BATCH_OPERATION_CHUNK: (batch.BatchOperationChunkIntent, batch.CHUNK_VALUES),
+    ValueType.BATCH_OPERATION_EXECUTION: (
+        batch.BatchOperationExecutionIntent,
+        batch.EXECUTION_VALUES,
+    ),
 }
 # structs inside values
-_PARTS: tuple[type[Any], ...] = (jobs.Backoff, processes.StartTimer, processes.Activate)
-_ENUMS: tuple[type[Enum], ...] = (jobs.BackoffKind, incidents.IncidentReason)
+_PARTS: tuple[type[Any], ...] = (
+    jobs.Backoff,
+    processes.StartTimer,
+    processes.Activate,
+    batch.Selection,
+    batch.Counts,
+    batch.PartitionError,
+    batch.ItemFailure,
+)
+_ENUMS: tuple[type[Enum], ...] = (
+    jobs.BackoffKind,
+    incidents.IncidentReason,
+    batch.BatchOperationType,
+    batch.BatchOperationState,
+    batch.PartitionErrorType,
+)
 
 
 def _parts() -> list[str]:

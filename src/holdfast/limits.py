@@ -71,6 +71,19 @@ RESEND_BYTES_MAX = 8 * MIB  # what one step sends again: two of the largest comm
 POSTPONE_MS_MIN = 100  # a partition that has no room is asked again ten times a second at most
 DEPLOYMENT_WAIT_MS = 5_000  # a deployment is answered when all partitions have it, or after this
 
+# --- batch operations -------------------------------------------------------------------------
+BATCH_OPERATIONS_MAX = 1_000  # that have not ended, by leading partition: 10 MB at 10 KB a filter
+BATCH_OPERATION_BYTES_MAX = 1 * MIB  # filter and plan, encoded: kept by every partition
+BATCH_PAGE_ITEMS_MAX = 10_000  # a chunk of 180 KB, far from ENTRY_BYTES_MAX; 2 ms to take it in
+BATCH_EXECUTE_ITEMS_MAX = 256  # done in one step: 10 ms at 40 us each
+BATCH_EXECUTE_RECORDS_MAX = 1_000  # ... or until they wrote so many: an item may be a large one
+BATCH_ATTEMPTS_MAX = 10  # to select a page: about four minutes, then its partition fails
+BATCH_RETRY_MS = 1_000  # the pause after the first failed attempt
+BATCH_RETRY_MS_MAX = 60_000  # it doubles up to this
+BATCH_ERROR_CHARS_MAX = 500  # of an item or a partition: 4,095 of the latter fit a record
+BATCH_THROTTLE_MAX = 1_000_000  # items/s: more than a node can do
+BATCH_THROTTLE_STEP_MS = 100  # items of so much time are done together: ten small steps a second
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

@@ -9,12 +9,19 @@ from distribution_cluster import NOTES_ENGINE, Cluster, Engine
 from distribution_domain import NOTES, Note, NoteIntent
 from process_talk import deployment
 
+from holdfast.engine.batch.values import (
+    BatchOperation,
+    BatchOperationIntent,
+    BatchOperationType,
+    Change,
+    OperationRef,
+)
 from holdfast.engine.families import Tag
 from holdfast.engine.kernel import Command
 from holdfast.engine.partition import TABLES, open_partition
 from holdfast.engine.processes.values import ProcessIntent
 from holdfast.model.dsl import Process
-from holdfast.records import Delivery, ValueType
+from holdfast.records import Delivery, ValueType, key_of
 
 ORIGIN, RECEIVER = 1, 2
 ENGINE = Engine(TABLES, open_partition)
@@ -32,6 +39,16 @@ class Scenario(msgspec.Struct, frozen=True):
     may_change: frozenset[Tag] = frozenset()  # by what comes twice
 
 
+BATCH = ValueType.BATCH_OPERATION
+_B = BatchOperationIntent
+OPERATION = key_of(ORIGIN, 1)  # the first key there is
+_CREATE = Command(
+    BATCH, _B.CREATE, 0, BatchOperation(BatchOperationType.RETRY_TASK, b'{"type":"send"}')
+)
+_SUSPEND = Command(BATCH, _B.SUSPEND, OPERATION, OperationRef())
+# What a partition tells the leader is a parcel, and nobody carries parcels here.
+_PARCELS = frozenset({Tag.OUTBOX, Tag.LINES, Tag.DUE})
+
 SCENARIOS: dict[Type, Scenario] = {
     (ValueType.PROCESS, ProcessIntent.DEPLOY): Scenario(
         Command(
@@ -40,6 +57,17 @@ SCENARIOS: dict[Type, Scenario] = {
             0,
             deployment(Process("p").wait("w", message="m", key="key")),
         ),
+    ),
+    (BATCH, _B.CREATE): Scenario(_CREATE),
+    (BATCH, _B.SUSPEND): Scenario(_SUSPEND, (_CREATE,)),
+    (BATCH, _B.RESUME): Scenario(
+        Command(BATCH, _B.RESUME, OPERATION, OperationRef()), (_CREATE, _SUSPEND)
+    ),
+    (BATCH, _B.CANCEL): Scenario(
+        Command(BATCH, _B.CANCEL, OPERATION, OperationRef()), (_CREATE,), _PARCELS
+    ),
+    (BATCH, _B.CHANGE): Scenario(
+        Command(BATCH, _B.CHANGE, OPERATION, Change(0, 50, 7)), (_CREATE,)
     ),
 }
 

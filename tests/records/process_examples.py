@@ -106,6 +106,8 @@ PROCESS_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
         (Activate("ship", 3, b'{"a":1}'),), (4, 5), ("pack",), (("pack", "ship"),), b"{}"
     ),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.MIGRATE): Migration(12, (("pack", "ship"),)),
+    (ValueType.PROCESS_INSTANCE, InstanceIntent.DELETE): InstanceRef(),
+    (ValueType.PROCESS_INSTANCE, InstanceIntent.DELETED): InstanceRef(),
     (ValueType.MESSAGE, MessageIntent.PUBLISH): MESSAGE,
     (ValueType.MESSAGE, MessageIntent.PUBLISHED): MESSAGE,
     (ValueType.MESSAGE, MessageIntent.EXPIRE): MessageRef(),

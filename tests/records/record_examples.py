@@ -3,6 +3,7 @@
 from enum import IntEnum
 
 import msgspec
+from batch_examples import BATCH_EXAMPLES
 from distribution_examples import DISTRIBUTION_EXAMPLES
 from process_examples import PROCESS_EXAMPLES
 
@@ -92,4 +93,5 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.SCHEDULE, ScheduleIntent.DELETED): ScheduleId("nightly"),
     **PROCESS_EXAMPLES,
     **DISTRIBUTION_EXAMPLES,
+    **BATCH_EXAMPLES,
 }

@@ -1,5 +1,10 @@
 """A partition put together: its state, all domains, and the processor that runs them."""
 
+from holdfast.engine.batch.domain import (
+    BATCH_OPERATION,
+    BATCH_OPERATION_CHUNK,
+    BATCH_OPERATION_EXECUTION,
+)
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
 from holdfast.engine.incidents.domain import INCIDENT
@@ -15,7 +20,7 @@ from holdfast.state import PartitionState, Store
 
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
-    PARCEL, DISTRIBUTION,
+    PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,
 )  # fmt: skip
 TABLES: Tables = Tables(DOMAINS, distributing)
 

@@ -13,7 +13,7 @@ from holdfast.engine.processes.ops import Op
 from holdfast.records import ValueType
 
 # Bytes that are JSON already, because nothing else is let in; they are not looked at again.
-_JSON_FIELDS = frozenset({"payload", "result", "variables", "values", "chunks"})
+_JSON_FIELDS = frozenset({"payload", "result", "variables", "values", "chunks", "filter"})
 _TEXT_FIELDS = frozenset({"source"})
 _OPS = frozenset(get_args(Op))
 

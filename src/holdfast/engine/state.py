@@ -1,5 +1,6 @@
 """The state of a partition as all domains see it."""
 
+from holdfast.engine.batch.state import Batches
 from holdfast.engine.distribution.state import Distributions
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
@@ -24,3 +25,4 @@ class EngineState:
         self.messages = Messages(partition, self.due)
         self.parcels = Parcels(partition, self.due)
         self.distributions = Distributions(partition, self.due)
+        self.batches = Batches(partition)

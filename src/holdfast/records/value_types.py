@@ -16,3 +16,6 @@ class ValueType(IntEnum):
     MESSAGE_SUBSCRIPTION = 8  # what waits for a message, on the partition of its key
     PARCEL = 9  # a command from one partition to another
     DISTRIBUTION = 10  # a command from one partition to all, some or one of the others
+    BATCH_OPERATION = 11  # one command for each of many items
+    BATCH_OPERATION_CHUNK = 12  # items of it
+    BATCH_OPERATION_EXECUTION = 13  # outcomes of its items

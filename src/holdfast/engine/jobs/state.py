@@ -167,6 +167,12 @@ class Jobs:
         bucket = self._bucket(outcome.finished_ms, keep_ms)
         self._outcomes.insert((bucket, key), outcome)
 
+    def forget(self, key: int) -> None:
+        """How a process instance ended is wanted no longer."""
+        for bucket in self._live_buckets():
+            if self._outcomes.get((bucket, key)) is not None:
+                self._outcomes.delete((bucket, key))
+
     def remember(self, idempotency_key: str, key: int, now_ms: int, window_ms: int) -> None:
         """Remembers which job or process instance an idempotency key made."""
         self._idempotency.insert((self._bucket(now_ms, window_ms), idempotency_key), key)

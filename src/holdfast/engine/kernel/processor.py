@@ -91,7 +91,7 @@ class Processor(Generic[S]):
         self._tables = tables
         self._handlers = tables.handlers
         self._due = due
-        self._turn: Turn[S] = Turn(state.partition, domains_state, tables)
+        self._turn: Turn[S] = Turn(state, domains_state, tables)
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
         self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
         self._load(state.stored_progress)
@@ -186,9 +186,8 @@ class Processor(Generic[S]):
                     step.replies.append((awaited.ticket, awaited.replies))
 
     def _process(self, command: Record, step: Step) -> Reply:
-        turn, undo_log = self._turn, self.state.undo_log
-        records, effects = turn.records, turn.effects
-        marks = len(undo_log), len(effects), len(turn.follow_ups), turn.key_counter
+        turn = self._turn
+        records, mark = turn.records, turn.mark()
         written = len(records)
         turn.begin(command.position)
         step.commands += 1
@@ -203,7 +202,7 @@ class Processor(Generic[S]):
             if len(records) == written:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
         except Exception as error:  # a bug of a handler must not stop the partition
-            self._take_back(written, *marks)
+            turn.take_back(mark)
             reason = f"{type(error).__name__}: {error}"
             step.bugs.append(reason)
             turn.begin(command.position)
@@ -215,19 +214,6 @@ class Processor(Generic[S]):
         if reply.rejection is not None:
             step.rejections += 1
         return reply
-
-    def _take_back(
-        self, written: int, changes: int, effects: int, follow_ups: int, key_counter: int
-    ) -> None:
-        """Undoes what one command did."""
-        turn = self._turn
-        self.state.undo_to(changes)
-        turn.next_position -= len(turn.records) - written
-        turn.key_counter = key_counter
-        turn.said.difference_update(turn.effects[effects:])
-        del turn.records[written:], turn.effects[effects:]
-        while len(turn.follow_ups) > follow_ups:
-            turn.follow_ups.pop()
 
     def commit(self, step: Step) -> None:
         """The step's entries are durable."""

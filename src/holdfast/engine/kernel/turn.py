@@ -11,6 +11,7 @@ from holdfast.engine.kernel.domain import Tables
 from holdfast.errors import Code, HoldfastError, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
+from holdfast.state import PartitionState
 
 S = TypeVar("S")
 
@@ -62,12 +63,17 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         return error_of(self.rejection.code, self.rejection.reason, key=self.key)
 
 
+Mark = tuple[int, int, int, int, int]
+"""How much there was of everything that a command can add to."""
+
+
 class Turn(Generic[S]):
     """The pen of a command handler; what it writes stays in memory until the step is durable."""
 
-    def __init__(self, partition: int, state: S, tables: Tables) -> None:
-        self.partition = partition
-        self._first_key = key_of(partition, 0)
+    def __init__(self, rows: PartitionState, state: S, tables: Tables) -> None:
+        self.partition = rows.partition
+        self._rows = rows
+        self._first_key = key_of(rows.partition, 0)
         self.state = state
         self.now_ms = 0
         self.key_counter = 0
@@ -151,6 +157,24 @@ class Turn(Generic[S]):
             self.said.add(effect)
             self.effects.append(effect)
 
+    def attempt(self, command: Record) -> Rejection | None:
+        """Does another command as part of this one, which is the source of all that it writes.
+
+        If it is refused, or throws, nothing of it stays, and whoever attempts it is told why.
+        """
+        mark, reply = self.mark(), self.reply
+        self.reply = rejection = None
+        try:
+            self.tables.handlers[command.value_type, command.intent](self, command)
+            answer: Reply | None = self.reply
+            rejection = answer.rejection if answer is not None else None
+        except Exception as error:  # a bug of one must not stop those it is attempted with
+            rejection = Rejection(Code.INTERNAL, f"{type(error).__name__}: {error}")
+        self.reply = reply
+        if rejection is not None:
+            self.take_back(mark)
+        return rejection
+
     # --- what the processor uses --------------------------------------------------------------
 
     def write_command(self, command: Command) -> Record:
@@ -162,6 +186,24 @@ class Turn(Generic[S]):
         self.next_position += 1
         self.records.append(record)
         return record
+
+    def mark(self) -> Mark:
+        """A point that `take_back` can go back to."""
+        return (
+            len(self.records), len(self._rows.undo_log), len(self.effects), len(self.follow_ups),
+            self.key_counter,
+        )  # fmt: skip
+
+    def take_back(self, mark: Mark) -> None:
+        """Undoes what was done since the mark."""
+        records, changes, effects, follow_ups, self.key_counter = mark
+        if len(self._rows.undo_log) > changes:
+            self._rows.undo_to(changes)
+        self.next_position -= len(self.records) - records
+        self.said.difference_update(self.effects[effects:])
+        del self.records[records:], self.effects[effects:]
+        while len(self.follow_ups) > follow_ups:
+            self.follow_ups.pop()
 
     def begin(self, source: int) -> None:
         self._source = source

@@ -12,6 +12,8 @@ from holdfast.engine.processes.instances import (
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance
 from holdfast.engine.processes.values import (
+    InstanceIntent,
+    InstanceRef,
     NewInstance,
     NewVariables,
     Return,
@@ -22,7 +24,7 @@ from holdfast.engine.processes.waits import next_of_cycle
 from holdfast.engine.processes.walk import Stuck, Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
-from holdfast.records import Record
+from holdfast.records import Record, ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
 
@@ -70,6 +72,17 @@ def cancel(turn: Turn[EngineState], command: Record) -> None:
     walk = take_up(turn, command.key)
     ending.cancel_instance(walk)
     walk.finish()
+
+
+def delete(turn: Turn[EngineState], command: Record) -> None:
+    """The instance has ended: whatever is still kept of its outcome is forgotten."""
+    if turn.state.processes.instances.get(command.key) is not None:
+        reason = f"Expected instance {command.key} to have ended, but it runs: cancel it first"
+        return turn.reject(command, Code.INVALID_STATE, reason)
+    is_known = partition_of(command.key) == turn.partition and command.key <= turn.last_key()
+    if not is_known:
+        return _reject_missing(turn, command, "a process instance")
+    turn.event(ValueType.PROCESS_INSTANCE, InstanceIntent.DELETED, command.key, InstanceRef())
 
 
 def go_on(turn: Turn[EngineState], command: Record) -> None:

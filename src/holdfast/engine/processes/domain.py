@@ -38,6 +38,7 @@ PROCESS_INSTANCE: Domain = Domain(
         InstanceIntent.SET_VARIABLES: commands.set_variables,
         InstanceIntent.MODIFY: modify.modify,
         InstanceIntent.MIGRATE: migrate.migrate,
+        InstanceIntent.DELETE: commands.delete,
     },
     appliers={
         InstanceIntent.CREATED: events.advanced,
@@ -46,6 +47,7 @@ PROCESS_INSTANCE: Domain = Domain(
         InstanceIntent.CANCELED: events.advanced,
         InstanceIntent.MODIFIED: events.advanced,
         InstanceIntent.MIGRATED: events.advanced,
+        InstanceIntent.DELETED: events.deleted,
     },
     last_key=events.last_key,
 )

@@ -20,7 +20,7 @@ from holdfast.engine.processes.state import (
     Subscription,
     Timer,
 )
-from holdfast.engine.processes.values import Advance, Deployment, StartFiring
+from holdfast.engine.processes.values import Advance, Deployment, InstanceRef, StartFiring
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers.due import DueKind
 from holdfast.model.definition import ElementKind, decode_definition
@@ -105,8 +105,12 @@ def advanced(state: EngineState, event: Record) -> None:
         APPLY[type(op)](state, place, op)
 
 
-def last_key(step: Advance) -> int:
-    return step.last_key
+def last_key(step: Advance | InstanceRef) -> int:
+    return step.last_key if isinstance(step, Advance) else 0
+
+
+def deleted(state: EngineState, event: Record) -> None:
+    state.jobs.forget(event.key)
 
 
 def _began(state: EngineState, place: Place, op: ops.Began) -> None:

@@ -35,6 +35,8 @@ class InstanceIntent(IntEnum):
     MODIFIED = 12
     MIGRATE = 13
     MIGRATED = 14
+    DELETE = 15  # it has ended, and its outcome is wanted no longer
+    DELETED = 16
 
 
 class StartTimer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -90,7 +92,7 @@ class Advance(Value, frozen=True, tag=51):
 
 
 class InstanceRef(Value, frozen=True, tag=52):
-    """Only the instance, element or timer itself: CANCEL, CONTINUE, TRIGGER."""
+    """Only the instance, element or timer itself: CANCEL, CONTINUE, TRIGGER, DELETE(D)."""
 
     due_ms: int = 0
 
@@ -166,4 +168,6 @@ INSTANCE_VALUES: dict[InstanceIntent, type[msgspec.Struct]] = {
     InstanceIntent.MODIFIED: Advance,
     InstanceIntent.MIGRATE: Migration,
     InstanceIntent.MIGRATED: Advance,
+    InstanceIntent.DELETE: InstanceRef,
+    InstanceIntent.DELETED: InstanceRef,
 }

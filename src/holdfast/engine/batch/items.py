@@ -1,0 +1,82 @@
+"""What each type of operation does with an item: a command that a person could have given."""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from holdfast.engine.batch.values import BatchOperation, BatchOperationType
+from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
+from holdfast.engine.kernel import Turn
+from holdfast.engine.kernel.turn import FROM_OUTSIDE
+from holdfast.engine.processes.values import InstanceIntent, InstanceRef
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code
+from holdfast.records import Record, RecordKind, Rejection, ValueType
+
+_T = BatchOperationType
+_INSTANCE, _INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
+
+
+class Kind(NamedTuple):
+    """How the items of a type are done."""
+
+    value_type: ValueType
+    intent: IntEnum
+    value: Callable[[BatchOperation], Any]  # the same for every item
+    is_task: bool = False  # items are tasks, the command is about their incidents
+
+
+KINDS: dict[BatchOperationType, Kind] = {
+    _T.CANCEL_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.CANCEL, lambda _: InstanceRef()),
+    _T.MODIFY_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.MODIFY, lambda op: op.modification),
+    _T.MIGRATE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.MIGRATE, lambda op: op.migration),
+    _T.DELETE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.DELETE, lambda _: InstanceRef()),
+    _T.RESOLVE_INCIDENT: Kind(
+        _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries)
+    ),
+    _T.RETRY_TASK: Kind(
+        _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries), is_task=True
+    ),
+    _T.DISCARD_TASK: Kind(_INCIDENT, IncidentIntent.DISCARD, lambda _: JobIncident(), is_task=True),
+}  # fmt: skip
+
+
+class Items:
+    """Does the items of one operation, one by one, with the claims of whoever created it."""
+
+    def __init__(self, turn: Turn[EngineState], operation: BatchOperation) -> None:
+        self._turn = turn
+        self._kind = KINDS[operation.type]
+        self._value = self._kind.value(operation)
+        self._claims = operation.claims
+
+    def do(self, key: int) -> Rejection | None:
+        """Does an item, or tells why it cannot be done: then nothing of it has happened."""
+        kind, turn, target = self._kind, self._turn, key
+        if kind.is_task:
+            job = turn.state.jobs.jobs.get(key)
+            if job is None or not job.incident_key:
+                return _no_dead_letter(key, is_there=job is not None)
+            target = job.incident_key
+        command = Record(
+            turn.next_position, RecordKind.COMMAND, kind.value_type, kind.intent, target,
+            FROM_OUTSIDE, turn.now_ms, self._value, self._claims,
+        )  # fmt: skip
+        return turn.attempt(command)
+
+    def is_gone(self, key: int) -> bool:
+        """Whether there is nothing any more that an item could be done with."""
+        state = self._turn.state
+        if self._kind.is_task:
+            return state.jobs.jobs.get(key) is None
+        if self._kind.value_type is _INCIDENT:
+            return state.incidents.open.get(key) is None
+        return state.processes.instances.get(key) is None
+
+
+def _no_dead_letter(key: int, *, is_there: bool) -> Rejection:
+    if not is_there:
+        reason = f"Expected a task with key {key}, but there is none"
+        return Rejection(Code.NOT_FOUND, reason)
+    reason = f"Expected task {key} to wait for a person, but it does not"
+    return Rejection(Code.INVALID_STATE, reason)
