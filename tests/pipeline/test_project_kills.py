@@ -22,11 +22,7 @@ DEADLINE_SECONDS = 120.0
 class PipelineProcess:
     """`holdfast pipeline run` over a node's folder."""
 
-    def __init__(self, folder: Path, cache: Path) -> None:
-        link = folder / "tables" / "_spark"
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.exists():
-            link.symlink_to(cache)  # the archive of classes is made once for all tests
+    def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "holdfast.cli", "pipeline", "run", str(folder), "--json"]
         settings = {"HOLDFAST_SPARK_MASTER": "local[2,4]"}
         self._process = subprocess.Popen(
@@ -63,11 +59,9 @@ def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
     random = Random(seed)
     story = NodeStory(tmp_path / "node", seed)
     story.tell(3)
-    cache = Path(__file__).parents[2] / "build" / "spark"
-    cache.mkdir(parents=True, exist_ok=True)
     batch = -1
     for number in range(kills):
-        process = PipelineProcess(story.folder, cache)
+        process = PipelineProcess(story.folder)
         try:
             batch = wait_for_batch(story.folder, batch)
             story.tell(2)
@@ -78,7 +72,7 @@ def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
             time.sleep(random.random() * 0.5)  # a random point of the micro-batch
         finally:
             process.kill()
-    process = PipelineProcess(story.folder, cache)
+    process = PipelineProcess(story.folder)
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS
         while load_progress(story.folder / "tables").positions != story.ends():

