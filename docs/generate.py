@@ -16,6 +16,7 @@ from generator import (
     order,
     process_dsl,
     records,
+    reports,
     settings,
     tables,
 )
@@ -36,6 +37,7 @@ FILES: dict[str, Callable[[], str]] = {
     "reference/feel.md": feel.page,
     "reference/process-dsl.md": process_dsl.page,
     "reference/tables.md": tables.page,
+    "reference/reports.md": reports.page,
     "pictures/task-life.svg": job_states.picture,
     "pictures/order.svg": order.picture,
 }

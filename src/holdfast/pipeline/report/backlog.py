@@ -67,11 +67,16 @@ BACKLOG = Report(
     "backlog",
     "What is still to do",
     "jobs that have not ended and process instances that run, over time",
+    "Do we keep up with what comes, and what has been left lying?",
+    "for each piece of time, with what was there at its end, the earliest first; at most 120",
+    "a strip each for jobs, for jobs at incidents if there were any, and for instances that run,"
+    " over one axis of time, each with its peak.",
+    "the pieces begin then; what was begun before counts in the first.",
     (
         time("time", "the moment"),
-        count("jobs", "waiting, scheduled or active then"),
-        count("jobs_at_incident", "that waited for a person then"),
-        count("instances", "of processes, running then"),
+        count("jobs", "waiting, scheduled or active then", "jobs"),
+        count("jobs_at_incident", "that waited for a person then", "jobs"),
+        count("instances", "of processes, running then", "instances"),
     ),
     backlog,
 )

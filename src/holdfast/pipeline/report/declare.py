@@ -17,6 +17,7 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     type: str  # as Spark names it
     about: str
+    unit: str = ""  # what its numbers count, where they count something
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -25,6 +26,10 @@ class Report(msgspec.Struct, frozen=True):
     name: str
     title: str  # in plain words, over the picture
     about: str
+    asks: str  # the questions that it answers
+    row: str  # what one of its rows stands for, after "one row"
+    picture: str  # what its picture shows, in a sentence
+    since: str  # what is left out when only what happened since a time is asked for
     columns: tuple[Column, ...]
     make: Callable[["SparkSession", Tables], "DataFrame"]
 
@@ -47,12 +52,18 @@ def time(name: str, about: str) -> Column:
     return Column(name, "timestamp", about)
 
 
-def count(name: str, about: str) -> Column:
-    return Column(name, "bigint", about)
+def count(name: str, about: str, unit: str) -> Column:
+    """How many there are of something."""
+    return Column(name, "bigint", about, unit)
 
 
-def rate(name: str, about: str) -> Column:
-    return Column(name, "double", about)
+def span(name: str, about: str) -> Column:
+    """How long something takes; its name ends in the unit."""
+    return Column(name, "bigint", about, "ms")
+
+
+def rate(name: str, about: str, unit: str) -> Column:
+    return Column(name, "double", about, unit)
 
 
 def text(name: str, about: str) -> Column:

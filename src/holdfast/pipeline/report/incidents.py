@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.pipeline.report.declare import Report, count, text, time
+from holdfast.pipeline.report.declare import Report, count, span, text, time
 from holdfast.pipeline.report.tables import Tables
 from holdfast.pipeline.schema import INCIDENTS
 
@@ -54,17 +54,21 @@ INCIDENTS_REPORT = Report(
     "incidents",
     "What needs a person",
     "incidents by process, element, type of job, reason and error, open and ended",
+    "What has to be looked at, which error is behind most of it, and how soon is it mended?",
+    "for each kind of incident, those first of which the most are open; at most 100",
+    "a bar for each of the eight kinds that come first, parted into open, resolved and given up.",
+    "incidents that are open, and those that ended since.",
     (
         text("process_id", "of the instance that is stopped"),
         text("element_id", "that it is stopped at"),
         text("type", "of the job, if it is about one"),
         text("reason", "what kind of trouble it is"),
         text("error", "the first line of the error, or the last of a traceback"),
-        count("total", "how many there were"),
-        count("open", "how many wait for a person now"),
-        count("resolved", "how many were resolved"),
-        count("discarded", "how many were given up"),
-        count("resolve_mean_ms", "how long it took to resolve one, on average"),
+        count("total", "how many there were", "incidents"),
+        count("open", "how many wait for a person now", "incidents"),
+        count("resolved", "how many were resolved", "incidents"),
+        count("discarded", "how many were given up", "incidents"),
+        span("resolve_mean_ms", "how long it took to resolve one, on average"),
         time("open_since", "since when the oldest open one waits"),
         time("last", "when the last one began"),
     ),

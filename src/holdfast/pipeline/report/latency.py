@@ -3,7 +3,7 @@
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from holdfast.pipeline.report.declare import Report, count, text
+from holdfast.pipeline.report.declare import Report, count, span, text
 from holdfast.pipeline.report.tables import Tables
 from holdfast.pipeline.schema import ELEMENT_INSTANCES, JOBS, PROCESS_INSTANCES
 
@@ -76,6 +76,13 @@ LATENCY = Report(
     "latency",
     "How long things take",
     "percentiles of the time that processes, their elements and jobs took",
+    "How long does an order take, at which step does it spend the time, and do jobs wait for"
+    " workers?",
+    "for each process, each element and each type of job (waiting and running apart); in each"
+    " subject the slowest first",
+    "a line for each of the six slowest of a subject: a dot for the half, a bar to 9 of 10, a tick"
+    " at 99 of 100, on a logarithmic axis.",
+    "only what ended since; a job that waited: what a worker was given since.",
     (
         text(
             "subject",
@@ -84,11 +91,11 @@ LATENCY = Report(
         ),
         text("process_id", "of the process or the element"),
         text("name", "the element's id or the job's type"),
-        count("count", "how many were measured"),
-        count("p50_ms", "half took no longer"),
-        count("p90_ms", "9 of 10 took no longer"),
-        count("p99_ms", "99 of 100 took no longer"),
-        count("max_ms", "the longest"),
+        count("count", "how many were measured", "spans"),
+        span("p50_ms", "half took no longer"),
+        span("p90_ms", "9 of 10 took no longer"),
+        span("p99_ms", "99 of 100 took no longer"),
+        span("max_ms", "the longest"),
     ),
     latency,
 )

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from holdfast.pipeline.report import declare
-from holdfast.pipeline.report.declare import Report, count
+from holdfast.pipeline.report.declare import Report, count, span
 from holdfast.pipeline.report.latency import PARTS, percentiles
 from holdfast.pipeline.report.tables import Tables
 from holdfast.pipeline.schema import INCIDENTS, JOBS, PROCESS_INSTANCES, RECORDS
@@ -66,20 +66,24 @@ PARTITIONS = Report(
     "partitions",
     "Which partitions are slow",
     "what each partition did, and how long it took; the slowest first",
+    "Is the work spread evenly, and is one partition slower than the others?",
+    "for each partition, the one with the slowest jobs first",
+    "a line for each partition, at most 12: its records, its jobs, and how long jobs took.",
+    "records that were written and what was completed since; what is open counts in any case.",
     (
         declare.Column("partition_id", "int", "the partition"),
-        count("records", "written to its log"),
-        count("jobs", "completed"),
-        count("instances", "of processes, completed"),
-        count("open_jobs", "that have not ended"),
-        count("running_instances", "of processes"),
-        count("open_incidents", "that wait for a person"),
-        count("job_p50_ms", "half of the jobs took no longer, from creation to completion"),
-        count("job_p90_ms", "9 of 10 jobs took no longer"),
-        count("job_p99_ms", "99 of 100 jobs took no longer"),
-        count("instance_p50_ms", "half of the instances took no longer, from start to completion"),
-        count("instance_p90_ms", "9 of 10 instances took no longer"),
-        count("instance_p99_ms", "99 of 100 instances took no longer"),
+        count("records", "written to its log", "records"),
+        count("jobs", "completed", "jobs"),
+        count("instances", "of processes, completed", "instances"),
+        count("open_jobs", "that have not ended", "jobs"),
+        count("running_instances", "of processes", "instances"),
+        count("open_incidents", "that wait for a person", "incidents"),
+        span("job_p50_ms", "half of the jobs took no longer, from creation to completion"),
+        span("job_p90_ms", "9 of 10 jobs took no longer"),
+        span("job_p99_ms", "99 of 100 jobs took no longer"),
+        span("instance_p50_ms", "half of the instances took no longer, from start to completion"),
+        span("instance_p90_ms", "9 of 10 instances took no longer"),
+        span("instance_p99_ms", "99 of 100 instances took no longer"),
     ),
     partitions,
 )

@@ -1,0 +1,47 @@
+"""docs/reference/reports.md: every report, its columns and its picture, from their declarations."""
+
+from generator import markdown
+from generator.markdown import code, table
+from holdfast.pipeline.report.declare import Report
+from holdfast.pipeline.report.registry import REPORTS
+from holdfast.pipeline.report.results import FOLDER
+
+_TYPES = {
+    "timestamp": "timestamp, UTC",
+    "bigint": "64-bit integer",
+    "int": "32-bit integer",
+    "double": "64-bit float",
+    "string": "text",
+    "boolean": "boolean",
+}
+
+
+def page() -> str:
+    """The reports in the order in which they are shown."""
+    names = [f"[{report.name}](#{report.name})" for report in REPORTS.values()]
+    parts = [
+        "What `holdfast report` tells about the work, from [the tables](tables.md) that the"
+        f" pipeline keeps: {', '.join(names)}. Spark makes them; each is short, and is left beside"
+        f" the tables as Parquet, as `tables/{FOLDER}/<name>/<name>.parquet`.",
+        "`holdfast report` shows all of them and draws them on one page,"
+        f" `tables/{FOLDER}/overview.png`. Named ones only: `holdfast report latency incidents"
+        " ./data`. The options are those of [the command](cli.md): `--since` looks only at what"
+        " happened since a time, `--csv` writes the columns below, `--png` and `--svg` draw each"
+        " report on a page of its own, and `--json` prints the rows.",
+        "An empty cell means that there is nothing to tell: no such name, or nothing measured.",
+    ]
+    for report in REPORTS.values():
+        parts += _section(report)
+    return markdown.page("Reports", *parts)
+
+
+def _section(report: Report) -> list[str]:
+    rows = [(code(each.name), _TYPES[each.type], each.unit, each.about) for each in report.columns]
+    return [
+        f"## {report.name}",
+        f"**{report.title}**: {report.about}. {report.asks}",
+        f"One row {report.row}.",
+        table(("Column", "Type", "Unit", ""), rows),
+        f"The picture: {report.picture}",
+        f"With `--since`: {report.since}",
+    ]
