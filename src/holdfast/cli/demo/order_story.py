@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,8 @@ _SENDERS = 16  # payments that are on their way at a time
 _KEPT_MS = 3_600_000  # a payment may come before its order waits for it
 _WORKER = "worker-4"
 
+UntilOpen = Callable[[int], Awaitable[None]]
+
 
 class OrderStory:
     """One run of the order process on a node that is up."""
@@ -41,8 +44,11 @@ class OrderStory:
         self._ledger = Ledger(folder / "orders.sqlite")
         self._seconds = 0.0
 
-    async def run(self, api: Api, node: Child, url: str) -> None:
-        """From the deployment to the last order's end; the worker is stopped whatever happens."""
+    async def run(self, api: Api, node: Child, url: str, until_open: UntilOpen) -> None:
+        """From the deployment to the last order's end; the worker is stopped whatever happens.
+
+        Orders that are stuck are mended when `until_open` has waited for their incidents.
+        """
         await api.deploy([resource_of(ORDER)])
         self._stage.say(
             "process [bold]order[/], written in Python: charge → review if large"
@@ -58,9 +64,12 @@ class OrderStory:
             began, audit = time.monotonic(), OrderAudit(self._data)
             await self._send(api)
             await self._until(audit, self._orders.count - self._orders.stuck, node, worker)
+            stuck = time.monotonic()
+            await until_open(self._orders.stuck)
+            mended = time.monotonic()
             await self._mend(api)
             await self._until(audit, self._orders.count, node, worker)
-            self._seconds = time.monotonic() - began
+            self._seconds = time.monotonic() - mended + stuck - began
         finally:
             await asyncio.to_thread(worker.stop)
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from holdfast.cli.demo.children import Crew
 from holdfast.cli.demo.stage import Stage
+from holdfast.cli.demo.tables_text import look_line
 from holdfast.cli.demo.tables_verdict import Found, TablesVerdict, reach_tables_verdict
 from holdfast.cli.extras import check_installed
 from holdfast.errors import DeadlineExceeded, Unavailable
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from holdfast.cli.demo.verdict import Verdict
 
 _LOOK_SECONDS = 0.25  # how often the tables are looked at
-_STALL_SECONDS = 120  # nothing more in the tables in this time: something is stuck
+_STALL_SECONDS = 180  # nothing more in the tables in this time: something is stuck
 _REPORT = "throughput"
+_INCIDENTS = "incidents"  # the table
 _SHOWN_ORDERS = 5
 
 
@@ -35,7 +37,7 @@ class TablesStory:
         self._picture = picture
         self._stage = stage
         self._crew: Crew | None = None
-        self._watching: asyncio.Task[Look] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._look: Look | None = None
         self._found: Found | None = None
         self._node_ended: float | None = None
@@ -56,6 +58,16 @@ class TablesStory:
         self._stage.say("Spark is starting: it will keep tables of all that happens")
         self._watching = asyncio.create_task(self._watch(self._crew))
 
+    async def until_open(self, incidents: int) -> None:
+        """Waits until the tables show that so many incidents are open: where a person sees them."""
+        if self._watching is None:
+            return
+        while self._look is None or self._look.states[_INCIDENTS].get("OPEN", 0) != incidents:
+            if self._watching.done():
+                await self._watching
+            await asyncio.sleep(_LOOK_SECONDS)
+        self._stage.say(f"in the tables: {look_line(self._look)}")
+
     def node_ended(self) -> None:
         """The log has its last record: what the tables have then is to stay."""
         self._node_ended = time.monotonic()
@@ -64,7 +76,7 @@ class TablesStory:
         """Waits until the tables have all of the log; then a search, and a report that is drawn."""
         if self._crew is None or self._watching is None:
             return
-        self._look = await self._watching
+        await self._watching
         self._found, _ = await asyncio.gather(
             asyncio.to_thread(_declined, self._root), asyncio.to_thread(self._draw, self._crew)
         )
@@ -89,17 +101,17 @@ class TablesStory:
         crew.tell(str(self._folder))
         Path(crew.first_line().decode().strip()).replace(self._picture)
 
-    async def _watch(self, crew: Crew) -> "Look":
+    async def _watch(self, crew: Crew) -> None:
         """Shows how the tables fill, until the node has ended and they have everything."""
         looking = await asyncio.to_thread(_looking, self._data, self._root)
         last_step, last_records = time.monotonic(), 0
         while True:
             node_ended = self._node_ended
-            look = await asyncio.to_thread(looking.look)
+            look = self._look = await asyncio.to_thread(looking.look)
             self._stage.tables(look)
             if node_ended is not None and not look.behind_records:
                 self._caught_up_seconds = time.monotonic() - node_ended
-                return look
+                return
             crew.check()
             if look.records > last_records:
                 last_step, last_records = time.monotonic(), look.records
