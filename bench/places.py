@@ -6,3 +6,4 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 PEERS = BUILD / "peers"
 SCRATCH = BUILD / "bench"
+SPARK = BUILD / "spark"

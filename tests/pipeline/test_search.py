@@ -23,6 +23,7 @@ from tests.pipeline.select_tables import (
 )
 
 from holdfast.errors import InvalidArgument, Unavailable
+from holdfast.pipeline.search import nearest
 from holdfast.pipeline.search import search as search_module
 from holdfast.pipeline.search.paging import Page, read_page, read_sort
 from holdfast.pipeline.search.search import Answer, Item, Search
@@ -127,6 +128,29 @@ def test_a_page_is_counted_from_the_start(search: Search) -> None:
     assert keys(asked(search, page={"from": 500})) == []
 
 
+@pytest.mark.parametrize("order", ["ASC", "DESC"])
+def test_the_first_rows_of_very_many_are_found_in_a_few_files(
+    search: Search, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    sort = [{"field": "started", "order": order}]
+    expected = keys(asked(search, {"version": {"$gte": 0}}, sort, {"limit": 10}))
+    read: list[int] = []
+    answers = search_module._answers
+
+    def watched(cursor: Any, table: Any, paths: list[str], query: Any) -> Any:
+        if "ORDER BY" in query.text:
+            read.append(len(paths))
+        return answers(cursor, table, paths, query)
+
+    monkeypatch.setattr(search_module, "_answers", watched)
+    asked(search, {}, sort, {"limit": 10})
+    whole = read.pop()
+    monkeypatch.setattr(nearest, "_ROWS_AT_FIRST", 1)
+    monkeypatch.setattr(search_module, "TOTAL_ITEMS_MAX", 5)
+    assert keys(asked(search, {}, sort, {"limit": 10})) == expected
+    assert max(read) < whole
+
+
 def _sort_key(item: Item, sort: list[dict[str, str]]) -> list[Any]:
     parts: list[Any] = []
     for each in sort:
@@ -159,16 +183,25 @@ sorts = st.lists(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sort=sorts, limit=st.integers(7, 60), filter_=st.sampled_from([{}, {"incidents": 1}]))
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
 def test_cursors_lead_forth_and_back_through_every_order(
-    search: Search, sort: list[dict[str, str]], limit: int, filter_: Any
+    search: Search,
+    monkeypatch: pytest.MonkeyPatch,
+    many: bool,
+    sort: list[dict[str, str]],
+    limit: int,
+    filter_: Any,
 ) -> None:
+    if many:  # as if there were very many: a few files are looked at first
+        monkeypatch.setattr(nearest, "_ROWS_AT_FIRST", 1)
+        monkeypatch.setattr(search_module, "TOTAL_ITEMS_MAX", 5)
     whole = asked(search, filter_, sort, {"limit": 10_000})
     expected = sorted(whole.items, key=lambda item: _sort_key(item, sort))
     assert whole.items == expected
     forth: list[Item] = []
     page: dict[str, Any] = {"limit": limit}
     while (answer := asked(search, filter_, sort, page)).items:
-        assert answer.page.total_items == len(expected)
+        assert answer.page.total_items == (5 if many else len(expected))
         forth += answer.items
         page = {"limit": limit, "after": answer.page.end_cursor}
     assert forth == expected

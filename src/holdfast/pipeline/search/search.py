@@ -16,6 +16,7 @@ import msgspec
 from holdfast.errors import Unavailable
 from holdfast.limits import TOTAL_ITEMS_MAX
 from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.search.nearest import can_come_before, in_order, prefixes
 from holdfast.pipeline.search.paging import (
     By,
     Page,
@@ -106,10 +107,9 @@ class Search:
         if version is None:
             return Answer([], PageInfo(0, False))
         files = pruned(self._versions.files(table, version), condition)
-        total = self._total(table, version, files, condition)
+        total, places = self._found(table, version, files, condition, bounds, order, page)
         if total == 0:
             return Answer([], PageInfo(0, False))
-        places = self._places(table, files, condition, bounds, order, page)
         info = PageInfo(
             min(total, TOTAL_ITEMS_MAX),
             total > TOTAL_ITEMS_MAX,
@@ -118,28 +118,36 @@ class Search:
         )
         return Answer(self._items(table, files, order, places), info)
 
-    def _total(
-        self, table: Table, version: int, files: list[TableFile], condition: Condition
-    ) -> int:
-        """How many rows meet a filter, counted as far as one more than the limit."""
-        if condition == EVERYTHING:
-            return sum(file.rows for file in files)
+    def _found(
+        self,
+        table: Table,
+        version: int,
+        files: list[TableFile],
+        condition: Condition,
+        bounds: Sql,
+        order: tuple[By, ...],
+        page: Page,
+    ) -> tuple[int, list[Values]]:
+        """How many rows meet a filter, and the places of a page of them in the order."""
         key = (table.name, version, condition)
         with self._lock:
-            known = self._totals.get(key)
-        if known is not None:
-            return known
-        where = sql_of(condition)
-        some = f"SELECT 1 FROM {{source}} WHERE {where.text} LIMIT {TOTAL_ITEMS_MAX + 1}"
-        rows = self._ask(table, files, Sql(f"SELECT count(*) FROM ({some})", where.parameters))
-        total = rows[0][0] if rows else 0
-        with self._lock:
-            while len(self._totals) >= _TOTALS_MAX:
-                del self._totals[next(iter(self._totals))]
-            self._totals[key] = total
-        return total
+            total = self._totals.get(key)
+        if condition == EVERYTHING:
+            total = sum(file.rows for file in files)
+        if total is None:
+            total, places = self._counted(table, files, condition, bounds, order, page)
+            with self._lock:
+                while len(self._totals) >= _TOTALS_MAX:
+                    del self._totals[next(iter(self._totals))]
+                self._totals[key] = total
+            if total <= TOTAL_ITEMS_MAX:
+                return total, places
+        where = joined(" AND ", [sql_of(condition), bounds], "TRUE")
+        if total > TOTAL_ITEMS_MAX:
+            return total, self._first_places(table, files, where, order, page)
+        return total, self._places(table, files, where, order, page)
 
-    def _places(
+    def _counted(
         self,
         table: Table,
         files: list[TableFile],
@@ -147,9 +155,54 @@ class Search:
         bounds: Sql,
         order: tuple[By, ...],
         page: Page,
+    ) -> tuple[int, list[Values]]:
+        """How many rows meet a filter, counted as far as one more than the limit.
+
+        If they are not more, the page is among those that were counted: files are read only once.
+        """
+        where = sql_of(condition)
+        names = ", ".join(quoted(by.column.name) for by in order)
+        plain = ", ".join(by.plain for by in order)
+        by = order_by(order, reverse=page.before is not None)
+        text = (
+            f"WITH counted AS MATERIALIZED (SELECT {names} FROM {{source}} WHERE {where.text}"
+            f" LIMIT {TOTAL_ITEMS_MAX + 1}), page AS (SELECT * FROM counted WHERE {bounds.text}"
+            f" ORDER BY {by} LIMIT {page.limit} OFFSET {page.offset})"
+            f" SELECT (SELECT count(*) FROM counted), {plain}"
+            " FROM (SELECT 1) LEFT JOIN page ON TRUE"
+            f" ORDER BY {by}"
+        )
+        rows = self._ask(table, files, Sql(text, (*where.parameters, *bounds.parameters)))
+        if not rows:
+            return 0, []
+        places = [row[1:] for row in rows if row[-1] is not None]  # a key is never empty
+        return rows[0][0], places[::-1] if page.before is not None else places
+
+    def _first_places(
+        self, table: Table, files: list[TableFile], where: Sql, order: tuple[By, ...], page: Page
+    ) -> list[Values]:
+        """The places of a page of very many rows: found in a few files where that is possible."""
+        first, backwards = order[0], page.before is not None
+        descending = first.descending != backwards
+        near = in_order(files, first, descending=descending) or []
+        for count in prefixes(near):
+            places = self._places(table, near[:count], where, order, page)
+            if len(places) == page.limit:
+                last = places[0 if backwards else -1][0]
+                more = [
+                    file
+                    for file in near[count:]
+                    if can_come_before(file, first, last, descending=descending)
+                ]
+                if more:
+                    return self._places(table, near[:count] + more, where, order, page)
+                return places
+        return self._places(table, files, where, order, page)
+
+    def _places(
+        self, table: Table, files: list[TableFile], where: Sql, order: tuple[By, ...], page: Page
     ) -> list[Values]:
         """The places of a page's rows in the order."""
-        where = joined(" AND ", [sql_of(condition), bounds], "TRUE")
         columns = ", ".join(by.plain for by in order)
         reverse = page.before is not None
         text = (
