@@ -16,6 +16,9 @@ _EXAMPLES = [
     *sorted((DOCS / "explanation").glob("*.md")),
 ]
 
+# One Spark at a time is enough for a machine.
+_WITH_SPARK = {DOCS / "tutorial-ask-your-work-log.md"}
+
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
@@ -29,7 +32,14 @@ def test_the_reference_is_what_the_code_says():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", _EXAMPLES, ids=_name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.xdist_group("spark") if path in _WITH_SPARK else ())
+        for path in _EXAMPLES
+    ],
+    ids=_name,
+)
 def test_the_examples_of_a_document_run(path: Path, tmp_path: Path):
     blocks = [
         block
