@@ -80,9 +80,13 @@ class Stage:
         if not look.records:
             return
         self._look = look
-        now, is_news = time.monotonic(), look != self._told_look
-        if not self._is_live and is_news and now - self._told >= _TABLES_SECONDS:
-            self._told, self._told_look = now, look
+        if not self._is_live and time.monotonic() - self._told >= _TABLES_SECONDS:
+            self.say_tables(look)
+
+    def say_tables(self, look: "Look") -> None:
+        """The tables at one moment, to be seen later too."""
+        if look != self._told_look:
+            self._told, self._told_look = time.monotonic(), look
             self.say(f"tables: {look_line(look)}")
 
     def _now(self) -> Group:

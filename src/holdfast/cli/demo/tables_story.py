@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from holdfast.cli.demo.children import Crew
 from holdfast.cli.demo.stage import Stage
-from holdfast.cli.demo.tables_text import look_line
 from holdfast.cli.demo.tables_verdict import Found, TablesVerdict, reach_tables_verdict
 from holdfast.cli.extras import check_installed
 from holdfast.errors import DeadlineExceeded, Unavailable
@@ -66,7 +65,7 @@ class TablesStory:
             if self._watching.done():
                 await self._watching
             await asyncio.sleep(_LOOK_SECONDS)
-        self._stage.say(f"in the tables: {look_line(self._look)}")
+        self._stage.say_tables(self._look)
 
     def node_ended(self) -> None:
         """The log has its last record: what the tables have then is to stay."""

@@ -1,7 +1,7 @@
 """How the pictures look: colours that every eye tells apart, plain words, and no more ink."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.pipeline.report.words import span_text
@@ -15,6 +15,7 @@ LINES_MIN = 6  # a page has room for so many at least
 TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 15, 10, 9
 
 _MARGIN = 0.14  # in inches
+_TENTHS_BELOW = timedelta(seconds=4)  # an axis of time that is shorter has more ticks than seconds
 _SPAN_TICKS_MS = (
     1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000,
     8_640_000_000,
@@ -88,7 +89,8 @@ def over_time(axes: Any, times: Sequence[datetime]) -> None:
     zone = times[0].astimezone().tzinfo
     locator = AutoDateLocator(minticks=4, maxticks=9, tz=zone)
     axes.xaxis.set_major_locator(locator)
-    clock, day = ["%H:%M", "%H:%M", "%H:%M:%S"], ["%d %b %Y"] * 3
+    seconds = "%H:%M:%S.%f" if times[-1] - times[0] < _TENTHS_BELOW else "%H:%M:%S"
+    clock, day = ["%H:%M", "%H:%M", seconds], ["%d %b %Y"] * 3
     formatter = ConciseDateFormatter(
         locator,
         tz=zone,
