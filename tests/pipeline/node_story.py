@@ -30,10 +30,14 @@ PARTITIONS = 3
 
 
 class NodeStory:
-    """Does random things to a node in a folder, and compares its state with the tables."""
+    """Does random things to a node in a folder, and compares its state with the tables.
 
-    def __init__(self, folder: Path, seed: int = 0) -> None:
+    Leases and messages last as long as it is told: a node that is opened later ends them.
+    """
+
+    def __init__(self, folder: Path, seed: int = 0, lasting_ms: int = 60_000) -> None:
         self.folder = folder
+        self._lasting_ms = lasting_ms
         self._random = Random(seed)
         self._config = Config(partitions=PARTITIONS, log_level="error")
 
@@ -53,8 +57,8 @@ class NodeStory:
             await gateway.submit([NewTask("mail", msgspec.Raw(b"[1]"), retries=0)])
             for each in ids:
                 if random.random() < 0.6:
-                    await gateway.publish(NewMessage("paid", each, ttl_ms=60_000))
-            request = ActivationRequest(["pay", "ship", "mail"], "w", 20, 60_000, 0)
+                    await gateway.publish(NewMessage("paid", each, ttl_ms=self._lasting_ms))
+            request = ActivationRequest(["pay", "ship", "mail"], "w", 20, self._lasting_ms, 0)
             for job in await gateway.activate(request):
                 if random.random() < 0.7:
                     await gateway.complete([JobCompletion(job.job_key, job.lease)])

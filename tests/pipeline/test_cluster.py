@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 import pytest
 from node_story import NodeStory
 from served_node import ServedNode
-from spark_cluster import WORKERS, Gate, PipelineOn, SparkCluster, wait_until
+from spark_cluster import LASTING_MS, WORKERS, Gate, PipelineOn, SparkCluster, wait_until
 
 from holdfast.pipeline.tables.progress import load_progress
 
 
 @pytest.mark.xdist_group("spark")
 def test_an_executor_killed_in_the_middle_of_its_task_changes_nothing(tmp_path: Path) -> None:
-    story = NodeStory(tmp_path / "node")
+    story = NodeStory(tmp_path / "node", lasting_ms=LASTING_MS)
     tables = tmp_path / "tables"
     story.tell(4)
     gate = Gate()

@@ -26,8 +26,9 @@ _MASTERS = ("local", CLUSTER, CONNECT, "k8s://", "yarn")
 _PORTS = {CONNECT: 15_002, CLUSTER: 7_077}
 _LOOPBACK = "127.0.0.1"
 _LOOK_SECONDS = 0.1
-# A server that is gone is given up after 20 s; Spark's own patience is ten minutes.
-_CONNECT_RETRIES, _CONNECT_BACKOFF_MS = 8, 4_000
+# A call to a server that is gone is given up after 9 s: 0.05 + 0.2 + 0.8 + 4 times 2. Spark's own
+# patience is ten minutes, in which the process could not be told to end.
+_CONNECT_RETRIES, _CONNECT_BACKOFF_MS = 7, 2_000
 
 # The second logger is the one whose level Spark takes over where Python is the shell, and says so.
 _LOGGING = """rootLogger.level = error
