@@ -1,6 +1,7 @@
 """The pipeline beside a node: the stream, the upkeep of the tables, and how far behind they are."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ from holdfast.config import Config
 from holdfast.errors import Unavailable
 from holdfast.logs import log
 from holdfast.pipeline.log import is_url
+from holdfast.pipeline.session import CONNECT, open_session
 from holdfast.pipeline.tables.progress import Progress, load_progress
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 FAILURES_MAX = 3  # of the stream, one after the other at the same place
@@ -55,6 +58,7 @@ class Pipeline:
         self._clock = clock
         self._told = load_progress(self._tables).batch
         self._stopping = Event()
+        self._spark: SparkSession | None = None
 
     def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
         """Follows the log until it is interrupted; with `once` only as far as it is now.
@@ -62,7 +66,7 @@ class Pipeline:
         A stream that fails, because a process of Spark's died, is started again where it was; one
         that fails several times at the same place is given up.
         """
-        from pyspark.errors import StreamingQueryException
+        from pyspark.errors import PySparkException, StreamingQueryException
 
         attempts = Retrying(
             retry=retry_if_exception_type(StreamingQueryException),
@@ -73,16 +77,25 @@ class Pipeline:
         )
         try:
             attempts(self._follow, once, on_batch)
-        except StreamingQueryException as error:
+            self._leave_server()
+        except PySparkException as error:
             raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
 
+    def _leave_server(self) -> None:
+        """A server would keep our session for an hour; a Spark of our own ends with the process."""
+        if self._spark is not None and self._config.spark_master.startswith(CONNECT):
+            self._spark.stop()
+
     def _follow(self, once: bool, on_batch: OnBatch | None) -> None:
+        from pyspark.errors import PySparkException
+
         query = self.start(once=once)
         try:
             while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
                 self._tell(on_batch)
         finally:
-            query.stop()
+            with suppress(PySparkException):  # of a server that is gone, which was the reason
+                query.stop()
             self._tell(on_batch)
 
     def _tell(self, on_batch: OnBatch | None) -> None:
@@ -102,8 +115,7 @@ class Pipeline:
     def start(self, *, once: bool = False) -> "StreamingQuery":
         """Begins; the query is Spark's own."""
         from holdfast.pipeline.project import Projection
-        from holdfast.pipeline.session import open_session
 
-        spark = open_session(self._config, self._tables / "_spark")
+        self._spark = open_session(self._config, self._tables / "_spark")
         projection = Projection(self._address, self._tables, self._clock)
-        return projection.start(spark, available_now=once)
+        return projection.start(self._spark, available_now=once)
