@@ -55,6 +55,7 @@ class Figure:
     ours: Measure
     peer: Measure | Mapping[str, Measure]
     warm_up: bool = True  # one round before the first that counts
+    rounds_max: int | None = None  # fewer than usual, where one takes minutes
 
     @property
     def peers(self) -> Mapping[str, Measure]:
@@ -168,6 +169,7 @@ def measure(name: str, figure: Figure, rounds: int, progress: Progress) -> Resul
     """Ours, peer, ours, peer, ...: so that a change of the machine's mood hits both."""
     goal = Goal(figure.goal)
     warm_ups = int(figure.warm_up)
+    rounds = rounds if figure.rounds_max is None else min(rounds, figure.rounds_max)
     progress.begin(name, figure.name, (rounds + warm_ups) * (1 + len(figure.peers)))
     ours: list[float] = []
     peers: dict[str, list[float]] = {label: [] for label in figure.peers}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.harness import Figure, Run, benchmark, fixed, remove
 from bench.places import SPARK
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.pipeline.select.snapshot import Snapshot
 
 INSTANCES = 10_000_000
-TENTH = {"state": "ACTIVE"}
+TENTH: dict[str, Any] = {"state": "ACTIVE"}
 THOUSANDTH_SECONDS = 625  # of the starts: 4 a second in each of 4 partitions, of 10,000,000
 BYTES_SHARE_MAX = 0.05
 PAGE_MS_MAX = 20.0
@@ -74,10 +74,10 @@ class _Selections:
         self._root = root
         self._names = (f"selection-{number}" for number in count())
         self._last: Snapshot | None = None
-        process = spark._jvm.java.lang.ProcessHandle.current()  # pyright: ignore
-        self._counters = Path(f"/proc/{process.pid()}/io")
+        java: Any = spark._jvm  # there is no other way to Spark's own process
+        self._counters = Path(f"/proc/{java.java.lang.ProcessHandle.current().pid()}/io")
 
-    def seconds(self, filter: dict[str, object]) -> float:
+    def seconds(self, filter: dict[str, Any]) -> float:
         from holdfast.pipeline.schema import PROCESS_INSTANCES
         from holdfast.pipeline.select.filters import read_filter
         from holdfast.pipeline.select.selection import select
@@ -106,7 +106,7 @@ class _Selections:
                     break
         return statistics.median(spans)
 
-    def bytes_share(self, filter: dict[str, object]) -> float:
+    def bytes_share(self, filter: dict[str, Any]) -> float:
         """What Spark's process reads for a selection, by the size of all files of the table."""
         table = self._root / "process_instances"
         total = sum(file.stat().st_size for file in table.glob("*.parquet"))
@@ -119,7 +119,7 @@ class _Selections:
         return int(next(line for line in lines if line.startswith("rchar")).split()[1])
 
 
-def _thousandth(run: Run) -> dict[str, object]:
+def _thousandth(run: Run) -> dict[str, Any]:
     from datetime import UTC, datetime, timedelta
 
     from bench.ours.instances import FIRST_START_US

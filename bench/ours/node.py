@@ -14,15 +14,18 @@ import psutil
 class OurNode:
     """`holdfast start` over a folder; a context manager."""
 
-    def __init__(self, folder: Path, partitions: int = 4) -> None:
+    def __init__(self, folder: Path, partitions: int = 4, *, pipeline: bool = False) -> None:
         self.folder = folder
         self.url = ""
         self._partitions = partitions
+        self._more = ["--pipeline"] if pipeline else []
 
     def __enter__(self) -> "OurNode":
         command = [sys.executable, "-m", "holdfast.cli", "start", str(self.folder)]
         options = ["--port", "0", "--partitions", str(self._partitions), "--json"]
-        self._process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            [*command, *options, *self._more], stdout=subprocess.PIPE, text=True
+        )
         assert self._process.stdout is not None
         self.url = json.loads(self._process.stdout.readline())["url"]
         self._watched = psutil.Process(self._process.pid)
@@ -41,6 +44,10 @@ class OurNode:
         """The processor time it has taken so far."""
         times = self._watched.cpu_times()
         return times.user + times.system
+
+    def below(self) -> list[psutil.Process]:
+        """The processes that it has started, and those that these have."""
+        return self._watched.children(recursive=True)
 
     def memory_bytes(self) -> int:
         """What it holds in memory of its own: the page cache of mapped files does not count."""

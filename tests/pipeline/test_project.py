@@ -1,6 +1,7 @@
 """The log in the tables: once, whatever happens in between."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from node_story import NodeStory, StoredTables
 from holdfast.clock import SystemClock
 from holdfast.errors import DataLoss
 from holdfast.pipeline import project as project_module
-from holdfast.pipeline.project import CHECKPOINT, Projection
+from holdfast.pipeline.project import CHECKPOINT, Projection, Report
 from holdfast.pipeline.reading import read_log
 from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, Kind, Table
 from holdfast.pipeline.tables import upkeep
 from holdfast.pipeline.tables.delta import DeltaLog, files_at
+from holdfast.pipeline.tables.files import Part
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -106,7 +108,7 @@ def test_a_driver_that_falls_at_any_commit_neither_loses_nor_doubles(
         commit(self, *arguments, **options)
 
     monkeypatch.setattr(DeltaLog, "commit", commit_or_fall)
-    monkeypatch.setattr(project_module, "_COMMITS_AT_ONCE", 1)
+    monkeypatch.setattr(project_module, "_THREADS", 1)
     while not stream.is_done():
         left[0] = next(falls) % 11
         try:
@@ -120,7 +122,7 @@ def test_many_small_files_become_few(
     story: NodeStory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story.tell(20)
-    monkeypatch.setattr(upkeep, "FILES_MIN", 6)
+    monkeypatch.setattr(upkeep, "FILES_PER_RUN", 6)
     monkeypatch.setattr("holdfast.pipeline.tables.files.BUCKET_BITS", 5)
     stream = Stream(story, tmp_path / "tables")
     batches = 0
@@ -135,6 +137,24 @@ def test_many_small_files_become_few(
         assert removed > 0
         assert len(log.parts()) < batches
     story.check(tmp_path / "tables")
+
+
+def test_a_row_is_written_anew_only_a_few_times() -> None:
+    rows: dict[Part, int] = {}
+    written = 0
+    for number in range(20_000):  # each micro-batch adds a file of 100 rows
+        rows[Part(1, number * 100, number * 100 + 99, str(number))] = 100
+        for low, high in pairwise(upkeep._SIZES):
+            runs = list(upkeep.runs_of(rows, True, low, high))
+            for run in runs:
+                total = sum(rows.pop(part) for part in run)
+                rows[Part(1, run[0].first, run[-1].last, f"{number} {run[0].first}")] = total
+                written += total
+            if runs:
+                break
+    assert sum(rows.values()) == 2_000_000
+    assert written < 5 * 2_000_000
+    assert len(rows) < 60
 
 
 def test_bytes_that_are_no_record_go_into_quarantine_and_the_stream_goes_on(
@@ -186,15 +206,31 @@ def test_tables_whose_checkpoint_is_gone_are_not_written(story: NodeStory, tmp_p
 
 
 @pytest.mark.xdist_group("spark")
-def test_spark_keeps_the_tables_fresh(spark: Any, story: NodeStory, tmp_path: Path) -> None:
+@pytest.mark.parametrize("small_records", [0, 150], ids=["by executors", "by the driver"])
+def test_spark_keeps_the_tables_fresh(
+    spark: Any,
+    story: NodeStory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small_records: int,
+) -> None:
     root = tmp_path / "tables"
+    here: list[int] = []  # what is done in this process
+    real = project_module.project_range
+
+    def watched(*arguments: Any) -> Report:
+        here.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(project_module, "project_range", watched)
     for _ in range(2):
         story.tell(6)
-        query = Projection(str(story.folder), root, SystemClock()).start(
+        query = Projection(str(story.folder), root, SystemClock(), small_records).start(
             spark, available_now=True, rows_per_trigger=150
         )
         query.awaitTermination()
         story.check(root)
+    assert bool(here) == bool(small_records)
     assert (root / CHECKPOINT / "offsets").is_dir()
     files = [path for path in (root / PROCESS_INSTANCES.name).iterdir() if path.suffix]
     assert files

@@ -4,6 +4,8 @@ Spark hands each micro-batch's ranges of positions to its executors. An executor
 folds it into the rows that changed, and writes the files that those rows are in anew. The driver
 then names the files in the tables' logs, each table in one transaction that carries the number of
 the micro-batch: one that is run again after a crash finds its number there and changes nothing.
+
+A small micro-batch the driver does itself: a job of Spark takes several times as long to begin.
 With Spark Connect the server is where micro-batches are taken: a `Projection` travels there.
 """
 
@@ -20,6 +22,7 @@ from holdfast.errors import DataLoss
 from holdfast.pipeline.changes.fold import fold
 from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
 from holdfast.pipeline.log import entries_between, open_log
+from holdfast.pipeline.offsets import Span, spans_of
 from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.source import HoldfastSource
 from holdfast.pipeline.tables.delta import DeltaLog
@@ -39,7 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _REPORT = "report binary"
-_COMMITS_AT_ONCE = 4
+_THREADS = 4
+TRIGGER = "200 milliseconds"  # from one micro-batch to the next: what comes meanwhile is one
 CHECKPOINT = "_checkpoint"  # where Spark keeps how far it is
 READER = "pipeline.json"  # in a node's folder of readers: what the log has to keep for us
 TIDY_INTERVAL_MS = 600_000
@@ -70,20 +74,21 @@ class Projection:
     looks at what was committed.
     """
 
-    def __init__(self, address: str, root: Path, clock: Clock) -> None:
+    def __init__(self, address: str, root: Path, clock: Clock, small_records: int = 0) -> None:
         self._address = address
         self._root = root
         self._clock = clock
+        self._small_records = small_records  # of a micro-batch that the driver does itself
         root.mkdir(parents=True, exist_ok=True)
         self.logs = {name: DeltaLog(root, table) for name, table in TABLES.items()}
         self.progress = load_progress(root)
         self._layout: Layout = {name: log.rows_by_part() for name, log in self.logs.items()}
-        self._committing = ThreadPoolExecutor(_COMMITS_AT_ONCE, "commit")
+        self._working = ThreadPoolExecutor(_THREADS, "tables")
         self._tidied_ms = clock.now_ms()
 
-    def __reduce__(self) -> tuple[type["Projection"], tuple[str, Path, Clock]]:
+    def __reduce__(self) -> tuple[type["Projection"], tuple[str, Path, Clock, int]]:
         """It travels as what it was opened with: where it arrives the tables are opened anew."""
-        return Projection, (self._address, self._root, self._clock)
+        return Projection, (self._address, self._root, self._clock, self._small_records)
 
     def start(
         self,
@@ -104,7 +109,7 @@ class Projection:
         writer = writer.option("checkpointLocation", str(self._root / CHECKPOINT))
         if available_now:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime="0 seconds").start()
+        return writer.trigger(processingTime=TRIGGER).start()
 
     def _check_checkpoint(self) -> None:
         """The tables and the checkpoint belong together: one without the other cannot go on."""
@@ -126,12 +131,21 @@ class Projection:
             self.tidy()
 
     def take(self, batch: "DataFrame", number: int) -> None:
-        """One micro-batch: executors write, the driver commits."""
-        task = _task(self._address, self._root, self._parts(), self.progress.definitions)
-        rows = batch.mapInArrow(task, _REPORT).collect()
-        reports = [_decode_report(row.report) for row in rows]
+        """One micro-batch: executors write, or the driver itself if it is small; it commits."""
+        spans = spans_of(self._root / CHECKPOINT, number) if self._small_records else None
+        if spans is not None and sum(end - start for _, start, end in spans) <= self._small_records:
+            reports = list(self._working.map(self._project, spans))
+        else:
+            task = _task(self._address, self._root, self._parts(), self.progress.definitions)
+            rows = batch.mapInArrow(task, _REPORT).collect()
+            reports = [_decode_report(row.report) for row in rows]
         if reports:
             self._commit(reports, number)
+
+    def _project(self, span: Span) -> Report:
+        return project_range(
+            self._address, self._root, self._parts(), self.progress.definitions, *span
+        )
 
     def _parts(self) -> Parts:
         """The files that executors may have to write anew."""
@@ -150,7 +164,7 @@ class Projection:
                 self.logs[name].commit(files, number)
                 self._placed(name, files)
 
-        list(self._committing.map(commit, self.logs))
+        list(self._working.map(commit, self.logs))
         definitions = dict(self.progress.definitions)
         for report in reports:
             definitions.update(report.deployed)
@@ -183,16 +197,17 @@ class Projection:
             draft.replace(readers / READER)
 
     def tend(self) -> None:
-        """Puts small files of the table together that has the most of them, if it has too many."""
-        name = max(self._layout, key=lambda name: len(self._layout[name]))
-        log = self.logs[name]
-        written = compacted(self._root, log.table, self._layout[name])
-        if written:
-            log.commit(written, None, changes=False)
-            self._placed(name, written)
-            versions = self.progress.versions | {name: log.version}
-            self.progress = msgspec.structs.replace(self.progress, versions=versions)
-            store_progress(self._root, self.progress)
+        """Puts small files of a table together, of the one that has the most where it is due."""
+        for name in sorted(self._layout, key=lambda name: -len(self._layout[name])):
+            log = self.logs[name]
+            written = compacted(self._root, log.table, self._layout[name])
+            if written:
+                log.commit(written, None, changes=False)
+                self._placed(name, written)
+                versions = self.progress.versions | {name: log.version}
+                self.progress = msgspec.structs.replace(self.progress, versions=versions)
+                store_progress(self._root, self.progress)
+                return
 
     def tidy(self) -> None:
         """Removes files that nobody needs any more."""

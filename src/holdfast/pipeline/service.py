@@ -117,5 +117,6 @@ class Pipeline:
         from holdfast.pipeline.project import Projection
 
         self._spark = open_session(self._config, self._tables / "_spark")
-        projection = Projection(self._address, self._tables, self._clock)
+        small = self._config.spark_small_records
+        projection = Projection(self._address, self._tables, self._clock, small)
         return projection.start(self._spark, available_now=once)

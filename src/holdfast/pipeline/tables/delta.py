@@ -17,7 +17,7 @@ from holdfast.pipeline.tables.listing import TableFile, files_of
 APPLICATION = "holdfast"  # whose micro-batches the transactions are
 
 _CONFIGURATION = {
-    "delta.logRetentionDuration": "interval 1 days",
+    "delta.logRetentionDuration": "interval 1 hours",
     "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.checkpointInterval": "50",
 }

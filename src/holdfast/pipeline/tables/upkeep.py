@@ -1,7 +1,7 @@
 """Keeping the tables small in files: neighbours are put together, what nobody needs is removed."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import msgspec
@@ -13,28 +13,43 @@ from holdfast.pipeline.tables.arrow import schema_of
 from holdfast.pipeline.tables.files import Part, Written, write_part
 
 ROWS_PER_FILE = 500_000  # some seconds to write anew when one of its rows changes after all
-FILES_MIN = 32  # fewer are not worth the work
+FILES_PER_RUN = 16  # of neighbours; fewer are not worth the work
 HOT_PARTS = 2  # the last files of each partition, which the next changes are in, are left alone
 KEEP_HOURS = 1  # for how long files stay that a reader of an earlier version may need
 
+# Small files are put together to larger ones, those to even larger ones: so a row is written anew
+# only as often as there are sizes, and most of the time little is written at once.
+_SIZES = (0, 4_000, 60_000, ROWS_PER_FILE)
+
 
 def compacted(root: Path, table: Table, rows: dict[Part, int]) -> list[Written]:
-    """Neighbouring files put together, where there are enough of them; to be committed."""
-    if len(rows) < FILES_MIN:
-        return []
-    return [_put_together(root, table, run) for run in runs_of(rows, table.is_history)]
+    """Neighbouring files put together, where there are enough of them; to be committed.
+
+    The smallest first, and no others then: the stream waits meanwhile.
+    """
+    for low, high in pairwise(_SIZES):
+        runs = list(runs_of(rows, table.is_history, low, high))
+        if runs:
+            return [_put_together(root, table, run) for run in runs]
+    return []
 
 
-def runs_of(rows: dict[Part, int], is_history: bool) -> Iterator[list[Part]]:
-    """Neighbours of one partition that together are not too large, and at least some files."""
+def runs_of(rows: dict[Part, int], is_history: bool, low: int, high: int) -> Iterator[list[Part]]:
+    """Neighbours of one partition that are smaller than a size, and enough of them not too small.
+
+    Those that are too small do not count, or a large file would be written anew for each few of
+    them.
+    """
     ordered = sorted(rows, key=lambda part: (part.partition, part.first))
     for _, group in groupby(ordered, key=lambda part: part.partition):
         parts = list(group)
         cold = parts if is_history else parts[:-HOT_PARTS]
-        yield from _runs(cold, rows)
+        for is_small, neighbours in groupby(cold, key=lambda part: rows[part] < high):
+            if is_small:
+                yield from _runs(neighbours, rows, low)
 
 
-def _runs(parts: Iterable[Part], rows: dict[Part, int]) -> Iterator[list[Part]]:
+def _runs(parts: Iterable[Part], rows: dict[Part, int], low: int) -> Iterator[list[Part]]:
     run: list[Part] = []
     size = 0
     for part in parts:
@@ -44,7 +59,7 @@ def _runs(parts: Iterable[Part], rows: dict[Part, int]) -> Iterator[list[Part]]:
             run, size = [], 0
         run.append(part)
         size += rows[part]
-    if len(run) >= FILES_MIN:
+    if sum(rows[part] >= low for part in run) >= FILES_PER_RUN:
         yield run
 
 
