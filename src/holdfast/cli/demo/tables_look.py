@@ -3,17 +3,15 @@
 from pathlib import Path
 
 import msgspec
-import pyarrow.parquet as pq
 
 from holdfast.clock import SystemClock
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.log import Log
+from holdfast.pipeline.report.states import States, states_in
 from holdfast.pipeline.schema import INCIDENTS, JOBS, PROCESS_INSTANCES, RECORDS, Table
 from holdfast.pipeline.tables.versions import Versions
 
 LOOKED_AT = (PROCESS_INSTANCES, JOBS, INCIDENTS)
-
-States = dict[str, int]  # how many rows are in which state
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -52,6 +50,5 @@ class Looking:
 
     def _states_in(self, path: str) -> States:
         if path not in self._counted:
-            counts = pq.read_table(path, columns=["state"])["state"].value_counts().to_pylist()
-            self._counted[path] = {each["values"]: each["counts"] for each in counts}
+            self._counted[path] = states_in(path)
         return self._counted[path]

@@ -61,6 +61,7 @@ class TablesStory:
         """Waits until the tables show that so many incidents are open: where a person sees them."""
         if self._watching is None:
             return
+        self._stage.say(f"{incidents} orders are stuck; waiting for the tables to show it")
         while self._look is None or self._look.states[_INCIDENTS].get("OPEN", 0) != incidents:
             if self._watching.done():
                 await self._watching
