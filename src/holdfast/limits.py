@@ -82,6 +82,13 @@ BATCH_RETRY_MS = 1_000  # the pause after the first failed attempt
 BATCH_RETRY_MS_MAX = 60_000  # it doubles up to this
 BATCH_ERROR_CHARS_MAX = 500  # of an item or a partition: 4,095 of the latter fit a record
 BATCH_THROTTLE_MAX = 1_000_000  # items/s: more than a node can do
+BATCH_SELECTIONS_MAX = 4  # pages being selected at once, by partition: a slow one blocks no other
+BATCH_LIVE_MS = 1_000  # after a live command: for so long items are done in small portions
+BATCH_LIVE_PORTION_MS = 2  # ... that with their sync take this: what a live command may wait
+BATCH_IDLE_PORTION_MS = 20  # what a portion takes while nobody else wants anything
+BATCH_GAP_LOOK_MS = 1  # how often it is looked whether live commands are waiting
+BATCH_GAP_WAIT_MS = 50  # a portion waits for a gap so long at most: at the worst, 4% of a busy node
+BATCH_REFUSED_PAUSE_MS = 100  # a command of the driver that was refused is not given again at once
 BATCH_THROTTLE_STEP_MS = 100  # items of so much time are done together: ten small steps a second
 
 # --- tasks ------------------------------------------------------------------------------------

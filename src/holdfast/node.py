@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
@@ -44,6 +45,7 @@ class Node:
         config: Config,
         clock: Clock,
         metrics: Metrics,
+        selector: Selector | None = None,
     ) -> None:
         self.journal = journal
         self.store = store
@@ -56,11 +58,14 @@ class Node:
             processors, journal, store, clock, metrics, config.commands_in_flight_max
         )
         self.gateway = Gateway(self.runner, journal, config, clock, metrics)
+        if selector is not None:
+            self.gateway.batches.selector = selector
         self.replayed_events = self.runner.recover()
         self.runner.start()
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
+        self.gateway.batches.stop()
         await self.runner.close()
         self.store.close()
         await self.journal.close()

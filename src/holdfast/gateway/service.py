@@ -5,12 +5,14 @@ from typing import Any
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.engine.batch.values import BatchesChanged
 from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
 from holdfast.engine.jobs.values import JobEnded, JobsAvailable
 from holdfast.engine.kernel import CommandRefused, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
+from holdfast.gateway.batch_driver import BatchDriver
 from holdfast.gateway.definitions import Definitions
 from holdfast.gateway.distribution_shapes import (
     DistributionCancellation,
@@ -95,6 +97,7 @@ class Gateway:
         self._instances = Instances(runner, config)
         self._messages = Messages(runner)
         self._journal = JournalReads(journal)
+        self.batches = BatchDriver(runner, clock)
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
@@ -121,6 +124,8 @@ class Gateway:
                     self._post.refused(effect)
                 case DistributionFinished():
                     self._distributions.ended(effect)
+                case BatchesChanged():
+                    self.batches.look(effect.partition)
                 case _:
                     raise AssertionError(f"nobody takes the effect {effect!r}")
 
@@ -129,6 +134,7 @@ class Gateway:
 
     def started(self, partition: int) -> None:
         self._post.started(partition)
+        self.batches.look(partition)
 
     # --- what can be asked --------------------------------------------------------------------
 

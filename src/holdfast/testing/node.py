@@ -9,6 +9,7 @@ import contextlib
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
@@ -45,11 +46,13 @@ class MemoryNode:
         clock: Clock | None = None,
         disk: SimulatedDisk | None = None,
         config: Config | None = None,
+        selector: Selector | None = None,
     ) -> None:
         self.partitions = partitions
         self.disk = disk
         self.store = MemoryStore()
         self.config = config or Config()
+        self.selector = selector
         self._given_clock = clock
         self._journal: Journal | None = None
         self._node: Node | None = None
@@ -89,13 +92,16 @@ class MemoryNode:
         elif self._journal is None:
             self._journal = MemoryJournal(clock=self.clock)
         self.journal.create_topic(TOPIC, self.partitions)
-        self._node = Node(self.journal, self.store, self.config, self.clock, Metrics())
+        self._node = Node(
+            self.journal, self.store, self.config, self.clock, Metrics(), self.selector
+        )
         return self
 
     restart = start
 
     async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
         """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
+        self.node.gateway.batches.stop()
         task = self.node.runner._task
         assert task is not None
         task.cancel()

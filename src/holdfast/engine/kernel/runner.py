@@ -30,9 +30,7 @@ S = TypeVar("S")
 
 TOPIC = "records"  # the topic in which every partition has its log
 
-_WAIT_SECONDS_MAX = (
-    60.0  # a due date is looked at again after this, should the wall clock have jumped
-)
+_WAIT_SECONDS_MAX = 60.0  # then a due date is looked at again: the wall clock may have jumped
 
 
 class Outside(Protocol):
@@ -89,6 +87,7 @@ class Runner(Generic[S]):
         self._settled.set()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
+        self._accepted = 0  # commands, ever
         self._rate = 10_000.0  # commands a second, lately: for the hint when to come back
 
     # --- life ---------------------------------------------------------------------------------
@@ -173,10 +172,15 @@ class Runner(Generic[S]):
         self, partition: int, commands: Sequence[Command], size_bytes: int
     ) -> "asyncio.Future[list[Reply]]":
         self._in_flight[partition] += len(commands)
+        self._accepted += len(commands)
         ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
         self._inbox[partition].append(Submission(commands, ticket, size_bytes))
         self._wake(partition)
         return ticket
+
+    def load(self) -> tuple[int, int]:
+        """How many commands were accepted so far, and how many of them are not answered yet."""
+        return self._accepted, sum(self._in_flight.values())
 
     async def settled(self) -> None:
         """Waits until the state holds nothing that is not durable, so that it may be read."""
@@ -289,12 +293,9 @@ class Runner(Generic[S]):
             self._watch_due(partition)
         lag = processor.next_position - 1 - processor.progress.processed_position
         self._partition_metrics[partition].step(
-            len(step.entries),
-            step.commands,
-            step.rejections,
-            len(step.bugs),
+            len(step.entries), step.commands, step.rejections, len(step.bugs),
             lag if processor.has_leftover else 0,
-        )
+        )  # fmt: skip
 
     def _is_refused_again(self, processor: Processor[S], step: Step) -> bool:
         """Whether a command that time gave was refused and is due still."""

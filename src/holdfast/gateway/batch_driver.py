@@ -1,0 +1,243 @@
+"""Drives the batch operations of this node: has items selected, and done when live work lets it.
+
+What is to be done is said by the state of each partition (`engine/batch/agenda.py`); this is only
+when. Items are done in portions. While nobody else wants anything all partitions do theirs in one
+round, which shares its sync. As soon as live commands come, portions are small, of one partition at
+a time, and each waits until no live command does, though not for ever.
+"""
+
+import asyncio
+from functools import partial
+
+from holdfast.clock import Clock
+from holdfast.engine.batch.agenda import agenda, failing, starting, taking
+from holdfast.engine.batch.selector import Page, Selector
+from holdfast.engine.batch.values import (
+    BatchOperation,
+    BatchOperationExecutionIntent,
+    BatchOperationState,
+    Execute,
+)
+from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.limits import (
+    BATCH_EXECUTE_ITEMS_MAX,
+    BATCH_GAP_LOOK_MS,
+    BATCH_GAP_WAIT_MS,
+    BATCH_IDLE_PORTION_MS,
+    BATCH_LIVE_MS,
+    BATCH_LIVE_PORTION_MS,
+    BATCH_REFUSED_PAUSE_MS,
+    BATCH_SELECTIONS_MAX,
+)
+from holdfast.records import ValueType
+
+_EXECUTION = ValueType.BATCH_OPERATION_EXECUTION
+_EXECUTE = BatchOperationExecutionIntent.EXECUTE
+
+
+class NoSelector:
+    """Where nobody can select: operations fail and say why."""
+
+    async def page(
+        self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
+    ) -> Page:
+        """No page."""
+        raise Unavailable("Expected tables to select items from, but this node keeps none")
+
+
+class Portion:
+    """How many items are done at once, so that it takes about as long as it should."""
+
+    def __init__(self, items: int, wanted_ms: int) -> None:
+        self.items = items
+        self._wanted_seconds = wanted_ms / 1_000
+
+    def took(self, seconds: float, items_max: int) -> None:
+        if seconds < self._wanted_seconds:
+            self.items = min(self.items * 2, items_max)
+        elif seconds > 2 * self._wanted_seconds:
+            self.items = max(self.items // 2, 1)
+
+
+class BatchDriver:
+    """Gives the commands that the operations of all partitions want."""
+
+    def __init__(self, runner: Runner[EngineState], clock: Clock) -> None:
+        self.selector: Selector = NoSelector()
+        self._runner = runner
+        self._clock = clock
+        self._is_stopped = False
+        self._to_look_at: set[int] = set()
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._selections: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._given = 0  # commands of the driver itself, ever
+        self._executing: dict[int, int] = {}  # partition -> the operation whose items are next
+        self._under_way = 0  # partitions whose portion is not answered
+        self._last = 0  # the partition that had the last portion while there was live work
+        self._live_commands = 0
+        self._live_seconds = float("-inf")  # when the last live command was seen
+        self._waiting_seconds: float | None = None  # since when a portion waits for a gap
+        self._gap_timer: asyncio.TimerHandle | None = None
+        self._portions = {
+            True: Portion(8, BATCH_LIVE_PORTION_MS),
+            False: Portion(64, BATCH_IDLE_PORTION_MS),
+        }
+
+    def stop(self) -> None:
+        """Nothing more is asked for; what is under way ends by itself."""
+        self._is_stopped = True
+        for timer in (*self._timers.values(), self._gap_timer):
+            if timer is not None:
+                timer.cancel()
+        for task in self._selections.values():
+            task.cancel()
+
+    # --- what is wanted -----------------------------------------------------------------------
+
+    def look(self, partition: int) -> None:
+        """What a partition wants may have changed."""
+        if not self._to_look_at and not self._is_stopped:
+            asyncio.get_running_loop().call_soon(self._look)
+        self._to_look_at.add(partition)
+
+    def _look(self) -> None:
+        partitions, self._to_look_at = self._to_look_at, set()
+        if self._is_stopped:
+            return
+        now_ms = self._clock.now_ms()
+        for partition in partitions:
+            wanted = agenda(self._runner.processors[partition].view.batches, now_ms)
+            self._select_wanted(partition, wanted.selecting)
+            if wanted.executing:
+                self._executing[partition] = wanted.executing
+            else:
+                self._executing.pop(partition, None)
+            if wanted.later_ms is not None:
+                self._look_later(partition, wanted.later_ms - now_ms)
+        self._pace()
+
+    def _look_later(self, partition: int, after_ms: int) -> None:
+        known = self._timers.pop(partition, None)
+        if known is not None:
+            known.cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[partition] = loop.call_later(max(after_ms, 1) / 1_000, self.look, partition)
+
+    # --- selecting ----------------------------------------------------------------------------
+
+    def _select_wanted(self, partition: int, keys: tuple[int, ...]) -> None:
+        under_way = 0
+        for (where, key), task in list(self._selections.items()):
+            if where == partition:
+                under_way += 1
+                if key not in keys:  # suspended or canceled: its page is not wanted any more
+                    task.cancel()
+        for key in keys:
+            if (partition, key) not in self._selections and under_way < BATCH_SELECTIONS_MAX:
+                under_way += 1
+                task = asyncio.get_running_loop().create_task(self._select(partition, key))
+                self._selections[partition, key] = task
+                task.add_done_callback(partial(self._selected, partition, key))
+
+    def _selected(self, partition: int, key: int, task: "asyncio.Task[None]") -> None:
+        del self._selections[partition, key]
+        if task.cancelled() or task.exception() is None:
+            self.look(partition)
+        else:  # the partition has no room, or the node is closing
+            self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
+
+    async def _select(self, partition: int, key: int) -> None:
+        """One page, from the selector to the log."""
+        batches = self._runner.processors[partition].view.batches
+        stored = batches.operations.get(key)
+        if stored is not None and stored.state is BatchOperationState.CREATED:
+            await self._submit(partition, [starting(key)])
+            stored = batches.operations.get(key)
+        selecting, part = batches.selecting(key), batches.parts.get(key)
+        if stored is None or selecting is None or part is None:
+            return
+        cursor, limit = selecting.cursor, selecting.page_items
+        try:
+            page = await self.selector.page(key, stored.operation, partition, cursor, limit)
+            commands = taking(key, selecting, part.chunks, page)
+        except Exception as error:  # whatever it is, the operation tells people of it
+            commands = [failing(key, selecting, part.chunks, error)]
+        await self._submit(partition, commands)
+
+    async def _submit(self, partition: int, commands: list[Command]) -> None:
+        self._given += len(commands)
+        await self._runner.submit(partition, commands)
+
+    # --- executing ----------------------------------------------------------------------------
+
+    def _pace(self) -> None:
+        """Does the next portion now, or looks again soon because live commands are waiting."""
+        if self._is_stopped or self._under_way or not self._executing:
+            return
+        now = self._clock.monotonic()
+        accepted, waiting = self._runner.load()
+        if (live := accepted - self._given) != self._live_commands:
+            self._live_commands, self._live_seconds = live, now
+        is_live = now - self._live_seconds < BATCH_LIVE_MS / 1_000
+        if waiting:
+            since = self._waiting_seconds = self._waiting_seconds or now
+            if now - since < BATCH_GAP_WAIT_MS / 1_000:
+                self._look_for_gap()
+                return
+        self._waiting_seconds = None
+        self._execute(is_live, now)
+
+    def _look_for_gap(self) -> None:
+        if self._gap_timer is None:
+            loop = asyncio.get_running_loop()
+            self._gap_timer = loop.call_later(BATCH_GAP_LOOK_MS / 1_000, self._on_gap_timer)
+
+    def _on_gap_timer(self) -> None:
+        self._gap_timer = None
+        self._pace()
+
+    def _execute(self, is_live: bool, now: float) -> None:
+        partitions = sorted(self._executing)
+        if is_live:  # one after the other
+            self._last = next((each for each in partitions if each > self._last), partitions[0])
+            partitions = [self._last]
+        portion = self._portions[is_live]
+        limit = min(max(portion.items // len(partitions), 1), BATCH_EXECUTE_ITEMS_MAX)
+        done = partial(self._done, portion, len(partitions), now)
+        for partition in partitions:
+            command = Command(_EXECUTION, _EXECUTE, self._executing.pop(partition), Execute(limit))
+            try:
+                ticket = self._runner.submit(partition, [command])
+            except HoldfastError:  # no room, or the node is closing
+                self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
+                continue
+            self._given += 1
+            self._under_way += 1
+            ticket.add_done_callback(partial(done, partition))
+
+    def _done(
+        self,
+        portion: Portion,
+        partitions: int,
+        started: float,
+        partition: int,
+        ticket: "asyncio.Future[list[Reply]]",
+    ) -> None:
+        self._under_way -= 1
+        is_refused = (
+            ticket.cancelled()
+            or ticket.exception() is not None
+            or ticket.result()[0].rejection is not None
+        )
+        if self._is_stopped:
+            return
+        if is_refused:
+            self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
+        else:
+            self.look(partition)
+        if not self._under_way:
+            portion.took(self._clock.monotonic() - started, partitions * BATCH_EXECUTE_ITEMS_MAX)
+            self._pace()
