@@ -15,8 +15,9 @@ from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.tables.arrow import merged, rows_as_arrow
 
 ENGINE_TESTS = Path(__file__).parents[1] / "engine"
-if str(ENGINE_TESTS) not in sys.path:
-    sys.path.append(str(ENGINE_TESTS))  # whose random stories are told here too
+for folder in (ENGINE_TESTS, ENGINE_TESTS / "batch"):
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))  # whose random stories are told here too
 
 
 class MemoryTables:
@@ -67,6 +68,7 @@ def check_tables(tables: Any, view: Any) -> None:
     _check_elements(tables, view)
     _check_variables(tables, view)
     _check_messages(tables, view)
+    check_batches(tables, view)
 
 
 def _check_jobs(tables: Any, view: Any) -> None:
@@ -130,3 +132,53 @@ def _check_variables(tables: Any, view: Any) -> None:
 def _check_messages(tables: Any, view: Any) -> None:
     kept = {row["message_key"] for row in tables.rows("messages") if row["state"] == "PUBLISHED"}
     assert kept == {key for key, _ in view.messages.messages.scan()}
+
+
+# --- batch operations -------------------------------------------------------------------------
+
+OUTCOMES = ("total", "completed", "failed", "skipped", "canceled")
+
+
+def check_batches(tables: Any, view: Any) -> None:
+    """What a partition leads and does of batch operations is in its tables as it is."""
+    _check_operations(tables, view)
+    _check_parts(tables, view)
+
+
+def _check_operations(tables: Any, view: Any) -> None:
+    rows = {row["batch_operation_key"]: row for row in tables.rows("batch_operations")}
+    led = {key: row for key, row in view.batches.operations.scan() if view.batches.leads(key)}
+    assert {key for key, row in rows.items() if row["ended"] is None} == led.keys()
+    for key, stored in led.items():
+        row, operation = rows[key], stored.operation
+        assert row["state"] == stored.state
+        assert row["type"] == operation.type
+        assert row["filter"] == operation.filter.decode()
+        assert (row["throttle"], row["priority"]) == (operation.throttle, operation.priority)
+        assert row["partitions"] == len(operation.partitions)
+        assert row["partitions_ended"] == stored.reported
+        reports = view.batches.reports(key)
+        for outcome in OUTCOMES:
+            assert row[outcome] == sum(getattr(each.counts, outcome) for each in reports)
+
+
+def _check_parts(tables: Any, view: Any) -> None:
+    rows = {row["batch_operation_key"]: row for row in tables.rows("batch_operation_partitions")}
+    parts = dict(view.batches.parts.scan())
+    assert {key for key, row in rows.items() if row["ended"] is None} == parts.keys()
+    items: dict[int, Counter[str]] = {}
+    for row in tables.rows("batch_operation_items"):
+        items.setdefault(row["batch_operation_key"], Counter())[row["state"]] += 1
+    for key, part in parts.items():
+        for outcome in OUTCOMES:
+            assert rows[key][outcome] == getattr(part.counts, outcome)
+        assert (rows[key]["started"] is not None) == part.is_started
+    for key, row in rows.items():
+        states = items.get(key, Counter())
+        assert states.total() == row["total"]
+        left = row["total"]
+        for outcome in OUTCOMES[1:]:
+            assert states[outcome.upper()] == row[outcome]
+            left -= row[outcome]
+        assert states["ACTIVE"] == left
+        assert left == 0 or key in parts, "what is over has an outcome for every item"

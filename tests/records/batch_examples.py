@@ -81,7 +81,9 @@ BATCH_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     }.items()
 } | {
     (ValueType.BATCH_OPERATION_CHUNK, BatchOperationChunkIntent.CREATE): CHUNK,
-    (ValueType.BATCH_OPERATION_CHUNK, BatchOperationChunkIntent.CREATED): CHUNK,
+    (ValueType.BATCH_OPERATION_CHUNK, BatchOperationChunkIntent.CREATED): Chunk(
+        2, "a", (7, 8), (5, 5), BatchOperationType.RESOLVE_INCIDENT
+    ),
     (ValueType.BATCH_OPERATION_EXECUTION, BatchOperationExecutionIntent.EXECUTE): Execute(64),
     (ValueType.BATCH_OPERATION_EXECUTION, BatchOperationExecutionIntent.EXECUTED): Executed(
         (1, 2), (ItemFailure(3, "INVALID_STATE", "it runs"),), (4,), (5,), 99

@@ -15,7 +15,6 @@ from holdfast.engine.batch.selector import Page, Selector
 from holdfast.engine.batch.values import (
     BatchOperation,
     BatchOperationExecutionIntent,
-    BatchOperationState,
     Execute,
 )
 from holdfast.engine.kernel import Command, Reply
@@ -152,11 +151,11 @@ class BatchDriver:
     async def _select(self, partition: int, key: int) -> None:
         """One page, from the selector to the log."""
         batches = self._runner.processors[partition].view.batches
-        stored = batches.operations.get(key)
-        if stored is not None and stored.state is BatchOperationState.CREATED:
+        part = batches.parts.get(key)
+        if part is not None and not part.is_started:
             await self._submit(partition, [starting(key)])
-            stored = batches.operations.get(key)
-        selecting, part = batches.selecting(key), batches.parts.get(key)
+            part = batches.parts.get(key)
+        stored, selecting = batches.operations.get(key), batches.selecting(key)
         if stored is None or selecting is None or part is None:
             return
         cursor, limit = selecting.cursor, selecting.page_items

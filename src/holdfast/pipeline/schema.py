@@ -110,7 +110,7 @@ PROCESS_INSTANCES = Table(
         _long("process_definition_key", "the version that it follows"),
         _text("process_id", "of that version"),
         _int("version", "of that version"),
-        _text("state", "ACTIVE, COMPLETED or CANCELED"),
+        _text("state", "ACTIVE, COMPLETED, CANCELED, or DELETED after it had ended"),
         _time("started", "when it was created"),
         _time("ended", "when it was completed or canceled"),
         _long("parent_element_instance_key", "the call activity that started it, if one did"),
@@ -244,6 +244,77 @@ DISTRIBUTIONS = Table(
     ),
 )
 
+_OUTCOMES = (
+    _int("total", "items that were selected", is_sum=True),
+    _int("completed", "items that were done", is_sum=True),
+    _int("failed", "items that were refused", is_sum=True),
+    _int("skipped", "items whose target was gone", is_sum=True),
+    _int("canceled", "items that were given up", is_sum=True),
+)
+
+BATCH_OPERATIONS = Table(
+    "batch_operations",
+    "every batch operation; its items are counted when a partition is done with them",
+    (
+        _long("batch_operation_key", "names it"),
+        _PARTITION,
+        _text("type", "what is done with each item"),
+        _text(
+            "state",
+            "CREATED, ACTIVE, SUSPENDED, COMPLETED, PARTIALLY_COMPLETED, FAILED or CANCELED",
+        ),
+        _text("filter", "that chose the items, as JSON"),
+        _text("plan", "of a modification or a migration, as JSON"),
+        _text("actor", "who created it"),
+        _int("throttle", "items a second, over all partitions; 0 for none"),
+        _int("priority", "the higher the sooner"),
+        _int("partitions", "how many take part"),
+        _int("partitions_ended", "how many of them are done", is_sum=True),
+        _text("selection", "the name of the snapshot that it works on"),
+        _long("repeats", "the operation whose failed items or partitions it tries again"),
+        _time("created", "when"),
+        _time("ended", "when every partition was done, or it was given up everywhere"),
+        *_OUTCOMES,
+        _text("errors", "of partitions that failed: partition, type and message, as JSON"),
+        _POSITION,
+    ),
+)
+
+BATCH_OPERATION_PARTITIONS = Table(
+    "batch_operation_partitions",
+    "what every partition has done of every batch operation: the sums are how far it is now",
+    (
+        _long("batch_operation_key", "the operation"),
+        _PARTITION,
+        _text("state", "CREATED, ACTIVE, COMPLETED or FAILED"),
+        _time("started", "when it began to select its items"),
+        _time("ended", "when it was done"),
+        *_OUTCOMES,
+        _text("error_type", "why its items could not be selected"),
+        _text("error", "the same in words"),
+        _POSITION,
+    ),
+    key_columns=2,
+)
+
+BATCH_OPERATION_ITEMS = Table(
+    "batch_operation_items",
+    "every item of every batch operation",
+    (
+        _long("item_key", "of the instance, the incident or the task"),
+        _long("batch_operation_key", "the operation"),
+        _PARTITION,
+        _long("process_instance_key", "that it is, or is of"),
+        _text("type", "what is done with it"),
+        _text("state", "ACTIVE, COMPLETED, FAILED, SKIPPED or CANCELED"),
+        _time("processed", "when it got its outcome"),
+        _text("error_code", "why it was refused"),
+        _text("error", "the same in words"),
+        _POSITION,
+    ),
+    key_columns=2,
+)
+
 QUARANTINE = Table(
     "quarantine",
     "what stands in the log and could not be read",
@@ -261,6 +332,7 @@ TABLES = {
     table.name: table
     for table in (
         RECORDS, PROCESS_DEFINITIONS, PROCESS_INSTANCES, ELEMENT_INSTANCES, JOBS, VARIABLES,
-        INCIDENTS, MESSAGES, DISTRIBUTIONS, QUARANTINE,
+        INCIDENTS, MESSAGES, DISTRIBUTIONS, BATCH_OPERATIONS, BATCH_OPERATION_PARTITIONS,
+        BATCH_OPERATION_ITEMS, QUARANTINE,
     )
 }  # fmt: skip

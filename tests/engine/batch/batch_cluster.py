@@ -18,7 +18,6 @@ from holdfast.engine.batch.values import (
     BatchOperation,
     BatchOperationExecutionIntent,
     BatchOperationIntent,
-    BatchOperationState,
     BatchOperationType,
     Change,
     Execute,
@@ -219,15 +218,14 @@ class BatchCluster(Cluster):
             self._give(node, [ask], partial(self._executing.discard, node.number))
 
     def _begin(self, node: Node, key: int) -> None:
-        stored = node.view.batches.operations.get(key)
+        part = node.view.batches.parts.get(key)
         place = node.number, key
         self._under_way[place] = self._lives[node.number]
-        if stored.state is BatchOperationState.CREATED:
+        if not part.is_started:
             self._give(node, [starting(key)], partial(self._under_way.pop, place, None))
             return
         selecting = node.view.batches.selecting(key)
-        chunks = node.view.batches.parts.get(key).chunks
-        act = partial(self._select, node, key, self._lives[node.number], selecting, chunks)
+        act = partial(self._select, node, key, self._lives[node.number], selecting, part.chunks)
         self.later(self.page_ms(), act)
 
     def _select(self, node: Node, key: int, life: int, selecting: Selecting, chunks: int) -> None:

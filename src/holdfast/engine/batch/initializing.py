@@ -39,11 +39,14 @@ _HOPELESS = frozenset({Code.FORBIDDEN, Code.UNAUTHORIZED, Code.NOT_FOUND, Code.I
 
 def start(turn: Turn[EngineState], command: Record) -> None:
     """This partition begins to select its items."""
-    stored = turn.state.batches.operations.get(command.key)
-    if stored is None or turn.state.batches.selecting(command.key) is None:
+    batches = turn.state.batches
+    stored, part = batches.operations.get(command.key), batches.parts.get(command.key)
+    if stored is None or part is None or batches.selecting(command.key) is None:
         return _reject_unknown(turn, command)
-    if stored.state is not _S.CREATED:
+    if stored.state is _S.SUSPENDED:
         return _reject_state(turn, command, _S.CREATED, stored.state)
+    if part.is_started:
+        return _reject_state(turn, command, _S.CREATED, "started already")
     turn.event(BATCH_OPERATION, _I.STARTED, command.key, OperationRef(command.key))
     turn.effect_once(BatchesChanged(turn.partition))
 
@@ -53,6 +56,8 @@ def add_chunk(turn: Turn[EngineState], command: Record) -> None:
     chunk: Chunk = command.value
     if _page(turn, command, chunk.cursor, chunk.number) is None:
         return None
+    stored = turn.state.batches.operations.get(command.key)
+    assert stored is not None
     if not 0 < len(chunk.items) <= BATCH_PAGE_ITEMS_MAX:
         reason = f"Expected 1 to {BATCH_PAGE_ITEMS_MAX} items, but found {len(chunk.items)}"
         return turn.reject(command, Code.INVALID_ARGUMENT, reason)
@@ -60,7 +65,8 @@ def add_chunk(turn: Turn[EngineState], command: Record) -> None:
         reason = f"Expected {len(chunk.items)} instances, but found {len(chunk.instances)}"
         return turn.reject(command, Code.INVALID_ARGUMENT, reason)
     value_type, intent = ValueType.BATCH_OPERATION_CHUNK, BatchOperationChunkIntent.CREATED
-    turn.event(value_type, intent, command.key, chunk)
+    created = Chunk(chunk.number, chunk.cursor, chunk.items, chunk.instances, stored.operation.type)
+    turn.event(value_type, intent, command.key, created)
 
 
 def go_on(turn: Turn[EngineState], command: Record) -> None:
@@ -114,6 +120,8 @@ def _page(
         _reject_unknown(turn, command)
     elif stored.state is not _S.ACTIVE:
         _reject_state(turn, command, _S.ACTIVE, stored.state)
+    elif not part.is_started:
+        _reject_state(turn, command, _S.ACTIVE, "not started here")
     elif cursor != selecting.cursor or (chunks is not None and chunks != part.chunks):
         reason = (
             f"Expected the page at {selecting.cursor!r} with {part.chunks} chunks before it,"

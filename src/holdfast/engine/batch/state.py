@@ -167,9 +167,7 @@ class Batches:
         self._enter(key, _S.SUSPENDED)
 
     def resume(self, key: int) -> None:
-        part = self.parts.get(key)
-        is_new = part is not None and not part.is_started
-        self._enter(key, _S.CREATED if is_new else _S.ACTIVE)
+        self._enter(key, _S.ACTIVE)
 
     def cancel(self, key: int) -> None:
         self._enter(key, _S.CANCELED)

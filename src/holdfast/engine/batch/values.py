@@ -195,6 +195,7 @@ class Chunk(Value, frozen=True, tag=103):
     cursor: str  # where the page began
     items: tuple[int, ...]
     instances: tuple[int, ...] = ()  # whose items they are; (): they are instances, or of none
+    type: BatchOperationType | None = None  # CREATED: what is done with them
 
 
 class Execute(Value, frozen=True, tag=104):

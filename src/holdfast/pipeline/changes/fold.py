@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 from holdfast.engine.partition import TABLES as ENGINE
 from holdfast.errors import DataLoss
 from holdfast.journal import Entry
-from holdfast.pipeline.changes import distributions, incidents, jobs, messages, processes, records
+from holdfast.pipeline.changes import (
+    batches,
+    distributions,
+    incidents,
+    jobs,
+    messages,
+    processes,
+    records,
+)
 from holdfast.pipeline.changes.rows import Applier, Rows
 from holdfast.pipeline.schema import QUARANTINE
 from holdfast.records import Record, RecordKind, ValueType
@@ -28,6 +36,9 @@ APPLIERS: dict[tuple[int, int], Applier] = {
         (ValueType.MESSAGE, messages.APPLIERS),
         (ValueType.MESSAGE_SUBSCRIPTION, messages.SUBSCRIPTION_APPLIERS),
         (ValueType.DISTRIBUTION, distributions.APPLIERS),
+        (ValueType.BATCH_OPERATION, batches.APPLIERS),
+        (ValueType.BATCH_OPERATION_CHUNK, batches.CHUNK_APPLIERS),
+        (ValueType.BATCH_OPERATION_EXECUTION, batches.EXECUTION_APPLIERS),
     )
     for intent, applier in appliers.items()
 }

@@ -148,6 +148,12 @@ def _remapped(step: _Step, op: ops.Remapped) -> None:
     step.element(op.key, op.node)
 
 
+def _deleted(rows: Rows, event: Record) -> None:
+    row = rows.row(PROCESS_INSTANCES, event.key, event)
+    row["state"] = "DELETED"
+    row["result"] = None
+
+
 _CHANGES: dict[type, Callable[[_Step, Any], None]] = {
     ops.Began: _began,
     ops.Activated: _activated,
@@ -170,4 +176,4 @@ APPLIERS: dict[InstanceIntent, Applier] = dict.fromkeys(
         InstanceIntent.MIGRATED,
     ),
     _advanced,
-)
+) | {InstanceIntent.DELETED: _deleted}
