@@ -25,12 +25,17 @@ $(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
 	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable .
 	@touch $@
 
+$(VENV)/pipeline: $(VENV)/runtime
+	@echo "· installing Spark, for the tables and reports (once; about a minute)"
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[pipeline]'
+	@touch $@
+
 $(VENV)/development: $(VENV)/runtime
 	@echo "· installing the checks, the test runner and the benchmarks' tools (once; about a minute)"
 	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,pipeline]'
 	@touch $@
 
-demo: $(VENV)/runtime ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled
+demo: $(VENV)/pipeline ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled, tables of it
 	@$(BIN)/holdfast demo
 
 test: check unit ## all checks and tests
