@@ -86,6 +86,7 @@ BATCH_SELECTIONS_MAX = 4  # pages being selected at once, by partition: a slow o
 BATCH_LIVE_MS = 1_000  # after a live command: for so long items are done in small portions
 BATCH_LIVE_PORTION_MS = 2  # ... that with their sync take this: what a live command may wait
 BATCH_IDLE_PORTION_MS = 20  # what a portion takes while nobody else wants anything
+BATCH_LIVE_STORE_ROWS_MAX = 2_048  # meanwhile, rows in memory before the store gets them: 3 ms
 BATCH_GAP_LOOK_MS = 1  # how often it is looked whether live commands are waiting
 BATCH_GAP_WAIT_MS = 50  # a portion waits for a gap so long at most: at the worst, 4% of a busy node
 BATCH_REFUSED_PAUSE_MS = 100  # a command of the driver that was refused is not given again at once

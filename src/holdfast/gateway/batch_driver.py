@@ -28,12 +28,15 @@ from holdfast.limits import (
     BATCH_IDLE_PORTION_MS,
     BATCH_LIVE_MS,
     BATCH_LIVE_PORTION_MS,
+    BATCH_LIVE_STORE_ROWS_MAX,
     BATCH_REFUSED_PAUSE_MS,
     BATCH_SELECTIONS_MAX,
+    STORE_ROWS_MAX,
 )
 from holdfast.records import ValueType
 
 _EXECUTION = ValueType.BATCH_OPERATION_EXECUTION
+_ITEMS_MAX = BATCH_EXECUTE_ITEMS_MAX
 _EXECUTE = BatchOperationExecutionIntent.EXECUTE
 
 
@@ -48,17 +51,18 @@ class NoSelector:
 
 
 class Portion:
-    """How many items are done at once, so that it takes about as long as it should."""
+    """How many items are done at once, so that it takes no longer than it may, nor much less."""
 
-    def __init__(self, items: int, wanted_ms: int) -> None:
+    def __init__(self, items: int, ms_max: int) -> None:
         self.items = items
-        self._wanted_seconds = wanted_ms / 1_000
+        self._seconds_max = ms_max / 1_000
 
-    def took(self, seconds: float, items_max: int) -> None:
-        if seconds < self._wanted_seconds:
-            self.items = min(self.items * 2, items_max)
-        elif seconds > 2 * self._wanted_seconds:
+    def took(self, seconds: float, items: int, items_max: int) -> None:
+        """So many items, in all partitions together, took so long."""
+        if seconds > self._seconds_max:
             self.items = max(self.items // 2, 1)
+        elif seconds < self._seconds_max / 2 and items >= self.items:
+            self.items = min(self.items * 2, items_max)
 
 
 class BatchDriver:
@@ -75,6 +79,7 @@ class BatchDriver:
         self._given = 0  # commands of the driver itself, ever
         self._executing: dict[int, int] = {}  # partition -> the operation whose items are next
         self._under_way = 0  # partitions whose portion is not answered
+        self._done_items = 0  # in the portion that is under way
         self._last = 0  # the partition that had the last portion while there was live work
         self._live_commands = 0
         self._live_seconds = float("-inf")  # when the last live command was seen
@@ -187,6 +192,7 @@ class BatchDriver:
                 self._look_for_gap()
                 return
         self._waiting_seconds = None
+        self._runner.store_rows_max = BATCH_LIVE_STORE_ROWS_MAX if is_live else STORE_ROWS_MAX
         self._execute(is_live, now)
 
     def _look_for_gap(self) -> None:
@@ -204,7 +210,7 @@ class BatchDriver:
             self._last = next((each for each in partitions if each > self._last), partitions[0])
             partitions = [self._last]
         portion = self._portions[is_live]
-        limit = min(max(portion.items // len(partitions), 1), BATCH_EXECUTE_ITEMS_MAX)
+        limit = min(max(portion.items // len(partitions), 1), _ITEMS_MAX)
         done = partial(self._done, portion, len(partitions), now)
         for partition in partitions:
             command = Command(_EXECUTION, _EXECUTE, self._executing.pop(partition), Execute(limit))
@@ -226,17 +232,16 @@ class BatchDriver:
         ticket: "asyncio.Future[list[Reply]]",
     ) -> None:
         self._under_way -= 1
-        is_refused = (
-            ticket.cancelled()
-            or ticket.exception() is not None
-            or ticket.result()[0].rejection is not None
-        )
+        is_answered = not ticket.cancelled() and ticket.exception() is None
         if self._is_stopped:
             return
-        if is_refused:
-            self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
-        else:
+        if is_answered and ticket.result()[0].rejection is None:
+            self._done_items += ticket.result()[0].value
             self.look(partition)
+        else:
+            self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
         if not self._under_way:
-            portion.took(self._clock.monotonic() - started, partitions * BATCH_EXECUTE_ITEMS_MAX)
+            seconds, items_max = self._clock.monotonic() - started, partitions * _ITEMS_MAX
+            portion.took(seconds, self._done_items, items_max)
+            self._done_items = 0
             self._pace()

@@ -1,5 +1,7 @@
 """Doing items: a few in a step, each for itself, their outcomes on the log with what they did."""
 
+import msgspec
+
 from holdfast.engine.batch.items import Items
 from holdfast.engine.batch.reporting import report_if_done
 from holdfast.engine.batch.state import Part, StoredOperation, is_draining
@@ -47,6 +49,7 @@ def execute(turn: Turn[EngineState], command: Record) -> None:
         limit = min(limit, _at_once(stored.operation))
         done = _do(turn, stored.operation, batches.next_items(command.key, part, limit), part)
     turn.event(_EXECUTION, BatchOperationExecutionIntent.EXECUTED, command.key, done)
+    turn.answer(done.count, command.key)
     turn.effect_once(BatchesChanged(turn.partition))
     report_if_done(turn, command.key)
 
@@ -84,9 +87,9 @@ def _do(
             )  # fmt: skip
         if len(turn.records) > records_max:
             break
-    count = len(completed) + len(failed) + len(skipped)
-    next_us = _next_us(operation, part, turn.now_ms, count)
-    return Executed(tuple(completed), tuple(failed), tuple(skipped), (), next_us)
+    done = Executed(tuple(completed), tuple(failed), tuple(skipped))
+    next_us = _next_us(operation, part, turn.now_ms, done.count)
+    return msgspec.structs.replace(done, next_us=next_us)
 
 
 # --- the throttle -----------------------------------------------------------------------------

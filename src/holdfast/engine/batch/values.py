@@ -221,6 +221,11 @@ class Executed(Value, frozen=True, tag=105):
     canceled: tuple[int, ...] = ()
     next_us: int = 0  # by the throttle: when the next items may be done
 
+    @property
+    def count(self) -> int:
+        """How many items it is about."""
+        return len(self.completed) + len(self.failed) + len(self.skipped) + len(self.canceled)
+
 
 _I = BatchOperationIntent
 BATCH_OPERATION_VALUES: dict[BatchOperationIntent, type[msgspec.Struct]] = {

@@ -88,6 +88,7 @@ class Runner(Generic[S]):
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self._accepted = 0  # commands, ever
+        self.store_rows_max = STORE_ROWS_MAX  # with fewer, nobody waits long behind a store write
         self._rate = 10_000.0  # commands a second, lately: for the hint when to come back
 
     # --- life ---------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ class Runner(Generic[S]):
         commands = sum(step.commands for _, step, _ in steps)
         spent = max(self._clock.monotonic() - started, 1e-6)
         self._rate += (commands / spent - self._rate) * min(1.0, commands / 1000)
-        if sum(self._changed.values()) > STORE_ROWS_MAX:
+        if sum(self._changed.values()) > self.store_rows_max:
             self.write_state()
         elif self._store_timer is None:
             loop = asyncio.get_running_loop()
