@@ -71,6 +71,7 @@ def _do(
     turn: Turn[EngineState], operation: BatchOperation, keys: tuple[int, ...], part: Part
 ) -> Executed:
     items = Items(turn, operation)
+    items.fetch(keys)
     completed: list[int] = []
     failed: list[ItemFailure] = []
     skipped: list[int] = []

@@ -50,6 +50,18 @@ class Items:
         self._value = self._kind.value(operation)
         self._claims = operation.claims
 
+    def fetch(self, keys: tuple[int, ...]) -> None:
+        """Has the rows at hand that the items need: one look into the store instead of many."""
+        state = self._turn.state
+        if self._kind.is_task:
+            jobs = state.jobs.jobs.get_many(list(keys))
+            state.incidents.open.get_many([job.incident_key for job in jobs if job is not None])
+        elif self._kind.value_type is _INCIDENT:
+            incidents = state.incidents.open.get_many(list(keys))
+            state.jobs.jobs.get_many([each.job_key for each in incidents if each is not None])
+        else:
+            state.processes.instances.get_many(list(keys))
+
     def do(self, key: int) -> Rejection | None:
         """Does an item, or tells why it cannot be done: then nothing of it has happened."""
         kind, turn, target = self._kind, self._turn, key
