@@ -30,7 +30,6 @@ class Told:
         self.outcomes: dict[int, str] = {}
         self.is_suspended = self.is_canceled = self.is_created = False
         self.has_failed = False  # its items could not be selected
-        self.reports = 0
 
     def take(self, record: Record) -> None:
         """One event, in the order of the log."""

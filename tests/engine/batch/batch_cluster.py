@@ -54,10 +54,8 @@ class Pages:
         self.broken: dict[int, Exception] = {}  # partition -> what its pages always end in
         self.size = 10_000  # items of a page, at most
         self.items_max = 10_000  # a page with more is too large for somebody
-        self.asked: list[tuple[int, str, int]] = []  # (partition, cursor, limit)
 
     def page(self, operation: BatchOperation, partition: int, cursor: str, limit: int) -> Page:
-        self.asked.append((partition, cursor, limit))
         if partition in self.broken:
             raise self.broken[partition]
         if self.errors:

@@ -1,5 +1,6 @@
 """What each type of operation does with its items, and what is refused at its creation."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,17 @@ def test_instances_are_modified(cluster: BatchCluster) -> None:
     assert not view.jobs.waiting("pack", 9)
 
 
+def test_a_step_ends_when_its_items_have_written_much(
+    cluster: BatchCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.batch.executing.BATCH_EXECUTE_BYTES_MAX", 25_000)
+    keys = start(cluster, 5)
+    plan = Modification(variables=b'{"note":"%s"}' % (b"x" * 10_000))
+    assert counts(run(cluster, _T.MODIFY_PROCESS_INSTANCE, keys, modification=plan)) == (5, 0, 0)
+    done = [each.value for each in cluster.nodes[1].records() if hasattr(each.value, "skipped")]
+    assert [len(each.completed) for each in done] == [3, 2]
+
+
 def test_a_modification_that_does_not_fit_fails_with_its_reason(cluster: BatchCluster) -> None:
     keys = start(cluster, 1)
     plan = Modification(activate=(Activate("no such step"),))
@@ -165,7 +177,7 @@ def test_dead_letters_are_retried_or_discarded(cluster: BatchCluster) -> None:
 
 
 def test_every_type_has_a_test_here() -> None:
-    text = __import__("pathlib").Path(__file__).read_text()
+    text = Path(__file__).read_text()
     assert all(f"_T.{type_.name}" in text for type_ in BatchOperationType)
 
 

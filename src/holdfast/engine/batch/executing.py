@@ -19,6 +19,7 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import Code
 from holdfast.limits import (
     BATCH_ERROR_CHARS_MAX,
+    BATCH_EXECUTE_BYTES_MAX,
     BATCH_EXECUTE_ITEMS_MAX,
     BATCH_EXECUTE_RECORDS_MAX,
     BATCH_PAGE_ITEMS_MAX,
@@ -75,9 +76,11 @@ def _do(
     completed: list[int] = []
     failed: list[ItemFailure] = []
     skipped: list[int] = []
-    records_max = len(turn.records) + BATCH_EXECUTE_RECORDS_MAX
+    records_max, size_bytes = len(turn.records) + BATCH_EXECUTE_RECORDS_MAX, 0
     for key in keys:
+        written = len(turn.records)
         refused = items.do(key)
+        size_bytes += items.weight_bytes(written)
         if refused is None:
             completed.append(key)
         elif refused.code is Code.NOT_FOUND and items.is_gone(key):
@@ -86,7 +89,7 @@ def _do(
             failed.append(
                 ItemFailure(key, refused.code, refused.reason[:BATCH_ERROR_CHARS_MAX])
             )  # fmt: skip
-        if len(turn.records) > records_max:
+        if len(turn.records) > records_max or size_bytes > BATCH_EXECUTE_BYTES_MAX:
             break
     done = Executed(tuple(completed), tuple(failed), tuple(skipped))
     next_us = _next_us(operation, part, turn.now_ms, done.count)

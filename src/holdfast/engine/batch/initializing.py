@@ -23,8 +23,8 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import Code
 from holdfast.limits import (
     BATCH_ATTEMPTS_MAX,
-    BATCH_ERROR_CHARS_MAX,
     BATCH_PAGE_ITEMS_MAX,
+    BATCH_PARTITION_ERROR_CHARS_MAX,
     BATCH_RETRY_MS,
     BATCH_RETRY_MS_MAX,
 )
@@ -95,7 +95,7 @@ def fail(turn: Turn[EngineState], command: Record) -> None:
         or failure.type is PartitionErrorType.RESULT_BUFFER_SIZE_EXCEEDED
     )
     due_ms = 0 if is_final else turn.now_ms + retry_ms(attempts)
-    message = failure.message[:BATCH_ERROR_CHARS_MAX]
+    message = failure.message[:BATCH_PARTITION_ERROR_CHARS_MAX]
     failed = InitializationFailure(
         failure.cursor, failure.type, failure.code, message, attempts, due_ms
     )

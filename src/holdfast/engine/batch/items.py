@@ -24,15 +24,18 @@ class Kind(NamedTuple):
     intent: IntEnum
     value: Callable[[BatchOperation], Any]  # the same for every item
     is_task: bool = False  # items are tasks, the command is about their incidents
+    is_heavy: bool = False  # what it leads to may carry variables of any size
 
 
 KINDS: dict[BatchOperationType, Kind] = {
     _T.CANCEL_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.CANCEL, lambda _: InstanceRef()),
-    _T.MODIFY_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.MODIFY, lambda op: op.modification),
+    _T.MODIFY_PROCESS_INSTANCE: Kind(
+        _INSTANCE, InstanceIntent.MODIFY, lambda op: op.modification, is_heavy=True
+    ),
     _T.MIGRATE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.MIGRATE, lambda op: op.migration),
     _T.DELETE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.DELETE, lambda _: InstanceRef()),
     _T.RESOLVE_INCIDENT: Kind(
-        _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries)
+        _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries), is_heavy=True
     ),
     _T.RETRY_TASK: Kind(
         _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries), is_task=True
@@ -75,6 +78,13 @@ class Items:
             FROM_OUTSIDE, turn.now_ms, self._value, self._claims,
         )  # fmt: skip
         return turn.attempt(command)
+
+    def weight_bytes(self, first: int) -> int:
+        """How much the records from a place on hold, where that can be much."""
+        if not self._kind.is_heavy:
+            return 0
+        encode = self._turn.tables.codec.encode
+        return sum(len(encode(record)) for record in self._turn.records[first:])
 
     def is_gone(self, key: int) -> bool:
         """Whether there is nothing any more that an item could be done with."""
