@@ -37,7 +37,7 @@ def pipeline(run: Run) -> Iterator[Figure]:
     folder = run.folder("pipeline")
     with ExitStack() as stack:
         stack.callback(remove, folder)
-        spark = open_session(Config(log_level="error"), SPARK)
+        spark = open_session(Config(log_level="error"), SPARK, lasting=True)
         stack.callback(spark.stop)
         yield Figure(
             name="a micro-batch of one task, into all tables",

@@ -21,7 +21,7 @@ TENTH: dict[str, Any] = {"state": "ACTIVE"}
 THOUSANDTH_SECONDS = 625  # of the starts: 4 a second in each of 4 partitions, of 10,000,000
 BYTES_SHARE_MAX = 0.05
 PAGE_MS_MAX = 20.0
-WARM = 5  # selections before those that count: Java compiles what it has run often
+WARM = 20  # selections before those that count: Java compiles what it has run often
 
 
 @benchmark("selection")
@@ -35,7 +35,7 @@ def selection(run: Run) -> Iterator[Figure]:
         stack.callback(remove, root)
         instances = run.scaled(INSTANCES)
         write_instances(root, instances)
-        spark = open_session(Config(log_level="error"), SPARK)
+        spark = open_session(Config(log_level="error"), SPARK, lasting=True)
         stack.callback(spark.stop)
         ours = _Selections(spark, root)
         for _ in range(WARM):

@@ -36,6 +36,7 @@ from holdfast.pipeline.select.snapshot import (
 from holdfast.pipeline.select.tree import EVERYTHING
 from holdfast.pipeline.tables.delta import files_at
 from holdfast.pipeline.tables.progress import load_progress
+from holdfast.records import key_of
 from holdfast.testing.loop import VirtualClock
 
 ACTIVE = read_filter(PROCESS_INSTANCES, {"state": "ACTIVE"})
@@ -202,19 +203,16 @@ def test_pages_cross_groups_at_every_size(tmp_path: Path) -> None:
 
 
 def test_an_executor_sorts_what_it_finds_by_partition(tmp_path: Path) -> None:
-    names = ["partition", "key"]
-    batches = [
-        pa.record_batch([pa.array([2, 1, 2], pa.int32()), pa.array([9, 4, 7])], names),
-        pa.record_batch([pa.array([1], pa.int32()), pa.array([3])], names),
-    ]
+    keys = [[key_of(2, 9), key_of(1, 4), key_of(2, 7)], [key_of(1, 3)]]
+    batches = [pa.record_batch([pa.array(some)], ["key"]) for some in keys]
     runs = {
         run.partition: run
         for report in write_keys(tmp_path, iter(batches))
         for run in [selection._decode_run(report.column(0)[0].as_py())]
     }
     snapshot = Snapshot(tmp_path, Manifest("x", 1, {}, EVERYTHING, EVERYTHING, runs))
-    assert snapshot.page(1).keys == [3, 4]
-    assert snapshot.page(2).keys == [7, 9]
+    assert snapshot.page(1).keys == [key_of(1, 3), key_of(1, 4)]
+    assert snapshot.page(2).keys == [key_of(2, 7), key_of(2, 9)]
     assert list(write_keys(tmp_path, iter([]))) == []
 
 

@@ -116,7 +116,7 @@ class Pipeline:
         """Begins; the query is Spark's own."""
         from holdfast.pipeline.project import Projection
 
-        self._spark = open_session(self._config, self._tables / "_spark")
+        self._spark = open_session(self._config, self._tables / "_spark", lasting=not once)
         small = self._config.spark_small_records
         projection = Projection(self._address, self._tables, self._clock, small)
         return projection.start(self._spark, available_now=once)

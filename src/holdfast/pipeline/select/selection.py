@@ -11,15 +11,17 @@ or if there may be too many for it, all of a partition to one executor, which do
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import functions as f
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import DeadlineExceeded, InvalidArgument
+from holdfast.limits import KEY_COUNTER_BITS
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.select.prune import pruned
 from holdfast.pipeline.select.snapshot import (
@@ -38,6 +40,8 @@ from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.delta import files_at
 from holdfast.pipeline.tables.listing import TableFile
 from holdfast.pipeline.tables.progress import Progress, load_progress
+from holdfast.records import key_of, partition_of
+from holdfast.records.keys import KEY_COUNTER_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 0.05  # how often it is looked whether the tables are as far: micro-batches take 0.3
 _GATHERED_ROWS_MAX = 20_000_000  # if all of them were found: 240 MB in the driver
 _RUN = "run binary"
+_WRITERS = 4  # files that are written at a time: most of it is waiting for the disk
 
 _encode_run = msgspec.msgpack.Encoder().encode
 _decode_run = msgspec.msgpack.Decoder(Run).decode
@@ -119,11 +124,13 @@ def _runs(
     if not files:
         return {}
     rows = spark.read.schema(ddl_of(table.columns)).parquet(*(file.path for file in files))
-    found = rows.where(column_of(condition)).select("partition_id", table.keys[0])
+    key = table.keys[0]  # it tells its partition, too
+    found = rows.where(column_of(condition)).select(key)
     if sum(file.rows for file in files) <= _GATHERED_ROWS_MAX:
-        runs = written(folder, found.toArrow())
+        runs = written(folder, found.toArrow().column(0))
     else:
-        spread = found.repartition("partition_id").mapInArrow(_task(folder), _RUN)
+        spread = found.repartition(f.shiftright(key, KEY_COUNTER_BITS))
+        spread = spread.mapInArrow(_task(folder), _RUN)
         runs = [_decode_run(row.run) for row in spread.collect()]
     return {run.partition: run for run in sorted(runs, key=lambda run: run.partition)}
 
@@ -140,14 +147,27 @@ def _task(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
 
 def write_keys(folder: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes the keys of whole partitions, and tells of it."""
-    found = list(batches)
-    for run in written(folder, pa.Table.from_batches(found)) if found else ():
+    found = pa.chunked_array([batch.column(0) for batch in batches], pa.int64())
+    for run in written(folder, found):
         yield pa.record_batch({"run": pa.array([_encode_run(run)], pa.binary())})
 
 
-def written(folder: Path, rows: pa.Table) -> Iterator[Run]:
+def written(folder: Path, keys: pa.ChunkedArray) -> list[Run]:
     """Writes keys in their order, by partition; a try that fails leaves files that nobody names."""
-    for partition in pc.unique(rows.column(0)).to_pylist():
-        keys = rows.column(1).filter(pc.equal(rows.column(0), partition)).combine_chunks()
+    ordered = keys.to_numpy().copy()
+    ordered.sort(kind="stable")  # they come as a few pieces in order, which are only merged
+    pieces: list[tuple[int, int, int]] = []
+    start = 0
+    while start < len(ordered):
+        partition = partition_of(int(ordered[start]))
+        end = int(ordered.searchsorted(key_of(partition, KEY_COUNTER_MAX), side="right"))
+        pieces.append((partition, start, end))
+        start = end
+
+    def write(piece: tuple[int, int, int]) -> Run:
+        partition, start, end = piece
         file = f"{partition:04d}-{uuid.uuid4().hex}.parquet"
-        yield write_run(folder, partition, keys.sort(), file)
+        return write_run(folder, partition, pa.array(ordered[start:end]), file)
+
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        return list(writers.map(write, pieces))
