@@ -91,7 +91,7 @@ BATCH_IDLE_PORTION_MS = 20  # what a portion takes while nobody else wants anyth
 BATCH_LIVE_STORE_ROWS_MAX = 2_048  # meanwhile, rows in memory before the store gets them: 3 ms
 BATCH_GAP_LOOK_MS = 1  # how often it is looked whether live commands are waiting
 BATCH_GAP_WAIT_MS = 50  # a portion waits for a gap so long at most: at the worst, 4% of a busy node
-BATCH_REFUSED_PAUSE_MS = 100  # a command of the driver that was refused is not given again at once
+BATCH_REFUSED_PAUSE_MS = 1_000  # a refused command of the driver: one rejection a second on the log
 BATCH_THROTTLE_STEP_MS = 100  # items of so much time are done together: ten small steps a second
 
 # --- tasks ------------------------------------------------------------------------------------
