@@ -102,7 +102,7 @@ HOMES = {
     "rich": "cli/",
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",
-    "tenacity": ("client/", "pipeline/service.py"),  # whoever waits for another process
+    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py"),  # whoever waits for another process
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",

@@ -1,7 +1,5 @@
 """`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,6 +106,7 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
     import signal
     import time
 
+    from holdfast.cli.beside import Beside
     from holdfast.gateway.http.server import HttpServer
     from holdfast.node import LocalNode
 
@@ -122,27 +121,13 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, stop.set)
             _announce(server.url, folder, node, recovery_ms, as_json)
-            with _pipeline_beside(folder) if with_pipeline else contextlib.nullcontext():
+            arguments = ["pipeline", "run", str(folder)]
+            with Beside(arguments) if with_pipeline else contextlib.nullcontext():
                 await _until_stopped(node, stop)
         finally:
             await server.close()
     finally:
         await node.close()
-
-
-@contextmanager
-def _pipeline_beside(folder: Path) -> Iterator[None]:
-    """The pipeline in a process of its own: Spark does not take the node's time."""
-    import subprocess
-    import sys
-
-    command = [sys.executable, "-m", "holdfast.cli", "pipeline", "run", str(folder)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
 
 
 async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:

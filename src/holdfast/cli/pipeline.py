@@ -92,11 +92,11 @@ def status(node: Node = "data", tables: Tables = None, json: Json = False) -> No
     from holdfast.pipeline.tables.progress import load_progress
 
     root = _root(node, tables)
-    progress = load_progress(root)
-    if progress.batch < 0:
+    if not root.is_dir():
         raise NotFound(
             f"Expected tables in {root}, but there are none; holdfast pipeline run makes them"
         )
+    progress = load_progress(root)
     log = open_log(node)
     try:
         lag = lag_of(progress, log.bounds(), SystemClock().now_ms())
