@@ -30,6 +30,7 @@ class ShelfIntent(IntEnum):
     IGNORE = 4  # writes nothing
     DELEGATE = 5  # writes nothing but a follow-up
     REFUSE = 6
+    ATTEMPT = 7  # does all the others that are no attempts as part of itself
 
 
 class Number(Value, frozen=True, tag=1):
@@ -78,6 +79,16 @@ def refuse(turn: Turn[Shelf], command: Record) -> None:
     turn.reject(command, Code.NOT_FOUND, "Expected a shelf, but there is none")
 
 
+def attempt(turn: Turn[Shelf], command: Record) -> None:
+    """Puts its own number, and answers why which attempt was refused."""
+    put(turn, command)
+    refused: list[Any] = []
+    for intent in (PUT, BREAK, REFUSE, IGNORE, DELEGATE):
+        tried = Record(0, RecordKind.COMMAND, SHELF, intent, 0, -1, 0, Number(int(intent)))
+        refused.append(turn.attempt(tried))
+    turn.answer([each and (each.code, each.reason) for each in refused])
+
+
 def putted(shelf: Shelf, event: Record) -> None:
     shelf.numbers.insert(event.key, event.value.number)
 
@@ -95,6 +106,7 @@ TABLES = Tables(
                 ShelfIntent.IGNORE: ignore,
                 ShelfIntent.DELEGATE: delegate,
                 ShelfIntent.REFUSE: refuse,
+                ShelfIntent.ATTEMPT: attempt,
             },
             {ShelfIntent.PUTTED: putted},
         )
@@ -171,6 +183,23 @@ def test_a_command_that_writes_nothing_is_a_bug(driver: Driver) -> None:
     (reply,) = driver.submit(command(IGNORE))
     assert reply.rejection is not None
     assert "the command wrote nothing" in reply.rejection.reason
+
+
+def test_an_attempt_that_is_refused_or_throws_leaves_nothing_and_says_why(driver: Driver) -> None:
+    reply = driver.do(command(ShelfIntent.ATTEMPT, 70))
+    assert reply.rejection is None
+    put_, broken, refused, ignored, delegated = reply.value
+    assert put_ is None and delegated is None
+    assert broken == (Code.INTERNAL, "ZeroDivisionError: a bug")
+    assert refused == (Code.NOT_FOUND, "Expected a shelf, but there is none")
+    assert ignored[0] == Code.INTERNAL and "wrote nothing" in ignored[1]
+    assert shelf(driver) == [70, int(PUT), int(DELEGATE)]
+    assert driver.effects == ["put"], "and not what the broken one said"
+    records = driver.records()
+    assert [each.position for each in records] == list(range(len(records)))
+    assert {each.source_position for each in records[1:4]} == {0}, "the attempt led to it all"
+    assert not [each for each in records if each.kind is RecordKind.REJECTION]
+    assert driver.replayed().state.dump() == driver.dump()
 
 
 def test_an_event_is_no_command(driver: Driver) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.domain import Tables
-from holdfast.errors import Code, HoldfastError, error_of
+from holdfast.errors import Code, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
 from holdfast.state import PartitionState
@@ -168,6 +168,8 @@ class Turn(Generic[S]):
             self.tables.handlers[command.value_type, command.intent](self, command)
             answer: Reply | None = self.reply
             rejection = answer.rejection if answer is not None else None
+            if len(self.records) == mark[0]:
+                raise Internal("the command wrote nothing: neither an event nor a rejection")
         except Exception as error:  # a bug of one must not stop those it is attempted with
             rejection = Rejection(Code.INTERNAL, f"{type(error).__name__}: {error}")
         self.reply = reply
