@@ -41,18 +41,20 @@ def discover() -> None:
 
 
 def run_all(names: list[str], run: Run, console: Console) -> list[dict[str, Any]]:
-    """Runs the benchmarks one after the other and saves after each, so that little is ever lost."""
+    """Runs one after the other and saves after each figure, so that little is ever lost."""
     rows = store.load()
     with Watcher(console) as watcher:
         for name in names:
             watcher.preparing(name)
+            done: list[dict[str, Any]] = []
             try:
-                results = run_benchmark(name, run, watcher)
+                for result in run_benchmark(name, run, watcher):
+                    done.append(result.row())
+                    store.save(store.merge(rows, done, [name]))
             except UnmeasurableError as unavailable:
                 console.print(f"  skipped: {unavailable}", markup=False)
                 continue
-            rows = store.merge(rows, [result.row() for result in results], [name])
-            store.save(rows)
+            rows = store.merge(rows, done, [name])
     return rows
 
 

@@ -224,11 +224,12 @@ def _measure_peers(
     return values
 
 
-def run_benchmark(name: str, run: Run, progress: Progress) -> list[Result]:
+def run_benchmark(name: str, run: Run, progress: Progress) -> Iterator[Result]:
     """All figures of one benchmark; what it opened is closed whatever happens."""
     figures = BENCHMARKS[name](run)
     try:
-        return [measure(name, figure, run.rounds, progress) for figure in figures]
+        for figure in figures:
+            yield measure(name, figure, run.rounds, progress)
     finally:
         close = getattr(figures, "close", None)
         if close is not None:

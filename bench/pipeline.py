@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bench.ours.tables import Backlog
 
 MANY, FEW = 10_000_000, 1_000_000
-LONG_ROUNDS = 2  # of what takes minutes
+LONG_ROUNDS = 1  # of what takes minutes
 COLUMNS = ("partition_id", "position", "key", "intent", "timestamp")
 TASKS_PER_SECOND = 500  # of two records each
 FRESH_SECONDS = 20.0
@@ -33,7 +33,6 @@ IDLE_SHARE_MAX = 0.05  # of a core
 def pipeline(run: Run) -> Iterator[Figure]:
     from holdfast.pipeline.session import open_session
 
-    yield from _beside_a_node(run)
     folder = run.folder("pipeline")
     with ExitStack() as stack:
         stack.callback(remove, folder)
@@ -48,6 +47,7 @@ def pipeline(run: Run) -> Iterator[Figure]:
             peer=lambda: rate_trigger_ms(spark, folder / "rate"),
         )
         yield from _backlog(run, spark, folder)
+    yield from _beside_a_node(run)
 
 
 def _beside_a_node(run: Run) -> Iterator[Figure]:

@@ -17,6 +17,7 @@ ENTRY_BYTES_MAX = 4 * MIB  # one record; larger content goes by reference
 SEGMENT_BYTES = 64 * MIB  # 0.1 s to fill with zeros ahead of use; 16 of them are a GiB
 SEGMENT_BYTES_MIN = 64 * KIB
 INDEX_INTERVAL_BYTES = 4 * KIB  # a reader scans at most one page of frames to find an offset
+TIMESTAMP_MS_MAX = 253_402_300_799_999  # the end of the year 9999
 READ_BYTES_MAX = 1 * MIB  # what one read hands out: large enough to amortise, small enough to hold
 TOPIC_NAME_BYTES_MAX = 200
 APPEND_BYTES_MAX = 64 * MIB  # one append is one write and one frame; sixteen of the largest entries

@@ -154,7 +154,7 @@ def test_what_a_benchmark_opened_is_closed_even_when_a_figure_crashes(
             closed.append(True)
 
     with pytest.raises(RuntimeError):
-        harness.run_benchmark("crashing", harness.Run(), Silent())
+        list(harness.run_benchmark("crashing", harness.Run(), Silent()))
     assert closed == [True]
 
 

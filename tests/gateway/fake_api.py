@@ -248,6 +248,10 @@ class FakeApi:
         self._called("journal_bounds")
         return JournalBounds([PartitionBounds(1, 3, 10), PartitionBounds(2, 0, 0)])
 
+    async def journal_bounds_since(self, since_ms: int) -> JournalBounds:
+        self._called("journal_bounds_since", since_ms)
+        return JournalBounds([PartitionBounds(1, 7, 10), PartitionBounds(2, 0, 0)])
+
     async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
         self._called("read_journal", partition, position, bytes_max)
         return msgspec.msgpack.encode([[position, 1_700_000_000_000, b"\xff\x00"]])

@@ -1,6 +1,7 @@
 """The log over HTTP: the same entries that the node's own files hold."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -130,5 +131,27 @@ def test_a_program_in_any_language_reads_the_log() -> None:
             assert read.headers["content-type"] == "application/octet-stream"
             entries = msgspec.msgpack.decode(read.content)
             assert [each[0] for each in entries] == list(range(found["next"]))
+
+    asyncio.run(run())
+
+
+def test_the_bounds_since_a_time_leave_out_what_was_written_before(tmp_path: Path) -> None:
+    async def run() -> None:
+        node = await LocalNode.open(tmp_path, Config(partitions=1, log_level="error"))
+        async with client_of(node) as client:
+            await client.submit([NewTask("mail", key="first")])
+            entries = await whole(client, 1, READ_BYTES_MAX)
+            time.sleep(0.002)  # the next entry has another millisecond
+            await client.submit([NewTask("mail", key="second")])
+            end = (await client.journal_bounds()).partitions[0].next
+            after = entries[-1].timestamp_ms + 1
+            [found] = (await client.journal_bounds_since(after)).partitions
+            assert (found.earliest, found.next) == (len(entries), end)
+            [found] = (await client.journal_bounds_since(0)).partitions
+            assert found.earliest == 0
+            with pytest.raises(InvalidArgument, match="sinceMs"):
+                await client.journal_bounds_since(-1)
+            with pytest.raises(InvalidArgument, match="sinceMs"):
+                await client.journal_bounds_since(10**18)
 
     asyncio.run(run())

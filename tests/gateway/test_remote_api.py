@@ -95,6 +95,7 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     ),
     "resume_distributions": lambda api: api.resume_distributions(3),
     "journal_bounds": lambda api: api.journal_bounds(),
+    "journal_bounds_since": lambda api: api.journal_bounds_since(1_700_000_000_000),
     "read_journal": lambda api: api.read_journal(2, 5, 1_000),
     "topology": lambda api: api.topology(),
     "metrics": lambda api: api.metrics(),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from served_node import PARTITIONS, ServedNode
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import InvalidArgument
 from holdfast.journal.local import LocalJournal
+from holdfast.pipeline import source
 from holdfast.pipeline.changes.records import row_of
 from holdfast.pipeline.schema import RECORDS, Kind
 from holdfast.pipeline.source import HoldfastSource, LogReader, LogStreamReader, Range
@@ -149,6 +150,19 @@ def test_since_and_until_are_exact(lived: ServedNode) -> None:
     assert found == wanted
 
 
+@pytest.mark.parametrize("far", [False, True], ids=["near", "far"])
+def test_what_was_written_before_is_not_even_read(
+    lived: ServedNode, monkeypatch: pytest.MonkeyPatch, far: bool
+) -> None:
+    monkeypatch.setattr(source, "_SINCE_SLACK_MS", 0)
+    address = lived.url if far else str(lived.folder)
+    later = max(row["timestamp"] for row in expected_rows(lived).values()) + timedelta(days=1)
+    ranges, _ = read_with(address, {"since": later.isoformat()})
+    assert ranges == []
+    ranges, found = read_with(address, {"since": (later - timedelta(days=9)).isoformat()})
+    assert ranges and len(found) == len(expected_rows(lived))
+
+
 # --- columns ----------------------------------------------------------------------------------
 
 
@@ -274,3 +288,11 @@ def test_a_stream_goes_on_where_it_was_without_loss_or_doubles(
     before = len(taken)
     follow(spark, node.url, checkpoint, taken)
     assert len(taken) == before
+
+
+@with_spark
+def test_where_nothing_is_wanted_there_are_no_rows(
+    spark: "SparkSession", lived: ServedNode
+) -> None:
+    log = spark.read.format("holdfast").option("fromPosition", "1000000000")
+    assert log.load(str(lived.folder)).count() == 0

@@ -1,7 +1,7 @@
 """What a remote node is asked about its log."""
 
 from holdfast.client.wire import Wire
-from holdfast.gateway.journal_shapes import JournalBounds, JournalQuery
+from holdfast.gateway.journal_shapes import JournalBounds, JournalQuery, JournalSince
 
 
 class RemoteJournal:
@@ -9,6 +9,9 @@ class RemoteJournal:
 
     async def journal_bounds(self: Wire) -> JournalBounds:
         return await self._get("/v2/journal/bounds", JournalBounds)
+
+    async def journal_bounds_since(self: Wire, since_ms: int) -> JournalBounds:
+        return await self._post("/v2/journal/bounds-since", JournalSince(since_ms), JournalBounds)
 
     async def read_journal(self: Wire, partition: int, position: int, bytes_max: int) -> bytes:
         query = JournalQuery(partition, position, bytes_max)

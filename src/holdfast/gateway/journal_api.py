@@ -10,6 +10,10 @@ class JournalApi(Protocol):
 
     async def journal_bounds(self) -> JournalBounds: ...
 
+    async def journal_bounds_since(self, since_ms: int) -> JournalBounds:
+        """The bounds without what was written before a time."""
+        ...
+
     async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
         """Durable entries from a position on, as MessagePack: [[position, timestampMs, payload]].
 

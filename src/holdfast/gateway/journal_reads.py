@@ -6,7 +6,7 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.gateway import checks
 from holdfast.gateway.journal_shapes import JournalBounds, PartitionBounds
 from holdfast.journal import Journal
-from holdfast.limits import READ_BYTES_MAX
+from holdfast.limits import READ_BYTES_MAX, TIMESTAMP_MS_MAX
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -23,6 +23,19 @@ class JournalReads:
             [
                 PartitionBounds(partition, *self._journal.bounds(TOPIC, partition))
                 for partition in range(1, self._partitions + 1)
+            ]
+        )
+
+    def bounds_since(self, since_ms: int) -> JournalBounds:
+        checks.within(since_ms, 0, TIMESTAMP_MS_MAX, "sinceMs")
+        return JournalBounds(
+            [
+                PartitionBounds(
+                    each.partition_id,
+                    self._journal.offset_at(TOPIC, each.partition_id, since_ms),
+                    each.next,
+                )
+                for each in self.bounds().partitions
             ]
         )
 

@@ -18,6 +18,12 @@ class JournalBounds(Shape, frozen=True):
     partitions: list[PartitionBounds]
 
 
+class JournalSince(Question, frozen=True):
+    """Since when."""
+
+    since_ms: int  # since the epoch
+
+
 class JournalQuery(Question, frozen=True):
     """Which part of the log to read."""
 

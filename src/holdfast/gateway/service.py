@@ -245,6 +245,9 @@ class Gateway:
     async def journal_bounds(self) -> JournalBounds:
         return self._journal.bounds()
 
+    async def journal_bounds_since(self, since_ms: int) -> JournalBounds:
+        return self._journal.bounds_since(since_ms)
+
     async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
         return self._journal.read(partition, position, bytes_max)
 

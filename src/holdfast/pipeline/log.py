@@ -17,6 +17,10 @@ class Log(Protocol):
         """What can be read now, of every partition."""
         ...
 
+    def bounds_since(self, since_ms: int) -> dict[int, Bounds]:
+        """The same without what was written before a time."""
+        ...
+
     def read(self, partition: int, position: int) -> list[Entry]: ...
 
     def close(self) -> None: ...
@@ -36,6 +40,12 @@ class FileLog:
 
     def bounds(self) -> dict[int, Bounds]:
         return {each: self._reader.bounds(TOPIC, each) for each in self._partitions}
+
+    def bounds_since(self, since_ms: int) -> dict[int, Bounds]:
+        return {
+            partition: Bounds(self._reader.offset_at(TOPIC, partition, since_ms), bounds.next)
+            for partition, bounds in self.bounds().items()
+        }
 
     def read(self, partition: int, position: int) -> list[Entry]:
         return self._reader.read(TOPIC, partition, position)

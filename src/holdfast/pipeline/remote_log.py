@@ -5,6 +5,7 @@ import msgspec
 from holdfast.client.portal import Portal
 from holdfast.client.remote import RemoteApi
 from holdfast.errors import Internal
+from holdfast.gateway.journal_shapes import JournalBounds
 from holdfast.journal import Bounds, Entry
 from holdfast.limits import READ_BYTES_MAX
 
@@ -19,8 +20,10 @@ class RemoteLog:
         self._portal = Portal("holdfast-log")
 
     def bounds(self) -> dict[int, Bounds]:
-        found = self._portal.call(self._api.journal_bounds())
-        return {each.partition_id: Bounds(each.earliest, each.next) for each in found.partitions}
+        return _by_partition(self._portal.call(self._api.journal_bounds()))
+
+    def bounds_since(self, since_ms: int) -> dict[int, Bounds]:
+        return _by_partition(self._portal.call(self._api.journal_bounds_since(since_ms)))
 
     def read(self, partition: int, position: int) -> list[Entry]:
         content = self._portal.call(self._api.read_journal(partition, position, READ_BYTES_MAX))
@@ -34,3 +37,7 @@ class RemoteLog:
     def close(self) -> None:
         self._portal.call(self._api.close())
         self._portal.close()
+
+
+def _by_partition(found: JournalBounds) -> dict[int, Bounds]:
+    return {each.partition_id: Bounds(each.earliest, each.next) for each in found.partitions}

@@ -34,6 +34,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from holdfast.errors import InvalidArgument
+from holdfast.journal import Bounds
 from holdfast.pipeline.changes.fold import Unreadable, decoded
 from holdfast.pipeline.changes.records import row_of
 from holdfast.pipeline.log import Log, entries_between, open_log
@@ -50,6 +51,7 @@ ROWS_PER_TRIGGER = 200_000  # by default: some seconds of work
 NEWS_SECONDS_MAX = 2.0  # how long to look for news before it is said that there are none
 _LOOK_SECONDS_MIN = 0.005
 _LOOK_SECONDS_MAX = 0.25
+_SINCE_SLACK_MS = 60_000
 
 _RANGES = Table(
     "ranges",
@@ -153,12 +155,11 @@ class LogReader(DataSourceReader):
     def partitions(self) -> list[Range]:
         log = open_log(self._address)
         try:
-            return _ranges(log.bounds(), self._wanted)
+            return _ranges(_bounds(log, self._wanted), self._wanted)
         finally:
             log.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Range)
         return _batches(self._address, self._table, partition, self._wanted)
 
 
@@ -174,7 +175,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: dict[str, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        return {str(n): bounds.earliest for n, bounds in self._open().bounds().items()}
+        bounds = _bounds(self._open(), self._wanted)
+        return {str(partition): found.earliest for partition, found in bounds.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._rows_per_trigger)
@@ -195,7 +197,6 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _ranges(spans, self._wanted)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Range)
         return _batches(self._address, self._table, partition, self._wanted)
 
     def stop(self) -> None:
@@ -224,6 +225,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_log": None}
 
 
+def _bounds(log: Log, wanted: Wanted) -> dict[int, Bounds]:
+    """What has to be looked at; the log knows where a time is."""
+    if wanted.since_ms is None:
+        return log.bounds()
+    # A record's time is that of its step, the log's that of the writing: not quite the same clock.
+    return log.bounds_since(max(0, int(wanted.since_ms) - _SINCE_SLACK_MS))
+
+
 def _admitted(start: dict[str, int], ends: dict[str, int], rows_max: int | None) -> dict[str, int]:
     """As far as a limit allows, every partition with a fair share of it."""
     if rows_max is None:
@@ -249,7 +258,11 @@ def _ranges(spans: Mapping[int, tuple[int, int]], wanted: Wanted) -> list[Range]
     ]
 
 
-def _batches(address: str, table: Table, part: Range, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def _batches(
+    address: str, table: Table, part: InputPartition, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    if not isinstance(part, Range):  # so Spark asks where there is nothing to read
+        return
     if table.name == _RANGES.name:
         row = {"partition_id": part.partition, "start": part.start, "end": part.end}
         yield from rows_as_arrow(_RANGES, [row]).to_batches()
