@@ -102,7 +102,8 @@ HOMES = {
     "rich": "cli/",
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",
-    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py"),  # whoever waits for another process
+    # whoever waits for another process
+    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py"),
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",
