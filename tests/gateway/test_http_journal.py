@@ -39,6 +39,12 @@ async def client_of(node: MemoryNode | LocalNode) -> AsyncIterator[RemoteApi]:
         await node.close()
 
 
+def wait_until_after(timestamp_ms: int) -> None:
+    """The next entry is to have another millisecond."""
+    while time.time() * 1_000 <= timestamp_ms + 1:
+        time.sleep(0)
+
+
 async def whole(client: RemoteApi, partition: int, bytes_max: int) -> list[Entry]:
     """All entries of a partition, in as many requests as it takes."""
     bounds = (await client.journal_bounds()).partitions[partition - 1]
@@ -141,8 +147,7 @@ def test_the_bounds_since_a_time_leave_out_what_was_written_before(tmp_path: Pat
         async with client_of(node) as client:
             await client.submit([NewTask("mail", key="first")])
             entries = await whole(client, 1, READ_BYTES_MAX)
-            while time.time() * 1_000 <= entries[-1].timestamp_ms + 1:
-                await asyncio.sleep(0)  # the next entry is to have another millisecond
+            wait_until_after(entries[-1].timestamp_ms)
             await client.submit([NewTask("mail", key="second")])
             end = (await client.journal_bounds()).partitions[0].next
             after = entries[-1].timestamp_ms + 1
