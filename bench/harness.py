@@ -73,6 +73,7 @@ class Run:
 
     quick: bool = False
     rounds: int = ROUNDS
+    figure: str = ""  # what the names of those have in them that are measured
 
     def scaled(self, count: int) -> int:
         """How much to do in a measurement: a tenth of it in a quick run."""
@@ -225,11 +226,12 @@ def _measure_peers(
 
 
 def run_benchmark(name: str, run: Run, progress: Progress) -> Iterator[Result]:
-    """All figures of one benchmark; what it opened is closed whatever happens."""
+    """The figures of one benchmark; what it opened is closed whatever happens."""
     figures = BENCHMARKS[name](run)
     try:
         for figure in figures:
-            yield measure(name, figure, run.rounds, progress)
+            if run.figure in figure.name:
+                yield measure(name, figure, run.rounds, progress)
     finally:
         close = getattr(figures, "close", None)
         if close is not None:
