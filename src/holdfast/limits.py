@@ -94,6 +94,13 @@ BATCH_GAP_LOOK_MS = 1  # how often it is looked whether live commands are waitin
 BATCH_GAP_WAIT_MS = 50  # a portion waits for a gap so long at most: at the worst, 4% of a busy node
 BATCH_REFUSED_PAUSE_MS = 1_000  # a refused command of the driver: one rejection a second on the log
 BATCH_THROTTLE_STEP_MS = 100  # items of so much time are done together: ten small steps a second
+BATCH_SELECTION_WAIT_MS = 30_000  # for the pipeline to select; then it is asked again later
+BATCH_SELECTION_LOOK_MS = 50  # how often it is looked whether it has
+BATCH_SAMPLE_ITEMS = 20  # of a dry run: what a person looks at
+BATCH_ENDED_KEPT = 1_000  # operations that ended just now: the tables may not have them yet
+BATCH_TABLES_WAIT_MS = 2_000  # for the tables to know of an operation that ended
+BATCH_RATE_SAMPLE_MS = 500  # how often progress is noted, to tell the rate
+BATCH_RATE_SAMPLES = 20  # ... of the last ten seconds
 
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
@@ -122,3 +129,6 @@ SORT_COLUMNS_MAX = 10  # more say nothing: the key decides long before
 CURSOR_CHARS_MAX = 16_384  # ten texts of 256 characters and the key, in base64
 PAGE_OFFSET_MAX = 1_000_000  # rows that are sorted only to be left out; cursors have no such limit
 TOTAL_ITEMS_MAX = 100_000  # counted for a page: 10 ms; beyond it "or more" is said
+SELECTION_LOOK_MS = 50  # how often requests are looked for: a directory of a few files, 20 us
+SELECTION_TABLES_WAIT_MS = 20_000  # for the tables to be as far as a request wants
+SELECTION_ATTEMPTS_MAX = 3  # for one that throws; then its asker is told

@@ -1,4 +1,7 @@
-"""The pipeline beside a node: the stream, the upkeep of the tables, and how far behind they are."""
+"""The pipeline beside a node: the stream, the upkeep of the tables, and how far behind they are.
+
+While it follows the log it also answers requests for selections, with the same Spark.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,9 +13,11 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exp
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.errors import Unavailable
+from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.logs import log
 from holdfast.pipeline.log import is_url
+from holdfast.pipeline.select.requests import Request
+from holdfast.pipeline.select.serving import Serving
 from holdfast.pipeline.session import CONNECT, open_session
 from holdfast.pipeline.tables.progress import Progress, load_progress
 
@@ -90,13 +95,31 @@ class Pipeline:
         from pyspark.errors import PySparkException
 
         query = self.start(once=once)
+        serving = Serving(self._tables, self._select, self._clock)
+        if not once:  # nobody could rely on a run that is about to end
+            serving.start()
         try:
             while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
                 self._tell(on_batch)
         finally:
+            serving.stop()
             with suppress(PySparkException):  # of a server that is gone, which was the reason
                 query.stop()
             self._tell(on_batch)
+
+    def _select(self, wanted: Request) -> None:
+        """Makes the snapshot that a request asks for; the tables are as far as it wants."""
+        from holdfast.pipeline.schema import TABLES
+        from holdfast.pipeline.select.selection import select
+
+        assert self._spark is not None, "requests are answered while the stream runs"
+        table = TABLES.get(wanted.table)
+        if table is None:
+            raise InvalidArgument(f"Expected a table, but found {wanted.table!r}", field="table")
+        select(
+            self._spark, self._tables, table, wanted.filter, wanted.as_of,
+            self._clock.monotonic(), visible=wanted.visible, name=wanted.name, clock=self._clock,
+        )  # fmt: skip
 
     def _tell(self, on_batch: OnBatch | None) -> None:
         """How far the tables are, if that is news: who takes micro-batches may be a server."""

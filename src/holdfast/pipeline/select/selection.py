@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import DeadlineExceeded, InvalidArgument
 from holdfast.limits import KEY_COUNTER_BITS
-from holdfast.pipeline.schema import Table
+from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, Table
 from holdfast.pipeline.select.prune import pruned
 from holdfast.pipeline.select.snapshot import (
     Manifest,
@@ -71,9 +71,10 @@ def select(
     """Selects once: with a name that has been used it is the snapshot that was made then.
 
     `as_of` has by partition the first position that need not be in the tables; `deadline` is in
-    seconds of the clock's monotonic time; `visible` is what the asker may see.
+    seconds of the clock's monotonic time; `visible` is what the asker may see. Of the items of
+    batch operations a filter has to name the operation: only the key of an item is kept.
     """
-    if table.is_history or table.key_columns != 1:
+    if table.is_history or (table.key_columns != 1 and table is not BATCH_OPERATION_ITEMS):
         raise InvalidArgument(
             f"Expected a table whose rows have one key, but found {table.name}", field="table"
         )
