@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.cli.demo.tables_look import Look
 
 _LINE_EVERY = 0.1  # of the work, where lines take the place of the bar
-_TABLES_SECONDS = 2  # between lines about the tables
+_TABLES_SECONDS = 1  # between lines about the tables
 
 
 class Stage:

@@ -87,6 +87,7 @@ class Story:
                 f"[green]{self._workload.tasks:,} tasks completed in {seconds:.1f} s[/]"
             )
             await self._stop_workers()
+            await self._tables.until_level()
             await self._orders.run(api, node, self._url, self._tables.until_open)
         finally:
             await api.close()

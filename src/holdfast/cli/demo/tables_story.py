@@ -57,15 +57,28 @@ class TablesStory:
         self._stage.say("Spark is starting: it will keep tables of all that happens")
         self._watching = asyncio.create_task(self._watch(self._crew))
 
+    async def until_level(self) -> None:
+        """Waits until the tables have what has happened: from then on one sees them fill."""
+        if self._watching is None:
+            return
+        self._stage.say("waiting for the tables to have all of this; then they are seen to fill")
+        while self._look is None or not self._look.records or self._look.behind_records:
+            await self._pause(self._watching)
+        self._stage.say_tables(self._look)
+
+    async def _pause(self, watching: "asyncio.Task[None]") -> None:
+        """Until the next look; what makes looking fail, fails here."""
+        if watching.done():
+            await watching
+        await asyncio.sleep(_LOOK_SECONDS)
+
     async def until_open(self, incidents: int) -> None:
         """Waits until the tables show that so many incidents are open: where a person sees them."""
         if self._watching is None:
             return
         self._stage.say(f"{incidents} orders are stuck; waiting for the tables to show it")
         while self._look is None or self._look.states[_INCIDENTS].get("OPEN", 0) != incidents:
-            if self._watching.done():
-                await self._watching
-            await asyncio.sleep(_LOOK_SECONDS)
+            await self._pause(self._watching)
         self._stage.say_tables(self._look)
 
     def node_ended(self) -> None:
