@@ -27,17 +27,26 @@ WAIT_SECONDS = 60
 
 
 class Backlog:
-    """A log of so many records, which is made into tables again and again."""
+    """A log of so many records, which is made into tables again and again.
+
+    It is written when it is first needed: that takes minutes.
+    """
 
     def __init__(self, folder: Path, records: int) -> None:
         self.folder = folder
         self.records = records
         self.peak_bytes = 0
-        asyncio.run(_write_log(folder, records))
+
+    def make_tables(self, spark: "SparkSession") -> None:
+        """Tables of it, if there are none."""
+        if not (self.folder / "tables").exists():
+            self.microseconds_per_record(spark)
 
     def microseconds_per_record(self, spark: "SparkSession") -> float:
         from holdfast.pipeline.project import Projection
 
+        if not self.folder.exists():
+            asyncio.run(_write_log(self.folder, self.records))
         tables = self.folder / "tables"
         remove(tables)
         projection = Projection(str(self.folder), tables, SystemClock())
