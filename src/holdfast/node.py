@@ -2,6 +2,7 @@
 
 <folder>/journal   the log
 <folder>/state     the store and its snapshots
+<folder>/tables    what `holdfast pipeline run` makes of the log, if it does
 <folder>/readers   how far readers in other processes are, one JSON file each
 """
 
@@ -19,7 +20,8 @@ from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
-from holdfast.errors import InvalidArgument
+from holdfast.errors import InvalidArgument, Unavailable
+from holdfast.gateway.batch_tables import BatchTables, OpenTables
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
@@ -46,6 +48,7 @@ class Node:
         clock: Clock,
         metrics: Metrics,
         selector: Selector | None = None,
+        open_tables: OpenTables | None = None,
     ) -> None:
         self.journal = journal
         self.store = store
@@ -57,7 +60,7 @@ class Node:
         self.runner: Runner[EngineState] = Runner(
             processors, journal, store, clock, metrics, config.commands_in_flight_max
         )
-        self.gateway = Gateway(self.runner, journal, config, clock, metrics)
+        self.gateway = Gateway(self.runner, journal, config, clock, metrics, open_tables)
         if selector is not None:
             self.gateway.batches.selector = selector
         self.replayed_events = self.runner.recover()
@@ -83,7 +86,7 @@ class LocalNode(Node):
         for repair in repairs:
             log.warning("state repaired", what=repair)
         try:
-            super().__init__(journal, store, config, clock, metrics)
+            super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
         except BaseException:
             store.close()
             raise
@@ -145,6 +148,17 @@ class LocalNode(Node):
             self.journal.discard(TOPIC, partition, position)
         log.info("snapshot taken", number=number, cut=cut)
 
+    async def _open_tables(self) -> BatchTables:
+        """The tables beside the log, for batch operations. They may come while the node runs."""
+        tables = self._folder / "tables"
+        if not tables.is_dir():
+            raise Unavailable(
+                f"Expected tables in {tables} to select items from, but there are none;"
+                " holdfast pipeline run makes them"
+            )
+        # Arrow and DuckDB take a moment to load, which live commands do not wait for.
+        return await asyncio.to_thread(_batch_tables, tables, self._clock)
+
     def _pipeline_lag(self) -> PipelineLag | None:
         """How far the tables beside the log are behind it, if there are tables."""
         progress = load_progress(self._folder / "tables")
@@ -160,6 +174,17 @@ class LocalNode(Node):
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
             for path in (self._folder / "readers").glob("*.json")
         ]
+
+
+def _batch_tables(tables: Path, clock: Clock) -> BatchTables:
+    try:
+        from holdfast.pipeline.batch.tables import PipelineTables
+    except ImportError as error:
+        raise Unavailable(
+            f"Expected what reads tables to be installed, but {error};"
+            " pip install 'holdfast[pipeline]'"
+        ) from error
+    return PipelineTables(tables, clock)
 
 
 def _create_topic(journal: Journal, config: Config) -> None:

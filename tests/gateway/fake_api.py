@@ -10,8 +10,27 @@ import aiohttp
 import msgspec
 
 from holdfast.client.remote import RemoteApi
+from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import JobState
+from holdfast.gateway.batch_shapes import (
+    BatchChange,
+    BatchErrorView,
+    BatchItemPage,
+    BatchItemQuery,
+    BatchItemState,
+    BatchItemView,
+    BatchOperationPage,
+    BatchOperationQuery,
+    BatchOperationReceipt,
+    BatchOperationView,
+    BatchPageInfo,
+    BatchPartitionView,
+    BatchPreview,
+    BatchRetry,
+    BatchShare,
+    NewBatchOperation,
+)
 from holdfast.gateway.distribution_shapes import (
     DistributionCancellation,
     DistributionPage,
@@ -244,6 +263,46 @@ class FakeApi:
         self._called("resume_distributions", partition)
         return 12
 
+    async def create_batch_operation(self, new: NewBatchOperation) -> BatchOperationReceipt:
+        self._called("create_batch_operation", msgspec.json.encode(new))
+        if new.dry_run:
+            return BatchOperationReceipt(new.type, preview=PREVIEW)
+        return BatchOperationReceipt(new.type, "17")
+
+    async def batch_operation(self, batch_operation_key: str) -> BatchOperationView:
+        self._called("batch_operation", batch_operation_key)
+        return _batch_operation(batch_operation_key)
+
+    async def batch_operations(self, query: BatchOperationQuery) -> BatchOperationPage:
+        self._called("batch_operations", query)
+        return BatchOperationPage([_batch_operation("17")], BatchPageInfo(1, False, "a", "b"))
+
+    async def batch_operation_items(self, query: BatchItemQuery) -> BatchItemPage:
+        self._called("batch_operation_items", query)
+        item = BatchItemView(
+            BatchOperationType.CANCEL_PROCESS_INSTANCE, "17", "5", "5", BatchItemState.FAILED,
+            NOON, "INVALID_STATE", "it is ü",
+        )  # fmt: skip
+        return BatchItemPage([item], BatchPageInfo(100_000, True, "a", "b"))
+
+    async def suspend_batch_operation(self, batch_operation_key: str) -> None:
+        self._called("suspend_batch_operation", batch_operation_key)
+
+    async def resume_batch_operation(self, batch_operation_key: str) -> None:
+        self._called("resume_batch_operation", batch_operation_key)
+
+    async def cancel_batch_operation(self, batch_operation_key: str) -> None:
+        self._called("cancel_batch_operation", batch_operation_key)
+
+    async def change_batch_operation(self, batch_operation_key: str, change: BatchChange) -> None:
+        self._called("change_batch_operation", batch_operation_key, change)
+
+    async def retry_batch_operation(
+        self, batch_operation_key: str, retry: BatchRetry
+    ) -> BatchOperationReceipt:
+        self._called("retry_batch_operation", batch_operation_key, retry)
+        return BatchOperationReceipt(BatchOperationType.RETRY_TASK, "18")
+
     async def journal_bounds(self) -> JournalBounds:
         self._called("journal_bounds")
         return JournalBounds([PartitionBounds(1, 3, 10), PartitionBounds(2, 0, 0)])
@@ -266,6 +325,26 @@ class FakeApi:
 
     async def close(self) -> None:
         self._called("close")
+
+
+PREVIEW = BatchPreview(3, [BatchShare(1, 1), BatchShare(2, 2)], ["5", "6"])
+
+
+def _batch_operation(batch_operation_key: str) -> BatchOperationView:
+    return BatchOperationView(
+        batch_operation_key=batch_operation_key,
+        batch_operation_type=BatchOperationType.CANCEL_PROCESS_INSTANCE,
+        state=BatchOperationState.ACTIVE,
+        start_date=NOON,
+        operations_total_count=9,
+        operations_completed_count=4,
+        operations_failed_count=1,
+        errors=[BatchErrorView(2, "QUERY_FAILED", "no ü")],
+        filter=msgspec.Raw(b'{"state":"ACTIVE"}'),
+        partitions=[BatchPartitionView(1, BatchOperationState.ACTIVE, 9, 4, 1)],
+        items_per_second=12.5,
+        estimated_end=NOON,
+    )
 
 
 def _schedule(schedule_id: str) -> ScheduleView:

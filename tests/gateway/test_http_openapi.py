@@ -9,7 +9,13 @@ import msgspec
 import pytest
 from fake_api import FakeApi, Reply, ask, served
 
-from holdfast.gateway import distribution_shapes, journal_shapes, process_shapes, shapes
+from holdfast.gateway import (
+    batch_shapes,
+    distribution_shapes,
+    journal_shapes,
+    process_shapes,
+    shapes,
+)
 from holdfast.gateway.http.endpoints import ENDPOINTS
 
 
@@ -35,10 +41,12 @@ def test_the_document_is_also_at_the_folder_itself(document: dict[str, Any]) -> 
 def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
     listed = [(verb.upper(), path) for path, verbs in document["paths"].items() for verb in verbs]
     assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
-    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 41
+    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 58
 
 
-@pytest.mark.parametrize("module", [shapes, process_shapes, distribution_shapes, journal_shapes])
+@pytest.mark.parametrize(
+    "module", [shapes, process_shapes, distribution_shapes, batch_shapes, journal_shapes]
+)
 def test_every_shape_is_listed(document: dict[str, Any], module: ModuleType) -> None:
     every = {
         name

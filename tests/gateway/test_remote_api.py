@@ -13,9 +13,22 @@ from fake_api import JOB, FakeApi, ask, remote, served
 from holdfast import errors
 from holdfast.client import remote as remote_module
 from holdfast.client.remote import RemoteApi
+from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import ERRORS, HoldfastError
 from holdfast.gateway.api import Api
+from holdfast.gateway.batch_shapes import (
+    BatchChange,
+    BatchFailures,
+    BatchItemFilter,
+    BatchItemQuery,
+    BatchItemState,
+    BatchOperationFilter,
+    BatchOperationQuery,
+    BatchPageQuery,
+    BatchRetry,
+    NewBatchOperation,
+)
 from holdfast.gateway.distribution_shapes import (
     DistributionCancellation,
     DistributionQuery,
@@ -52,6 +65,28 @@ MODIFICATION = NewModification(
     [ActivateElement("mail", "6", VARIABLES)], ["7"], ["box"], [MoveTokens("a", "b")], VARIABLES
 )
 MIGRATION = NewMigration("4", [MapElement("a", "b")])
+WHERE = msgspec.Raw('{"error":{"$like":"*ü"}}'.encode())
+_T = BatchOperationType
+
+
+def new_batch(type_: BatchOperationType, **rest: Any) -> NewBatchOperation:
+    return NewBatchOperation(type=type_, filter=WHERE, throttle=5, priority=-1, **rest)
+
+
+BATCHES = [
+    new_batch(_T.CANCEL_PROCESS_INSTANCE, dry_run=True),
+    new_batch(_T.MODIFY_PROCESS_INSTANCE, modification=MODIFICATION),
+    new_batch(_T.MIGRATE_PROCESS_INSTANCE, migration=MIGRATION),
+    new_batch(_T.DELETE_PROCESS_INSTANCE),
+    new_batch(_T.RESOLVE_INCIDENT, retries=2),
+    new_batch(_T.RETRY_TASK, retries=3),
+    new_batch(_T.DISCARD_TASK),
+]
+
+
+async def create_all(api: Api) -> list[Any]:
+    return [await api.create_batch_operation(each) for each in BATCHES]
+
 
 CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     "submit": lambda api: api.submit([NEW_TASK, NewTask("other")]),
@@ -94,6 +129,23 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
         "4", DistributionCancellation("ann", "not needed")
     ),
     "resume_distributions": lambda api: api.resume_distributions(3),
+    "create_batch_operation": create_all,
+    "batch_operation": lambda api: api.batch_operation("17"),
+    "batch_operations": lambda api: api.batch_operations(
+        BatchOperationQuery(
+            BatchOperationFilter(BatchOperationState.ACTIVE, _T.RETRY_TASK), BatchPageQuery(5, "b")
+        )
+    ),
+    "batch_operation_items": lambda api: api.batch_operation_items(
+        BatchItemQuery(BatchItemFilter("17", "5", "6", BatchItemState.FAILED), BatchPageQuery(5))
+    ),
+    "suspend_batch_operation": lambda api: api.suspend_batch_operation("17"),
+    "resume_batch_operation": lambda api: api.resume_batch_operation("17"),
+    "cancel_batch_operation": lambda api: api.cancel_batch_operation("17"),
+    "change_batch_operation": lambda api: api.change_batch_operation("17", BatchChange(0, 4)),
+    "retry_batch_operation": lambda api: api.retry_batch_operation(
+        "17", BatchRetry(BatchFailures.PARTITIONS, 1, 2, 3)
+    ),
     "journal_bounds": lambda api: api.journal_bounds(),
     "journal_bounds_since": lambda api: api.journal_bounds_since(1_700_000_000_000),
     "read_journal": lambda api: api.read_journal(2, 5, 1_000),

@@ -122,10 +122,14 @@ def test_a_kill_between_the_snapshot_and_the_end_of_the_request_costs_nothing(
 
 def test_what_is_withdrawn_while_it_is_selected_is_not_kept(tmp_path: Path) -> None:
     select = Selecting(tmp_path)
-    select.meanwhile = lambda: withdraw(tmp_path, "batch-7")
-    request(tmp_path, wanted())
-    serving(tmp_path, select).look()
-    assert files(tmp_path) == []
+    for taking_back in (
+        lambda: withdraw(tmp_path, "batch-7"),
+        lambda: (tmp_path / FOLDER / "batch-7.request").unlink(),  # and was killed over the rest
+    ):
+        select.meanwhile = taking_back
+        request(tmp_path, wanted())
+        serving(tmp_path, select).look()
+        assert files(tmp_path) == []
 
 
 def test_an_error_is_told_once_and_then_it_is_asked_anew(tmp_path: Path) -> None:

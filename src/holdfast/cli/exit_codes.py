@@ -30,7 +30,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.UNAVAILABLE: "no node answers, its port is taken, or its folder is in use",
     ExitCode.CONFLICT: "what was named is in another state, or there already",
     ExitCode.DATA_LOSS: "stored bytes are damaged",
-    ExitCode.TASK_FAILED: "the task ended without a result, or waits at an incident",
+    ExitCode.TASK_FAILED: "a task, or an item of a batch operation, failed or waits at an incident",
     ExitCode.DEADLINE_EXCEEDED: "the task has not ended in the time given",
     ExitCode.RESOURCE_EXHAUSTED: "a limit is reached; come back later",
     ExitCode.DENIED: "not allowed",

@@ -179,7 +179,7 @@ def migrate(
     pairs = dict(pair(each, "--map") for each in mapped or ())
 
     async def ask_all(api: Api) -> None:
-        definition = await _definition_key(api, to)
+        definition = await definition_key(api, to)
         same = {each: each for each in active_ids(await api.instance(key))}
         elements = [MapElement(source, target) for source, target in (same | pairs).items()]
         await api.migrate_instance(key, NewMigration(definition, elements))
@@ -188,7 +188,7 @@ def migrate(
     _say(key, "MIGRATED", json)
 
 
-async def _definition_key(api: "Api", text: str) -> str:
+async def definition_key(api: "Api", text: str) -> str:
     """The key of a definition that is named by its key, or by its id and version."""
     from holdfast.errors import InvalidArgument, NotFound
     from holdfast.gateway.process_shapes import ProcessDefinitionQuery

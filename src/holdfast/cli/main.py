@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import (
+    batch,
     definitions,
     demo,
     distributions,
@@ -57,7 +58,7 @@ app = typer.Typer(
 for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages, report):
     _verb.register(app)
 for _group in (
-    tasks, incidents, definitions, instances, schedules, distributions, journal, pipeline,
+    tasks, incidents, definitions, instances, batch, schedules, distributions, journal, pipeline,
 ):  # fmt: skip
     app.add_typer(_group.app)
 

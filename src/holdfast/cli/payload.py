@@ -19,8 +19,13 @@ def parse_payload(text: str) -> msgspec.Raw:
 
 
 def parse_variables(text: str) -> msgspec.Raw:
+    """Variables, as `parse_object` reads them."""
+    return parse_object(text, "--variables", "variables")
+
+
+def parse_object(text: str, option: str, what: str) -> msgspec.Raw:
     """The JSON object in an option, in a file for `@FILE`, or on standard input for `-`."""
-    content, place = text, "--variables"
+    content, place = text, option
     if text == "-":
         content, place = sys.stdin.read(), "standard input"
     elif text.startswith("@"):
@@ -28,12 +33,12 @@ def parse_variables(text: str) -> msgspec.Raw:
         try:
             content = Path(place).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"Expected variables in {place}, but {error}") from error
-    found = _decode(content, "variables as a JSON object", place)
+            raise InvalidArgument(f"Expected {what} in {place}, but {error}") from error
+    found = _decode(content, f"{what} as a JSON object", place)
     if not isinstance(found, dict):
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a value")
         raise InvalidArgument(
-            f"Expected variables as a JSON object, but {place} is {kind}: {_shortened(content)}"
+            f"Expected {what} as a JSON object, but {place} is {kind}: {_shortened(content)}"
         )
     return msgspec.Raw(content.encode())
 

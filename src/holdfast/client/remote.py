@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from holdfast.client.remote_batches import RemoteBatches
 from holdfast.client.remote_distributions import RemoteDistributions
 from holdfast.client.remote_journal import RemoteJournal
 from holdfast.client.remote_processes import RemoteProcesses
@@ -62,7 +63,7 @@ _encode = msgspec.json.Encoder().encode
 _HEADERS = {"Content-Type": "application/json"}
 
 
-class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteJournal):
+class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJournal):
     """The Api of the node at a URL.
 
     It belongs to the event loop in which it is first used. It does not try again: after an

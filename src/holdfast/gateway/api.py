@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.gateway.batch_api import BatchApi
 from holdfast.gateway.distribution_api import DistributionApi
 from holdfast.gateway.journal_api import JournalApi
 from holdfast.gateway.process_api import ProcessApi
@@ -28,7 +29,7 @@ from holdfast.gateway.shapes import (
 )
 
 
-class Api(ProcessApi, DistributionApi, JournalApi, Protocol):
+class Api(ProcessApi, DistributionApi, BatchApi, JournalApi, Protocol):
     """Everything that clients, workers and the CLI need."""
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:

@@ -11,16 +11,13 @@ from functools import partial
 
 from holdfast.clock import Clock
 from holdfast.engine.batch.agenda import agenda, failing, starting, taking
-from holdfast.engine.batch.selector import Page, Selector
-from holdfast.engine.batch.values import (
-    BatchOperation,
-    BatchOperationExecutionIntent,
-    Execute,
-)
+from holdfast.engine.batch.selector import Selector
+from holdfast.engine.batch.values import BatchOperationExecutionIntent, Execute
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError
+from holdfast.gateway.batch_tables import TablesSelector, no_tables
 from holdfast.limits import (
     BATCH_EXECUTE_ITEMS_MAX,
     BATCH_GAP_LOOK_MS,
@@ -38,16 +35,6 @@ from holdfast.records import ValueType
 _EXECUTION = ValueType.BATCH_OPERATION_EXECUTION
 _ITEMS_MAX = BATCH_EXECUTE_ITEMS_MAX
 _EXECUTE = BatchOperationExecutionIntent.EXECUTE
-
-
-class NoSelector:
-    """Where nobody can select: operations fail and say why."""
-
-    async def page(
-        self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
-        """No page."""
-        raise Unavailable("Expected tables to select items from, but this node keeps none")
 
 
 class Portion:
@@ -69,7 +56,7 @@ class BatchDriver:
     """Gives the commands that the operations of all partitions want."""
 
     def __init__(self, runner: Runner[EngineState], clock: Clock) -> None:
-        self.selector: Selector = NoSelector()
+        self.selector: Selector = TablesSelector(no_tables)
         self._runner = runner
         self._clock = clock
         self._is_stopped = False

@@ -167,26 +167,11 @@ class Instances:
         await self._do(self._key(scope_key), InstanceIntent.SET_VARIABLES, value)
 
     async def modify(self, instance_key: str, new: NewModification) -> None:
-        value = Modification(
-            tuple(
-                Activate(
-                    each.element_id,
-                    self._key(each.ancestor_key, "element instance") if each.ancestor_key else 0,
-                    bytes(each.variables),
-                )
-                for each in new.activate
-            ),
-            tuple(self._key(key, "element instance") for key in new.terminate),
-            tuple(new.terminate_ids),
-            tuple((each.source_id, each.target_id) for each in new.move),
-            bytes(new.variables),
-        )
+        value = modification_of(new, self._partitions)
         await self._do(self._key(instance_key), InstanceIntent.MODIFY, value)
 
     async def migrate(self, instance_key: str, new: NewMigration) -> None:
-        definition = self._key(new.process_definition_key, "process definition")
-        elements = tuple((each.source_id, each.target_id) for each in new.elements)
-        value = Migration(definition, elements)
+        value = migration_of(new, self._partitions)
         await self._do(self._key(instance_key), InstanceIntent.MIGRATE, value)
 
     async def _do(self, key: int, intent: IntEnum, value: Any) -> None:
@@ -195,8 +180,8 @@ class Instances:
         if error := reply.error():
             raise error
 
-    def _key(self, text: str, what: str = "process instance") -> int:
-        return checks.key_from(text, self._partitions, what)
+    def _key(self, text: str) -> int:
+        return checks.key_from(text, self._partitions, "process instance")
 
     def _state(self, key: int) -> EngineState:
         return self._runner.processors[partition_of(key)].view
@@ -211,3 +196,31 @@ def _receipt(reply: Reply) -> ProcessInstanceReceipt:
     error = reply.error()
     assert error is not None
     raise error
+
+
+def modification_of(new: NewModification, partitions: int) -> Modification:
+    """Tokens to add, remove and move, as the engine has it."""
+
+    def element(text: str) -> int:
+        return checks.key_from(text, partitions, "element instance")
+
+    return Modification(
+        tuple(
+            Activate(
+                each.element_id,
+                element(each.ancestor_key) if each.ancestor_key else 0,
+                bytes(each.variables),
+            )
+            for each in new.activate
+        ),
+        tuple(map(element, new.terminate)),
+        tuple(new.terminate_ids),
+        tuple((each.source_id, each.target_id) for each in new.move),
+        bytes(new.variables),
+    )
+
+
+def migration_of(new: NewMigration, partitions: int) -> Migration:
+    """Another version, as the engine has it."""
+    definition = checks.key_from(new.process_definition_key, partitions, "process definition")
+    return Migration(definition, tuple((each.source_id, each.target_id) for each in new.elements))

@@ -5,7 +5,11 @@ from typing import Any
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.batch.values import BatchesChanged
+from holdfast.engine.batch.values import (
+    BatchesChanged,
+    BatchOperationEnded,
+    BatchOperationIntent,
+)
 from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
 from holdfast.engine.jobs.values import JobEnded, JobsAvailable
 from holdfast.engine.kernel import CommandRefused, Submission
@@ -13,6 +17,19 @@ from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
 from holdfast.gateway.batch_driver import BatchDriver
+from holdfast.gateway.batch_shapes import (
+    BatchChange,
+    BatchItemPage,
+    BatchItemQuery,
+    BatchOperationPage,
+    BatchOperationQuery,
+    BatchOperationReceipt,
+    BatchOperationView,
+    BatchRetry,
+    NewBatchOperation,
+)
+from holdfast.gateway.batch_tables import OpenTables, TablesSelector
+from holdfast.gateway.batches import Batches
 from holdfast.gateway.definitions import Definitions
 from holdfast.gateway.distribution_shapes import (
     DistributionCancellation,
@@ -83,6 +100,7 @@ class Gateway:
         config: Config,
         clock: Clock,
         metrics: Metrics,
+        open_tables: OpenTables | None = None,
     ) -> None:
         self._runner = runner
         self._metrics = metrics
@@ -98,6 +116,8 @@ class Gateway:
         self._messages = Messages(runner)
         self._journal = JournalReads(journal)
         self.batches = BatchDriver(runner, clock)
+        self._batch_operations = Batches(runner, clock, open_tables)
+        self.batches.selector = TablesSelector(self._batch_operations.open_tables)
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
@@ -106,6 +126,7 @@ class Gateway:
         return self._jobs.demand(partition, effects)
 
     def deliver(self, effects: list[Any]) -> None:
+        """Each effect goes to whoever it concerns."""
         for effect in effects:
             match effect:
                 case JobEnded():
@@ -126,6 +147,9 @@ class Gateway:
                     self._distributions.ended(effect)
                 case BatchesChanged():
                     self.batches.look(effect.partition)
+                    self._batch_operations.changed()
+                case BatchOperationEnded():
+                    self._batch_operations.ended(effect)
                 case _:
                     raise AssertionError(f"nobody takes the effect {effect!r}")
 
@@ -241,6 +265,35 @@ class Gateway:
 
     async def resume_distributions(self, partition: int) -> int:
         return await self._distributions.resume(partition)
+
+    async def create_batch_operation(self, new: NewBatchOperation) -> BatchOperationReceipt:
+        return await self._batch_operations.create(new)
+
+    async def batch_operation(self, batch_operation_key: str) -> BatchOperationView:
+        return await self._batch_operations.operation(batch_operation_key)
+
+    async def batch_operations(self, query: BatchOperationQuery) -> BatchOperationPage:
+        return await self._batch_operations.operations(query)
+
+    async def batch_operation_items(self, query: BatchItemQuery) -> BatchItemPage:
+        return await self._batch_operations.items(query)
+
+    async def suspend_batch_operation(self, batch_operation_key: str) -> None:
+        await self._batch_operations.control(batch_operation_key, BatchOperationIntent.SUSPEND)
+
+    async def resume_batch_operation(self, batch_operation_key: str) -> None:
+        await self._batch_operations.control(batch_operation_key, BatchOperationIntent.RESUME)
+
+    async def cancel_batch_operation(self, batch_operation_key: str) -> None:
+        await self._batch_operations.control(batch_operation_key, BatchOperationIntent.CANCEL)
+
+    async def change_batch_operation(self, batch_operation_key: str, change: BatchChange) -> None:
+        await self._batch_operations.change(batch_operation_key, change)
+
+    async def retry_batch_operation(
+        self, batch_operation_key: str, retry: BatchRetry
+    ) -> BatchOperationReceipt:
+        return await self._batch_operations.retry(batch_operation_key, retry)
 
     async def journal_bounds(self) -> JournalBounds:
         return self._journal.bounds()

@@ -11,6 +11,7 @@ from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel.runner import TOPIC
+from holdfast.gateway.batch_tables import OpenTables
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.memory import MemoryJournal
@@ -47,12 +48,14 @@ class MemoryNode:
         disk: SimulatedDisk | None = None,
         config: Config | None = None,
         selector: Selector | None = None,
+        open_tables: OpenTables | None = None,
     ) -> None:
         self.partitions = partitions
         self.disk = disk
         self.store = MemoryStore()
         self.config = config or Config()
         self.selector = selector
+        self.open_tables = open_tables
         self._given_clock = clock
         self._journal: Journal | None = None
         self._node: Node | None = None
@@ -93,8 +96,9 @@ class MemoryNode:
             self._journal = MemoryJournal(clock=self.clock)
         self.journal.create_topic(TOPIC, self.partitions)
         self._node = Node(
-            self.journal, self.store, self.config, self.clock, Metrics(), self.selector
-        )
+            self.journal, self.store, self.config, self.clock, Metrics(), self.selector,
+            self.open_tables,
+        )  # fmt: skip
         return self
 
     restart = start

@@ -3,6 +3,7 @@
 from functools import reduce
 
 from holdfast.engine.batch.values import (
+    BatchOperationEnded,
     BatchOperationIntent,
     BatchOperationState,
     Counts,
@@ -73,6 +74,7 @@ def _end_if_all_done(turn: Turn[EngineState], key: int) -> None:
     counts = reduce(Counts.plus, (report.counts for report in reports))
     end = OperationEnd(_end_state(stored.state, counts, reports), counts, reports)
     turn.event(BATCH_OPERATION, _I.COMPLETED, key, end)
+    turn.effect(BatchOperationEnded(key, stored.operation, end, turn.now_ms))
 
 
 def _end_state(

@@ -268,3 +268,12 @@ class BatchesChanged(msgspec.Struct, frozen=True, gc=False):
     """What a partition wants done for its operations may have changed."""
 
     partition: int
+
+
+class BatchOperationEnded(msgspec.Struct, frozen=True, gc=False):
+    """Every partition is done with an operation, and nothing of it is in the state any more."""
+
+    key: int
+    operation: BatchOperation
+    end: OperationEnd
+    ended_ms: int

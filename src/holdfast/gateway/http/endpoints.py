@@ -1,6 +1,7 @@
 """The endpoints of the API, as thin as can be: a shape in, one call of the Api, a shape out."""
 
 from holdfast.gateway.api import Api
+from holdfast.gateway.http.batch_endpoints import BATCH_ENDPOINTS
 from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
@@ -171,6 +172,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     put_schedule, delete_schedule, list_schedules,
     *PROCESS_ENDPOINTS,
     *DISTRIBUTION_ENDPOINTS,
+    *BATCH_ENDPOINTS,
     *JOURNAL_ENDPOINTS,
     get_topology, get_health, get_metrics,
 )  # fmt: skip

@@ -1,0 +1,316 @@
+"""Batch operations: create them, see how far they are, steer them, try again what failed."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.engine.batch.state import StoredOperation
+from holdfast.engine.batch.values import (
+    BatchOperation,
+    BatchOperationEnded,
+    BatchOperationIntent,
+    BatchOperationState,
+    Change,
+    OperationRef,
+    Selection,
+)
+from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
+from holdfast.errors import InvalidState, NotFound, Unavailable
+from holdfast.gateway import checks
+from holdfast.gateway.batch_pace import Pace
+from holdfast.gateway.batch_shapes import (
+    BatchChange,
+    BatchFailures,
+    BatchItemPage,
+    BatchItemQuery,
+    BatchOperationPage,
+    BatchOperationQuery,
+    BatchOperationReceipt,
+    BatchOperationView,
+    BatchPageInfo,
+    BatchPreview,
+    BatchRetry,
+    BatchShare,
+    NewBatchOperation,
+)
+from holdfast.gateway.batch_tables import (
+    BatchTables,
+    OpenTables,
+    PastOperation,
+    failed_items,
+    no_tables,
+)
+from holdfast.gateway.batch_views import Live, ended_view
+from holdfast.gateway.instances import migration_of, modification_of
+from holdfast.limits import (
+    BATCH_ENDED_KEPT,
+    BATCH_THROTTLE_MAX,
+    PAGE_ITEMS_MAX,
+    PRIORITY_MAX,
+    RETRIES_MAX,
+)
+from holdfast.logs import log
+from holdfast.records import ValueType, partition_of
+from holdfast.records.keys import NO_KEY
+
+_BATCH = ValueType.BATCH_OPERATION
+_I, _S = BatchOperationIntent, BatchOperationState
+_replace = msgspec.structs.replace
+
+
+class Batches:
+    """What can be asked about batch operations."""
+
+    def __init__(
+        self, runner: Runner[EngineState], clock: Clock, opening: OpenTables | None
+    ) -> None:
+        self._runner = runner
+        self._clock = clock
+        self._partitions = len(runner.processors)
+        self._live = Live(runner)
+        self._pace = Pace()
+        self._turn = count()
+        self._created_ms: dict[int, int] = {}  # of operations that this node was asked for
+        self._ended: dict[int, PastOperation] = {}  # the last ones, the oldest first
+        self._open_tables = opening or no_tables
+        self._tables: BatchTables | None = None
+        self._opening = asyncio.Lock()
+
+    # --- what happens -------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Items were done: now and then it is noted how many."""
+        now = self._clock.monotonic()
+        if self._pace.is_due(now):
+            self._pace.note(now, self._live.done())
+
+    def ended(self, effect: BatchOperationEnded) -> None:
+        """An operation is over: its selection goes, its end is known until the tables have it."""
+        view = ended_view(effect.key, effect.operation, effect.end, effect.ended_ms)
+        view = _replace(view, start_date=self._started(effect.key))
+        self._created_ms.pop(effect.key, None)
+        while len(self._ended) >= BATCH_ENDED_KEPT:
+            del self._ended[next(iter(self._ended))]
+        self._ended[effect.key] = PastOperation(effect.operation, view)
+        if self._tables is not None:
+            try:
+                self._tables.drop(effect.operation)
+            except OSError as error:  # it is only in the way, and goes when a node starts
+                log.warning("selection not dropped", key=effect.key, error=str(error))
+
+    async def open_tables(self) -> BatchTables:
+        """The tables, opened once; what was selected for operations that are over is dropped."""
+        async with self._opening:
+            if self._tables is None:
+                tables = await self._open_tables()
+                tables.keep_only([each.operation for each in self._live.all().values()])
+                self._tables = tables
+            return self._tables
+
+    # --- a new one ----------------------------------------------------------------------------
+
+    async def create(self, new: NewBatchOperation) -> BatchOperationReceipt:
+        """A new operation, or what it would do."""
+        modification, migration = new.modification, new.migration
+        operation = BatchOperation(
+            new.type,
+            bytes(new.filter),
+            None if modification is None else modification_of(modification, self._partitions),
+            None if migration is None else migration_of(migration, self._partitions),
+            checks.within(new.retries, 0, RETRIES_MAX, "retries"),
+        )
+        return await self._begin(operation, new)
+
+    async def retry(self, batch_operation_key: str, retry: BatchRetry) -> BatchOperationReceipt:
+        """A new operation for the items, or the partitions, that failed in one that has ended."""
+        key = self._key(batch_operation_key)
+        await self._runner.settled()
+        if (stored := self._live.stored(key)) is not None:
+            raise InvalidState(f"Expected operation {key} to have ended, but it is {stored.state}")
+        past = await self._past(key)
+        if retry.failed is BatchFailures.ITEMS:
+            if not past.view.operations_failed_count:
+                raise InvalidState(f"Expected failed items of operation {key}, but there are none")
+            chosen, partitions = failed_items(key), past.operation.partitions
+        else:
+            partitions = tuple(each.partition_id for each in past.view.errors)
+            if not partitions:
+                raise InvalidState(f"Expected failed partitions of operation {key}, but none did")
+            chosen = past.operation.filter
+        operation = _replace(
+            past.operation, filter=chosen, partitions=partitions, repeats=key, claims=None,
+            retries=checks.within(retry.retries, 0, RETRIES_MAX, "retries"),
+        )  # fmt: skip
+        return await self._begin(operation, retry)
+
+    async def _begin(
+        self, operation: BatchOperation, asked: NewBatchOperation | BatchRetry
+    ) -> BatchOperationReceipt:
+        """What is chosen is as of now: all that was durable before it was asked for."""
+        throttle = checks.within(asked.throttle, 0, BATCH_THROTTLE_MAX, "throttle")
+        priority = checks.within(asked.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
+        tables = await self.open_tables()
+        tables.check(operation)
+        await self._runner.settled()
+        operation = _replace(
+            operation,
+            throttle=throttle,
+            priority=priority,
+            selection=Selection("", self._positions()),
+        )
+        if asked.dry_run:
+            return BatchOperationReceipt(operation.type, preview=await _preview(tables, operation))
+        partition = next(self._turn) % self._partitions + 1
+        command = Command(_BATCH, _I.CREATE, NO_KEY, operation)
+        (reply,) = await self._runner.submit(partition, [command])
+        if error := reply.error():
+            raise error
+        self._created_ms[reply.key] = self._clock.now_ms()
+        return BatchOperationReceipt(operation.type, str(reply.key))
+
+    # --- looking ------------------------------------------------------------------------------
+
+    async def operation(self, batch_operation_key: str) -> BatchOperationView:
+        key = self._key(batch_operation_key)
+        await self._runner.settled()
+        if (stored := self._live.stored(key)) is None:
+            return (await self._past(key)).view
+        view = self._live_view(key, stored)
+        if view.start_date is None:  # it was created before this node started
+            view = _replace(view, start_date=await self._start_in_tables(key))
+        return view
+
+    async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:
+        """Those that run on the first page; then those that ended, as the tables have them."""
+        checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
+        await self._runner.settled()
+        live = {
+            str(key): self._live_view(key, stored)
+            for key, stored in self._live.all().items()
+            if query.filter.state in (None, stored.state)
+            and query.filter.operation_type in (None, stored.operation.type)
+        }
+        try:
+            page = await (await self.open_tables()).operations(query)
+        except Unavailable:
+            page = BatchOperationPage([], BatchPageInfo(0))
+        rows = [each for row in page.items if (each := self._row(row, query)) is not None]
+        if query.page.after is not None:
+            return BatchOperationPage(rows, page.page)
+        known = {each.batch_operation_key: each.start_date for each in page.items}
+        running = [
+            _replace(each, start_date=each.start_date or known.get(key))
+            for key, each in live.items()
+        ]
+        new = sum(key not in known for key in live)
+        return BatchOperationPage(
+            [*running, *rows], _replace(page.page, total_items=page.page.total_items + new)
+        )
+
+    def _row(
+        self, row: BatchOperationView, query: BatchOperationQuery
+    ) -> BatchOperationView | None:
+        """A row of the tables, unless it is better known: how it ended, or that it runs."""
+        key = int(row.batch_operation_key)
+        if self._live.stored(key) is not None:
+            return None
+        if (past := self._ended.get(key)) is None:
+            return row
+        return past.view if query.filter.state in (None, past.view.state) else None
+
+    async def items(self, query: BatchItemQuery) -> BatchItemPage:
+        checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
+        asked = query.filter
+        for text, what in (
+            (asked.batch_operation_key, "batch operation"),
+            (asked.item_key, "item"),
+            (asked.process_instance_key, "process instance"),
+        ):
+            if text is not None:
+                checks.key_from(text, self._partitions, what)
+        return await (await self.open_tables()).items(query)
+
+    async def _past(self, key: int) -> PastOperation:
+        """An operation that has ended."""
+        if (known := self._ended.get(key)) is not None:
+            return known
+        unknown = f"Expected a batch operation with key {key}, but none runs"
+        try:
+            past = await (await self.open_tables()).past(key, self._positions())
+        except Unavailable as error:
+            reason = "; those that ended are in the tables, which holdfast pipeline run keeps"
+            raise NotFound(unknown + reason, key=str(key)) from error
+        if past is None:
+            raise NotFound(unknown + " and the tables have none", key=str(key))
+        return past
+
+    async def _start_in_tables(self, key: int) -> datetime | None:
+        try:
+            past = await (await self.open_tables()).past(key, {})
+        except Unavailable:
+            return None
+        return None if past is None else past.view.start_date
+
+    def _live_view(self, key: int, stored: StoredOperation) -> BatchOperationView:
+        view = _replace(self._live.view(key, stored), start_date=self._started(key))
+        if stored.state is not _S.ACTIVE:
+            return view
+        done = (
+            view.operations_completed_count + view.operations_failed_count
+            + view.operations_skipped_count + view.operations_canceled_count
+        )  # fmt: skip
+        rate = self._pace.per_second(key, self._clock.monotonic(), done)
+        if rate is None:
+            return view
+        end = None
+        if rate > 0 and view.is_selected:
+            left = view.operations_total_count - done
+            end = self._now() + timedelta(seconds=left / rate)
+        return _replace(view, items_per_second=round(rate, 1), estimated_end=end)
+
+    # --- steering -----------------------------------------------------------------------------
+
+    async def control(self, batch_operation_key: str, intent: BatchOperationIntent) -> None:
+        """SUSPEND, RESUME or CANCEL."""
+        await self._do(batch_operation_key, intent, OperationRef())
+
+    async def change(self, batch_operation_key: str, change: BatchChange) -> None:
+        value = Change(throttle=change.throttle, priority=change.priority)
+        await self._do(batch_operation_key, _I.CHANGE, value)
+
+    async def _do(self, batch_operation_key: str, intent: BatchOperationIntent, value: Any) -> None:
+        key = self._key(batch_operation_key)
+        command = Command(_BATCH, intent, key, value)
+        (reply,) = await self._runner.submit(partition_of(key), [command])
+        if error := reply.error():
+            raise error
+
+    # --- words --------------------------------------------------------------------------------
+
+    def _key(self, text: str) -> int:
+        return checks.key_from(text, self._partitions, "batch operation")
+
+    def _positions(self) -> dict[int, int]:
+        """How far the logs are."""
+        return {each: known.next_position for each, known in self._runner.processors.items()}
+
+    def _started(self, key: int) -> datetime | None:
+        return checks.moment(self._created_ms.get(key, 0))
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now_ms() / 1_000, UTC)
+
+
+async def _preview(tables: BatchTables, operation: BatchOperation) -> BatchPreview:
+    chosen = await tables.preview(operation)
+    return BatchPreview(
+        sum(chosen.counts.values()),
+        [BatchShare(partition, items) for partition, items in sorted(chosen.counts.items())],
+        [str(key) for key in chosen.sample],
+    )

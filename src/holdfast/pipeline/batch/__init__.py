@@ -1,0 +1,1 @@
+"""What batch operations need of the tables: their items, and what became of them."""

@@ -1,0 +1,78 @@
+"""Which rows an operation chooses its items from.
+
+A filter says which of them are wanted. What cannot be done at all, such as canceling an instance
+that has ended, is left out from the beginning: nobody wants to see it counted as skipped.
+"""
+
+import msgspec
+
+from holdfast.engine.batch.values import BatchOperation, BatchOperationType
+from holdfast.errors import InvalidArgument
+from holdfast.gateway.batch_tables import is_of_items
+from holdfast.pipeline.schema import (
+    BATCH_OPERATION_ITEMS,
+    INCIDENTS,
+    JOBS,
+    PROCESS_INSTANCES,
+    Kind,
+    Table,
+)
+from holdfast.pipeline.select.filters import read_filter
+from holdfast.pipeline.select.tree import (
+    EVERYTHING,
+    All,
+    Compare,
+    Comparison,
+    Condition,
+    Exists,
+    OneOf,
+)
+
+_T = BatchOperationType
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A table, and those of its rows that an operation can do anything with."""
+
+    table: Table
+    possible: Condition
+
+
+def _is(state: str) -> Condition:
+    return Compare("state", Kind.TEXT, Comparison.EQ, state)
+
+
+_DEAD_LETTERS = All((_is("INCIDENT"), Exists("process_instance_key", is_not=True)))
+SOURCES: dict[BatchOperationType, Source] = {
+    # An instance that another one called ends with it, and cannot be canceled alone.
+    _T.CANCEL_PROCESS_INSTANCE: Source(
+        PROCESS_INSTANCES, All((_is("ACTIVE"), Exists("parent_element_instance_key", is_not=True)))
+    ),
+    _T.MODIFY_PROCESS_INSTANCE: Source(PROCESS_INSTANCES, _is("ACTIVE")),
+    _T.MIGRATE_PROCESS_INSTANCE: Source(PROCESS_INSTANCES, _is("ACTIVE")),
+    _T.DELETE_PROCESS_INSTANCE: Source(
+        PROCESS_INSTANCES, OneOf("state", Kind.TEXT, ("COMPLETED", "CANCELED"))
+    ),
+    _T.RESOLVE_INCIDENT: Source(INCIDENTS, _is("OPEN")),
+    _T.RETRY_TASK: Source(JOBS, _DEAD_LETTERS),
+    _T.DISCARD_TASK: Source(JOBS, _DEAD_LETTERS),
+}
+
+
+def source_of(operation: BatchOperation) -> Source:
+    """Where the items of an operation are."""
+    if is_of_items(operation):
+        return Source(BATCH_OPERATION_ITEMS, EVERYTHING)
+    return SOURCES[operation.type]
+
+
+def condition_of(operation: BatchOperation) -> Condition:
+    """Which rows of its source are the items of an operation; InvalidArgument names the field."""
+    try:
+        filter_ = msgspec.json.decode(operation.filter)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InvalidArgument(f"Expected a filter, but it is no JSON: {error}") from error
+    if not filter_:
+        raise InvalidArgument("Expected a filter with a condition, but it is empty", field="filter")
+    source = source_of(operation)
+    return All((read_filter(source.table, filter_), source.possible))
