@@ -46,8 +46,8 @@ def http_page() -> str:
         "## Endpoints",
         table(("Method", "Path", "What for", "Request", "Answer", "Long poll"), rows),
         "Without an answer the status is 204, otherwise 200. A long poll waits for as long as"
-        " `waitMs` in the request says. Errors are a [Problem](#problem); the codes are in"
-        " [Errors](errors.md).",
+        " `waitMs` or `requestTimeout` in the request says. Errors are a [Problem](#problem); the"
+        " codes are in [Errors](errors.md).",
         "## Shapes",
         *parts,
     )
@@ -76,7 +76,12 @@ def _collect(kind: Any, found: dict[type[Any], None]) -> None:
 
 
 def _shape_table(shape: type[Any]) -> str:
-    comments = {field.name: field.comment for field in fields_of(shape)}
+    comments = {
+        field.name: field.comment
+        for each in reversed(shape.__mro__)
+        if _is_shape(each)
+        for field in fields_of(each)
+    }
     rows = []
     for field in msgspec.structs.fields(shape):
         kind = _type_text(field.type)

@@ -28,6 +28,7 @@ from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
 from holdfast.pipeline.lag import lag_of
+from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
@@ -70,6 +71,7 @@ class Node:
         """Finishes what was accepted and lets go of the files."""
         self.gateway.batches.stop()
         await self.runner.close()
+        self.gateway.tables.close()
         self.store.close()
         await self.journal.close()
 
@@ -92,6 +94,7 @@ class LocalNode(Node):
             raise
         self._snapshot_positions: Positions = {}
         self._clock = clock
+        self.gateway.tables = FolderTables(folder / "tables")
         metrics.pipeline_lag = self._pipeline_lag
         self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
 

@@ -18,6 +18,8 @@ from holdfast.gateway import (
 )
 from holdfast.gateway.http.endpoints import ENDPOINTS
 
+NOT_ON_THE_WIRE = (shapes.Shape, shapes.Question, process_shapes.NewMessage)
+
 
 def get(path: str) -> Reply:
     async def run() -> Reply:
@@ -41,7 +43,7 @@ def test_the_document_is_also_at_the_folder_itself(document: dict[str, Any]) -> 
 def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
     listed = [(verb.upper(), path) for path, verbs in document["paths"].items() for verb in verbs]
     assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
-    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS) == 58
+    assert len({each.name for each in ENDPOINTS}) == len(ENDPOINTS)
 
 
 @pytest.mark.parametrize(
@@ -49,11 +51,18 @@ def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
 )
 def test_every_shape_is_listed(document: dict[str, Any], module: ModuleType) -> None:
     every = {
-        name
-        for name, kind in inspect.getmembers(module, inspect.isclass)
-        if issubclass(kind, shapes.Shape) and kind not in (shapes.Shape, shapes.Question)
+        kind
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, shapes.Shape) and kind not in NOT_ON_THE_WIRE
     }
-    assert every <= set(document["components"]["schemas"])
+    listed = set(document["components"]["schemas"])
+    # some are sent or answered with a few fields more
+    missing = [each for each in every if not listed & {each.__name__, *_extended(each)}]
+    assert missing == []
+
+
+def _extended(kind: type) -> list[str]:
+    return [each.__name__ for each in kind.__subclasses__()]
 
 
 def test_raw_fields_are_any_json(document: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ def test_an_activation_gets_the_jobs_that_come_while_it_waits() -> None:
         api = FakeApi()
         async with served(api) as server:
             asking = asyncio.create_task(
-                ask(server.url, "POST", "/v2/jobs/activation", json=ACTIVATION)
+                ask(server.url, "POST", "/v2/jobs/leases", json=ACTIVATION)
             )
             await asyncio.wait_for(api.waiting.wait(), 5)
             api.ready.set()
@@ -32,7 +32,7 @@ def test_an_activation_gets_the_jobs_that_come_while_it_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body"), [("/v2/jobs/activation", ACTIVATION), ("/v2/tasks/results", RESULTS)]
+    ("path", "body"), [("/v2/jobs/leases", ACTIVATION), ("/v2/tasks/results", RESULTS)]
 )
 def test_a_client_that_goes_cancels_its_long_poll(path: str, body: dict[str, object]) -> None:
     async def run() -> None:
@@ -53,7 +53,7 @@ def test_jobs_that_come_at_the_moment_their_client_goes_are_given_back() -> None
         api.gives_jobs_when_cancelled = True
         async with served(api) as server:
             asking = asyncio.create_task(
-                ask(server.url, "POST", "/v2/jobs/activation", json=ACTIVATION)
+                ask(server.url, "POST", "/v2/jobs/leases", json=ACTIVATION)
             )
             await asyncio.wait_for(api.waiting.wait(), 5)
             asking.cancel()
@@ -68,7 +68,7 @@ def test_an_error_in_a_long_poll_is_a_problem_too() -> None:
         api = FakeApi()
         api.error = Unavailable("closing")
         async with served(api) as server:
-            reply = await ask(server.url, "POST", "/v2/jobs/activation", json=ACTIVATION)
+            reply = await ask(server.url, "POST", "/v2/jobs/leases", json=ACTIVATION)
         assert (reply.status, reply.json()["code"]) == (503, Code.UNAVAILABLE)
 
     asyncio.run(run())
@@ -80,7 +80,7 @@ def test_a_connection_serves_on_after_a_long_poll() -> None:
         async with served(api) as server, aiohttp.ClientSession() as session:
             for _ in range(3):
                 body = {"types": ["mail"], "waitMs": 10}
-                reply = await ask_in(session, server.url, "POST", "/v2/jobs/activation", json=body)
+                reply = await ask_in(session, server.url, "POST", "/v2/jobs/leases", json=body)
                 assert reply.json() == {"jobs": []}
 
     asyncio.run(run())
@@ -92,7 +92,7 @@ def test_closing_the_server_ends_long_polls_with_what_they_have() -> None:
         server = HttpServer(api)
         await server.start()
         activation = asyncio.create_task(
-            ask(server.url, "POST", "/v2/jobs/activation", json=ACTIVATION)
+            ask(server.url, "POST", "/v2/jobs/leases", json=ACTIVATION)
         )
         results = asyncio.create_task(ask(server.url, "POST", "/v2/tasks/results", json=RESULTS))
         await api.called(2)

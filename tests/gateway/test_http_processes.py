@@ -61,13 +61,14 @@ class Client:
 
     async def start(self, process_id: str = "order", **more: Any) -> str:
         body = {"processId": process_id, "variables": {"orderId": "42"}} | more
-        return (await self.good("POST", "/v2/process-instances", body))["processInstanceKey"]
+        answer = await self.good("POST", "/v2/process-instances/batch", {"instances": [body]})
+        return answer["instances"][0]["processInstanceKey"]
 
     async def show(self, key: str) -> dict[str, Any]:
-        return await self.good("GET", f"/v2/process-instances/{key}")
+        return await self.good("GET", f"/v2/process-instances/{key}/details")
 
     async def activate(self) -> dict[str, Any]:
-        [job] = (await self.good("POST", "/v2/jobs/activation", {"types": ["charge"]}))["jobs"]
+        [job] = (await self.good("POST", "/v2/jobs/leases", {"types": ["charge"]}))["jobs"]
         return job
 
 
@@ -103,7 +104,7 @@ def test_definitions_are_deployed_listed_and_given_back_as_they_came() -> None:
         second = await client.deploy(ORDER.task("ship"))
         assert second["version"] == 2
 
-        search = "/v2/process-definitions/search"
+        search = "/v2/process-definitions/listing"
         listed = (await client.good("POST", search, {"processId": "order"}))["items"]
         assert [each["version"] for each in listed] == [1, 2]
         latest = (await client.good("POST", search, {"latest": True}))["items"]
@@ -119,9 +120,8 @@ def test_an_instance_runs_from_start_to_end() -> None:
     async def story(client: Client) -> None:
         await client.deploy(ORDER)
         key = await client.start(key="order-42")
-        again = await client.good(
-            "POST", "/v2/process-instances", {"processId": "order", "key": "order-42"}
-        )
+        same = {"instances": [{"processId": "order", "key": "order-42"}]}
+        [again] = (await client.good("POST", "/v2/process-instances/batch", same))["instances"]
         assert again == {"processInstanceKey": key, "created": False}
 
         [element] = (await client.show(key))["elements"]
@@ -154,7 +154,7 @@ def test_many_are_started_and_listed_in_pages() -> None:
         body = {"instances": [{"processId": "order", "variables": {"n": n}} for n in range(5)]}
         receipts = (await client.good("POST", "/v2/process-instances/batch", body))["instances"]
         keys = [each["processInstanceKey"] for each in receipts]
-        search = "/v2/process-instances/search"
+        search = "/v2/process-instances/listing"
         first = await client.good("POST", search, {"processId": "order", "limit": 3})
         rest = await client.good("POST", search, {"after": first["after"]})
         found = [each["processInstanceKey"] for each in first["items"] + rest["items"]]
@@ -195,10 +195,10 @@ def test_an_incident_names_its_element_and_is_resolved() -> None:
         assert broken in (key, other)
 
         query = {"processId": "order", "processInstanceKey": broken}
-        [incident] = (await client.good("POST", "/v2/incidents/search", query))["items"]
+        [incident] = (await client.good("POST", "/v2/incidents/listing", query))["items"]
         assert incident["elementId"] == "charge"
         assert incident["error"] == "the bank is closed"
-        search = ("POST", "/v2/process-instances/search", {"withIncidents": True})
+        search = ("POST", "/v2/process-instances/listing", {"withIncidents": True})
         [listed] = (await client.good(*search))["items"]
         assert (listed["processInstanceKey"], listed["incidents"]) == (broken, 1)
         refused = await client.bad(
@@ -219,15 +219,15 @@ def test_an_instance_is_changed_and_cancelled() -> None:
         variables = {"variables": {"total": 7}}
         await client.good("PUT", f"/v2/element-instances/{key}/variables", variables)
         move = {"move": [{"sourceId": "charge", "targetId": "paid"}]}
-        await client.good("POST", f"{here}/modification", move)
+        await client.good("POST", f"{here}/tokens", move)
         view = await client.show(key)
         assert view["variables"]["total"] == 7
         assert [each["elementId"] for each in view["elements"]] == ["paid"]
 
         new = await client.deploy(ORDER.task("ship"))
         target = {
-            "processDefinitionKey": new["processDefinitionKey"],
-            "elements": [{"sourceId": "paid", "targetId": "paid"}],
+            "targetProcessDefinitionKey": new["processDefinitionKey"],
+            "mappingInstructions": [{"sourceElementId": "paid", "targetElementId": "paid"}],
         }
         await client.good("POST", f"{here}/migration", target)
         assert (await client.show(key))["version"] == 2
@@ -251,7 +251,7 @@ def test_an_element_that_does_not_run_here_is_named_with_its_line_and_nothing_is
         assert problem["detail"].startswith("bad.bpmn: Expected ")
         assert "line 4 has <transaction> 'buy'" in problem["detail"]
         assert problem["fields"] == {"element": "buy", "line": 4, "resource": "bad.bpmn"}
-        found = await client.good("POST", "/v2/process-definitions/search", {})
+        found = await client.good("POST", "/v2/process-definitions/listing", {})
         assert found["items"] == []
 
     talk(story)
@@ -277,16 +277,16 @@ def test_a_file_that_is_no_process_is_refused(content: str, found: str) -> None:
 def test_what_is_not_there_is_not_found() -> None:
     async def story(client: Client) -> None:
         here = f"/v2/process-instances/{UNKNOWN}"
-        definition = {"processDefinitionKey": UNKNOWN}
+        definition = {"targetProcessDefinitionKey": UNKNOWN}
         asked: list[tuple[str, str, Any]] = [
             ("GET", f"/v2/process-definitions/{UNKNOWN}/source", None),
-            ("GET", here, None),
+            ("GET", f"{here}/details", None),
             ("POST", f"{here}/cancellation", None),
-            ("POST", f"{here}/modification", {"terminateIds": ["a"]}),
+            ("POST", f"{here}/tokens", {"terminateIds": ["a"]}),
             ("POST", f"{here}/migration", definition),
             ("PUT", f"/v2/element-instances/{UNKNOWN}/variables", {"variables": {}}),
             ("POST", f"/v2/jobs/{UNKNOWN}/retries", {"retries": 1}),
-            ("POST", "/v2/process-instances", {"processId": "unheard-of"}),
+            ("POST", "/v2/process-instances/batch", {"instances": [{"processId": "unheard-of"}]}),
         ]
         for method, where, body in asked:
             problem = await client.bad(method, where, body, 404)
@@ -301,16 +301,20 @@ def test_what_is_wrong_in_itself_is_refused() -> None:
         key = await client.start()
         here = f"/v2/process-instances/{key}"
         publication = "/v2/messages/publication"
-        instances = "/v2/process-instances"
+        instances = "/v2/process-instances/batch"
+
+        def one(**more: Any) -> dict[str, Any]:
+            return {"instances": [{"processId": "order"} | more]}
+
         asked: list[tuple[str, str, Any, str]] = [
-            ("GET", "/v2/process-instances/order", None, "'order'"),
-            ("POST", instances, {"processId": "order", "variables": [1]}, "object"),
-            ("POST", instances, {"processId": "order", "version": -1}, "version"),
-            ("POST", instances, {"processId": "order", "colour": "red"}, "colour"),
+            ("GET", "/v2/process-instances/order/details", None, "'order'"),
+            ("POST", instances, one(variables=[1]), "object"),
+            ("POST", instances, one(version=-1), "version"),
+            ("POST", instances, one(colour="red"), "colour"),
             ("POST", publication, {"name": ""}, "message name"),
             ("POST", publication, {"name": "a", "variables": 7}, "object"),
-            ("POST", publication, {"name": "a", "ttlMs": -1}, "ttlMs"),
-            ("POST", f"{here}/modification", {"activate": [{"elementId": "nowhere"}]}, "nowhere"),
+            ("POST", publication, {"name": "a", "timeToLive": -1}, "ttlMs"),
+            ("POST", f"{here}/tokens", {"activate": [{"elementId": "nowhere"}]}, "nowhere"),
             ("PUT", f"/v2/element-instances/{key}/variables", {"variables": "x"}, "object"),
             ("POST", "/v2/deployments", {"resources": []}, "resources"),
         ]
@@ -325,7 +329,7 @@ def test_what_is_wrong_in_itself_is_refused() -> None:
 
 def test_what_is_there_already_or_belongs_to_a_process_is_a_conflict() -> None:
     async def story(client: Client) -> None:
-        message = {"name": "payment", "correlationKey": "9", "messageId": "m", "ttlMs": 60_000}
+        message = {"name": "payment", "correlationKey": "9", "messageId": "m", "timeToLive": 60_000}
         await client.good("POST", "/v2/messages/publication", message)
         problem = await client.bad("POST", "/v2/messages/publication", message, 409)
         assert problem["code"] == "ALREADY_EXISTS"
@@ -334,8 +338,8 @@ def test_what_is_there_already_or_belongs_to_a_process_is_a_conflict() -> None:
         key = await client.start()
         other = await client.deploy(Process("order").task("other"))
         target = {
-            "processDefinitionKey": other["processDefinitionKey"],
-            "elements": [{"sourceId": "charge", "targetId": "charge"}],
+            "targetProcessDefinitionKey": other["processDefinitionKey"],
+            "mappingInstructions": [{"sourceElementId": "charge", "targetElementId": "charge"}],
         }
         where = f"/v2/process-instances/{key}/migration"
         assert "'charge'" in (await client.bad("POST", where, target, 400))["detail"]

@@ -94,6 +94,7 @@ HOMES = {
     "lxml": "model/bpmn/",
     "matplotlib": "pipeline/report/",
     "msgspec": "",
+    "multipart": "gateway/http/forms.py",
     "prometheus_client": "metrics.py",
     "pyarrow": "pipeline/",
     "pyspark": "pipeline/",

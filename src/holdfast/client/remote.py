@@ -99,7 +99,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         await self._send("POST", f"/v2/tasks/{quoted(task_key)}/cancellation")
 
     async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
-        path = "/v2/jobs/activation"
+        path = "/v2/jobs/leases"
         return (await self._post(path, request, ActivatedJobs, request.wait_ms)).jobs
 
     async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
@@ -117,7 +117,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         )
 
     async def incidents(self, query: IncidentQuery) -> IncidentPage:
-        return await self._post("/v2/incidents/search", query, IncidentPage)
+        return await self._post("/v2/incidents/listing", query, IncidentPage)
 
     async def resolve_incident(self, incident_key: str, retries: int) -> None:
         path = f"/v2/incidents/{quoted(incident_key)}/resolution"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from holdfast.client.wire import Wire, quoted
 from holdfast.gateway.process_shapes import (
     JobRetries,
+    MessagePublication,
     MessageReceipt,
     NewDeployment,
     NewMessage,
@@ -35,7 +36,7 @@ class RemoteProcesses:
         return (await self._post("/v2/deployments", body, ProcessDefinitions)).items
 
     async def definitions(self: Wire, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
-        path = "/v2/process-definitions/search"
+        path = "/v2/process-definitions/listing"
         return (await self._post(path, query, ProcessDefinitions)).items
 
     async def definition_source(self: Wire, definition_key: str) -> ProcessSource:
@@ -50,11 +51,11 @@ class RemoteProcesses:
         return (await self._post(path, body, ProcessInstanceReceipts)).instances
 
     async def instance(self: Wire, instance_key: str) -> ProcessInstanceView:
-        path = f"/v2/process-instances/{quoted(instance_key)}"
+        path = f"/v2/process-instances/{quoted(instance_key)}/details"
         return await self._get(path, ProcessInstanceView)
 
     async def instances(self: Wire, query: ProcessInstanceQuery) -> ProcessInstancePage:
-        return await self._post("/v2/process-instances/search", query, ProcessInstancePage)
+        return await self._post("/v2/process-instances/listing", query, ProcessInstancePage)
 
     async def cancel_instance(self: Wire, instance_key: str) -> None:
         await self._send("POST", f"/v2/process-instances/{quoted(instance_key)}/cancellation")
@@ -64,7 +65,7 @@ class RemoteProcesses:
         await self._send("PUT", path, variables)
 
     async def modify_instance(self: Wire, instance_key: str, modification: NewModification) -> None:
-        path = f"/v2/process-instances/{quoted(instance_key)}/modification"
+        path = f"/v2/process-instances/{quoted(instance_key)}/tokens"
         await self._send("POST", path, modification)
 
     async def migrate_instance(self: Wire, instance_key: str, migration: NewMigration) -> None:
@@ -72,7 +73,11 @@ class RemoteProcesses:
         await self._send("POST", path, migration)
 
     async def publish(self: Wire, message: NewMessage) -> MessageReceipt:
-        return await self._post("/v2/messages/publication", message, MessageReceipt)
+        body = MessagePublication(
+            message.name, message.correlation_key, message.variables, message.message_id,
+            message.ttl_ms,
+        )  # fmt: skip
+        return await self._post("/v2/messages/publication", body, MessageReceipt)
 
     async def throw(self: Wire, jobs: Sequence[JobError]) -> list[Answer]:
         return (await self._post("/v2/jobs/error", JobErrors(list(jobs)), Answers)).answers

@@ -201,15 +201,17 @@ class NewModification(Question, frozen=True):
 class MapElement(Question, frozen=True):
     """Which element becomes which."""
 
-    source_id: str
-    target_id: str
+    source_id: str = msgspec.field(name="sourceElementId")
+    target_id: str = msgspec.field(name="targetElementId")
 
 
 class NewMigration(Question, frozen=True):
     """Another version for a running instance."""
 
-    process_definition_key: str
-    elements: list[MapElement] = msgspec.field(default_factory=list)
+    process_definition_key: str = msgspec.field(name="targetProcessDefinitionKey")
+    elements: list[MapElement] = msgspec.field(
+        default_factory=list, name="mappingInstructions"
+    )  # those that are not named keep their ids
 
 
 # --- messages and jobs ------------------------------------------------------------------------
@@ -223,6 +225,18 @@ class NewMessage(Question, frozen=True):
     variables: msgspec.Raw = _variables()
     message_id: str | None = None  # the same id is not published twice while it is kept
     ttl_ms: int = 0  # how long it is kept for those that wait later
+
+
+class MessagePublication(Question, frozen=True):
+    """A message to publish, as it goes over the wire."""
+
+    name: str
+    correlation_key: str = ""
+    variables: msgspec.Raw = _variables()
+    message_id: str | None = None
+    time_to_live: int = 0  # ms
+    tenant_id: str | None = None
+    business_id: str | None = None
 
 
 class MessageReceipt(Shape, frozen=True):

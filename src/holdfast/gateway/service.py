@@ -62,6 +62,8 @@ from holdfast.gateway.process_shapes import (
     ProcessSource,
     Resource,
 )
+from holdfast.gateway.rest.look import Look
+from holdfast.gateway.rest.tables import NoTables, Tables
 from holdfast.gateway.schedules import Schedules
 from holdfast.gateway.shapes import (
     ActivatedJob,
@@ -103,7 +105,10 @@ class Gateway:
         open_tables: OpenTables | None = None,
     ) -> None:
         self._runner = runner
+        self._config = config
         self._metrics = metrics
+        self.look = Look(runner, clock)
+        self.tables: Tables = NoTables()
         self._tasks = Tasks(runner, config, clock)
         self._jobs = Jobs(runner, clock)
         self._incidents = Incidents(runner)
@@ -313,6 +318,8 @@ class Gateway:
                 )
                 for partition, processor in self._runner.processors.items()
             ],
+            self._config.host,
+            self._config.port,
         )
 
     async def metrics(self) -> bytes:

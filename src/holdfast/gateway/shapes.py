@@ -124,6 +124,9 @@ class ResultQuery(Question, frozen=True):
     task_keys: list[str]
     wait_ms: int = 0
 
+    def at_once(self) -> "ResultQuery":
+        return msgspec.structs.replace(self, wait_ms=0)
+
 
 class TaskOutcome(Shape, frozen=True):
     """How a task stands: ended, at an incident, or not there yet."""
@@ -150,6 +153,9 @@ class ActivationRequest(Question, frozen=True):
     wait_ms: int = 0  # how long to wait when there is none
     # which variables of a process the worker wants, by type; all for a type that is not named
     variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    def at_once(self) -> "ActivationRequest":
+        return msgspec.structs.replace(self, wait_ms=0)
 
 
 class JobOrigin(Shape, frozen=True):
@@ -296,9 +302,11 @@ class IncidentPage(Shape, frozen=True):
 
 
 class IncidentResolution(Question, frozen=True):
-    """Try the task again."""
+    """Try again what an incident stopped."""
 
-    retries: int = 0  # how many more failures it may have beyond the next
+    # how many more failures a job may have beyond the next; None: as many as it was given since
+    retries: int | None = None
+    operation_reference: int | None = None  # a number of the caller's own, which is not kept
 
 
 class NewSchedule(Question, frozen=True):
@@ -343,6 +351,8 @@ class Topology(Shape, frozen=True):
 
     version: str
     partitions: list[PartitionView]
+    host: str = "localhost"
+    port: int = 0
 
 
 class Health(Shape, frozen=True):

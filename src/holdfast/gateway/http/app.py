@@ -14,9 +14,8 @@ from holdfast.gateway.http.endpoint import JSON, Endpoint, endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.exchange import (
     Disconnected,
-    decode_body,
+    body_of,
     parameter_of,
-    read_body,
     send_answer,
 )
 from holdfast.gateway.http.openapi import openapi_document
@@ -61,8 +60,7 @@ class _Service:
             if end.parameter is not None:
                 arguments.append(parameter_of(end, scope))
             if end.decoder is not None:
-                body = await read_body(scope, receive, self._body_bytes_max)
-                arguments.append(decode_body(end, body))
+                arguments.append(await body_of(end, scope, receive, self._body_bytes_max))
             if end.waits and arguments[-1].wait_ms > 0:
                 answer = await self._poll(end, arguments, receive)
             else:
@@ -82,8 +80,7 @@ class _Service:
                 raise Disconnected
             if not (outcome.cancelled and self._polls.ended):
                 return outcome.answer()
-        at_once = msgspec.structs.replace(arguments[-1], wait_ms=0)
-        return await end.call(*arguments[:-1], at_once)
+        return await end.call(*arguments[:-1], arguments[-1].at_once())
 
 
 def _route(

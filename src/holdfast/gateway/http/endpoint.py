@@ -3,20 +3,23 @@
 import re
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from litestar.types import Method
 
-from holdfast.gateway.api import Api
-
 JSON = "application/json"
+FORM = "multipart/form-data"
+
+Form = Callable[[list[tuple[str, str, bytes]]], Any]
+"""Makes a body of the parts of a form: the name, the file's name and the content of each."""
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
 """A handler: takes the Api, then the path's parameter and the body, where there is one."""
 
-Undo = Callable[[Api, Any], Awaitable[None]]
-"""Takes back an answer that nobody is there to get."""
+Undo = Callable[[Any, Any], Awaitable[None]]
+"""Takes the Api and takes back an answer that nobody is there to get."""
 
 _PARAMETER = re.compile(r"{(\w+)}")
 
@@ -33,9 +36,11 @@ class Endpoint:
     parameter: str | None  # the name of the path's parameter
     request: type[Any] | None  # the shape of the body
     decoder: msgspec.json.Decoder[Any] | None  # of that shape; made once, because making it is slow
+    may_be_empty: bool  # a request may come without a body
+    form: Form | None  # how a form becomes the body, where one is taken beside JSON
     answer: type[Any] | None
     media_type: str
-    waits: bool  # a long poll: the body says how long by its wait_ms
+    waits: bool  # a long poll: the body's wait_ms says how long, and at_once() does without
     undo: Undo | None
 
     @property
@@ -50,6 +55,7 @@ def endpoint(
     media_type: str = JSON,
     waits: bool = False,
     undo: Undo | None = None,
+    form: Form | None = None,
 ) -> Callable[[Call], Endpoint]:
     """Makes a handler an endpoint; its type hints say which shapes go in and out."""
 
@@ -57,6 +63,10 @@ def endpoint(
         hints = get_type_hints(call)
         parameter = _PARAMETER.search(path)
         request, answer = hints.get("body"), hints["return"]
+        decoder = msgspec.json.Decoder(request) if request else None
+        may_be_empty = NoneType in get_args(request)
+        if may_be_empty:
+            [request] = [each for each in get_args(request) if each is not NoneType]
         return Endpoint(
             method=method,
             path=path,
@@ -65,7 +75,9 @@ def endpoint(
             call=call,
             parameter=parameter[1] if parameter else None,
             request=request,
-            decoder=msgspec.json.Decoder(request) if request else None,
+            decoder=decoder,
+            may_be_empty=may_be_empty,
+            form=form,
             answer=None if answer is type(None) else answer,
             media_type=media_type,
             waits=waits,

@@ -1,4 +1,8 @@
-"""The endpoints of the API, as thin as can be: a shape in, one call of the Api, a shape out."""
+"""The endpoints of the API, as thin as can be: a shape in, one call of the Api, a shape out.
+
+Those of the Orchestration Cluster REST API are in the room beside this one; here are those that it
+has no word for. A `listing` shows what the node itself knows now; a `search` asks the tables.
+"""
 
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.batch_endpoints import BATCH_ENDPOINTS
@@ -6,6 +10,7 @@ from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
+from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
 from holdfast.gateway.shapes import (
     ActivatedJobs,
     ActivationRequest,
@@ -15,7 +20,6 @@ from holdfast.gateway.shapes import (
     HeldJobs,
     IncidentPage,
     IncidentQuery,
-    IncidentResolution,
     JobCompletions,
     JobFailures,
     LeaseExtension,
@@ -31,7 +35,6 @@ from holdfast.gateway.shapes import (
     TaskReceipt,
     TaskReceipts,
     TaskView,
-    Topology,
 )
 from holdfast.metrics import CONTENT_TYPE
 
@@ -78,8 +81,8 @@ async def _give_back(api: Api, activated: ActivatedJobs) -> None:
         await api.release([HeldJob(job.job_key, job.lease) for job in activated.jobs])
 
 
-@endpoint("POST", "/v2/jobs/activation", waits=True, undo=_give_back)
-async def activate_jobs(api: Api, body: ActivationRequest) -> ActivatedJobs:
+@endpoint("POST", "/v2/jobs/leases", waits=True, undo=_give_back)
+async def lease_jobs(api: Api, body: ActivationRequest) -> ActivatedJobs:
     """Lease waiting jobs to a worker."""
     return ActivatedJobs(await api.activate(body))
 
@@ -108,16 +111,10 @@ async def extend_leases(api: Api, body: LeaseExtension) -> Answers:
     return Answers(await api.extend(body.leases, body.lease_ms))
 
 
-@endpoint("POST", "/v2/incidents/search")
-async def search_incidents(api: Api, body: IncidentQuery) -> IncidentPage:
+@endpoint("POST", "/v2/incidents/listing")
+async def list_incidents(api: Api, body: IncidentQuery) -> IncidentPage:
     """List open incidents."""
     return await api.incidents(body)
-
-
-@endpoint("POST", "/v2/incidents/{incident_key}/resolution")
-async def resolve_incident(api: Api, incident_key: str, body: IncidentResolution) -> None:
-    """Try the task of an incident again."""
-    await api.resolve_incident(incident_key, body.retries)
 
 
 @endpoint("POST", "/v2/incidents/{incident_key}/discard")
@@ -144,12 +141,6 @@ async def list_schedules(api: Api) -> Schedules:
     return Schedules(await api.schedules())
 
 
-@endpoint("GET", "/v2/topology")
-async def get_topology(api: Api) -> Topology:
-    """Show what the node is."""
-    return await api.topology()
-
-
 @endpoint("GET", "/v2/health")
 async def get_health(api: Api) -> Health:
     """Tell that the node answers; costs it nothing."""
@@ -167,12 +158,13 @@ async def get_metrics(api: Api) -> bytes:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     submit_task, submit_tasks, get_task, search_tasks, get_results, cancel_task,
-    activate_jobs, complete_jobs, fail_jobs, release_jobs, extend_leases,
-    search_incidents, resolve_incident, discard_incident,
+    lease_jobs, complete_jobs, fail_jobs, release_jobs, extend_leases,
+    list_incidents, discard_incident,
     put_schedule, delete_schedule, list_schedules,
     *PROCESS_ENDPOINTS,
     *DISTRIBUTION_ENDPOINTS,
     *BATCH_ENDPOINTS,
     *JOURNAL_ENDPOINTS,
-    get_topology, get_health, get_metrics,
+    *REST_ENDPOINTS,
+    get_health, get_metrics,
 )  # fmt: skip

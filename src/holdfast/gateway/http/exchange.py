@@ -12,24 +12,44 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.types import Receive, Scope, Send
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.http.endpoint import JSON, Endpoint
+from holdfast.gateway.http.endpoint import FORM, JSON, Endpoint
+from holdfast.gateway.http.forms import parts_of
 
 
 class Disconnected(Exception):
     """The client is gone; there is nobody to answer."""
 
 
-async def read_body(scope: Scope, receive: Receive, bytes_max: int) -> bytes:
-    """The whole body of a JSON request, refused as soon as it is known to be too large."""
+async def body_of(endpoint: Endpoint, scope: Scope, receive: Receive, bytes_max: int) -> Any:
+    """What the request brings, as the endpoint's shape; None where it may bring nothing."""
     headers = dict(scope["headers"])
     media_type = headers.get(b"content-type", b"")
-    if not media_type.startswith(JSON.encode()):
-        # also keeps out web pages: without leave a browser sends anything but JSON to another site
-        raise HTTPException(
-            f"Expected content-type {JSON}, but found {media_type.decode('latin-1') or 'none'}",
-            status_code=415,
-        )
-    _check_length(int(headers.get(b"content-length", b"0")), bytes_max)
+    length = int(headers.get(b"content-length", b"0"))
+    if endpoint.may_be_empty and not length and b"transfer-encoding" not in headers:
+        return None
+    if media_type.startswith(JSON.encode()):
+        return _decoded(endpoint, await _read(receive, length, bytes_max))
+    if endpoint.form is not None and media_type.startswith(FORM.encode()):
+        # what keeps web pages out here is the check of where the request comes from
+        _check_origin(headers)
+        return endpoint.form(parts_of(media_type, await _read(receive, length, bytes_max)))
+    # also keeps out web pages: without leave a browser sends anything but JSON to another site
+    raise HTTPException(
+        f"Expected content-type {JSON}{f' or {FORM}' if endpoint.form else ''},"
+        f" but found {media_type.decode('latin-1') or 'none'}",
+        status_code=415,
+    )
+
+
+def _check_origin(headers: dict[bytes, bytes]) -> None:
+    """A form is all that a browser sends to another site unasked: it says that it is a page's."""
+    if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none":
+        raise HTTPException(f"Expected a program, but a web page sent {FORM}", status_code=403)
+
+
+async def _read(receive: Receive, length: int, bytes_max: int) -> bytes:
+    """The whole body of a request, refused as soon as it is known to be too large."""
+    _check_length(length, bytes_max)
     chunks: list[bytes] = []
     length = 0
     while True:
@@ -51,8 +71,8 @@ def _check_length(length: int, bytes_max: int) -> None:
         )
 
 
-def decode_body(endpoint: Endpoint, body: bytes) -> Any:
-    """The body as the endpoint's shape; an error names the field."""
+def _decoded(endpoint: Endpoint, body: bytes) -> Any:
+    """A JSON body as the endpoint's shape; an error names the field."""
     assert endpoint.decoder is not None and endpoint.request is not None
     try:
         if not body.isascii():

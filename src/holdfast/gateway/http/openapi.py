@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.http.endpoint import FORM, Endpoint
 from holdfast.gateway.http.problems import PROBLEM_JSON
 from holdfast.gateway.shapes import Problem
 from holdfast.version import VERSION
@@ -62,8 +62,20 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
         ]
     if endpoint.request:
         content = {"application/json": {"schema": schemas[endpoint.request]}}
-        operation["requestBody"] = {"required": True, "content": content}
+        if endpoint.form:
+            content[FORM] = {"schema": _FORM}
+        operation["requestBody"] = {"required": not endpoint.may_be_empty, "content": content}
     return operation
+
+
+_FORM = {
+    "type": "object",
+    "properties": {
+        "resources": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "tenantId": {"type": "string"},
+    },
+    "required": ["resources"],
+}
 
 
 def _success(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""What the resources of the REST API have in common: tenants, searches, and what has no word here.
+
+There are no tenants here, no business ids and no tags. The API has fields for them: an answer fills
+them with what stands for none, a request that sets them is refused with the field's name, because
+leaving out in silence what was asked for is worse.
+"""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from holdfast.errors import InvalidArgument, error_of
+from holdfast.gateway.api import Api
+from holdfast.gateway.rest.look import Look
+from holdfast.gateway.rest.tables import Tables
+from holdfast.gateway.shapes import Answer, Question, Shape
+
+TENANT = "<default>"
+NO_KEY = "-1"  # where the API wants a key and there is none
+
+
+class RestApi(Api, Protocol):
+    """What the REST API is served from: a node that can be looked into, and its tables."""
+
+    look: Look
+    tables: Tables
+
+
+class SearchQuery(Question, frozen=True):
+    """What to search for: a filter, an order and a page."""
+
+    filter: dict[str, Any] = msgspec.field(default_factory=dict)
+    sort: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    page: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class PageAnswer(Shape, frozen=True):
+    """Where a page is in the whole answer."""
+
+    total_items: int
+    has_more_total_items: bool
+    start_cursor: str | None
+    end_cursor: str | None
+
+
+class Reference(Question, frozen=True):
+    """A number of the caller's own for what is asked. It is not kept."""
+
+    operation_reference: int | None = None
+
+
+def check_tenant(*tenants: str | None) -> None:
+    """Only the one tenant that there is."""
+    for tenant in tenants:
+        if tenant not in (None, TENANT):
+            raise InvalidArgument(
+                f"Expected the tenant {TENANT}, as there are no others, but found {tenant!r}",
+                field="tenantId",
+            )
+
+
+def refuse_given(**fields: Any) -> None:
+    """Refuses what was asked for and cannot be done; the names are those of the request."""
+    for field, value in fields.items():
+        if value:
+            raise InvalidArgument(
+                f"Expected no {field}, as there is nothing here that it could mean, but found one",
+                field=field,
+            )
+
+
+def raise_refusal(answer: Answer) -> None:
+    """An answer about one item as an error, if it is one."""
+    if answer.code is not None:
+        raise error_of(answer.code, answer.message or "", key=answer.key)
+
+
+def object_of(raw: msgspec.Raw, field: str) -> msgspec.Raw:
+    """Variables: a JSON object; null is an empty one."""
+    text = bytes(raw).strip()
+    if text == b"null":
+        text = b"{}"
+    if not text.startswith(b"{"):
+        raise InvalidArgument(f"Expected an object for {field}, but found other JSON", field=field)
+    return msgspec.Raw(text)

@@ -1,0 +1,110 @@
+"""Process definitions: get, search, show as XML."""
+
+from typing import Any
+
+from holdfast.errors import NotFound
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
+from holdfast.gateway.rest.deployments import resource_name
+from holdfast.gateway.rest.fields import (
+    TENANT_FIELD,
+    Resource,
+    constant,
+    flag,
+    page_of,
+    plain,
+    search,
+)
+from holdfast.gateway.shapes import Shape
+
+
+class DefinitionResult(Shape, frozen=True):
+    """A version of a process."""
+
+    process_definition_key: str
+    process_definition_id: str
+    version: int
+    name: str | None
+    resource_name: str
+    version_tag: str | None = None
+    tenant_id: str = TENANT
+    has_start_form: bool = False
+    state: str = "ACTIVE"
+
+
+class DefinitionSearchResult(Shape, frozen=True):
+    """A page of process definitions."""
+
+    items: list[DefinitionResult]
+    page: PageAnswer
+
+
+DEFINITIONS = Resource(
+    "process_definitions",
+    "processDefinitionKey",
+    {
+        "processDefinitionKey": plain("processDefinitionKey"),
+        "processDefinitionId": plain("processId"),
+        "version": plain("version"),
+        "name": plain("name"),
+        "state": constant("ACTIVE"),
+        "tenantId": TENANT_FIELD,
+        "hasStartForm": flag("processDefinitionKey", {"$exists": False}, {"$exists": True}),
+    },
+)
+
+
+@endpoint("POST", "/v2/process-definitions/search")
+async def search_definitions(api: RestApi, body: SearchQuery | None) -> DefinitionSearchResult:
+    """Search process definitions."""
+    query, also = _latest(api, body or SearchQuery())
+    found = await search(api.tables, DEFINITIONS, query, also)
+    items = [
+        _result(row["process_definition_key"], row["process_id"], row["version"], row["name"])
+        for row in found.rows
+    ]
+    return DefinitionSearchResult(items, page_of(found))
+
+
+def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, Any]]:
+    """`isLatestVersion` is known to the node itself: which keys these are now."""
+    if "isLatestVersion" not in query.filter:
+        return query, {}
+    rest = {name: asked for name, asked in query.filter.items() if name != "isLatestVersion"}
+    latest = [str(key) for key in api.look.latest_keys()]
+    operator = "$in" if query.filter["isLatestVersion"] is True else "$notIn"
+    asked = rest.get("processDefinitionKey", {})
+    asked = asked if isinstance(asked, dict) else {"$eq": asked}
+    return (
+        SearchQuery(rest, query.sort, query.page),
+        {"processDefinitionKey": asked | {operator: latest}},
+    )
+
+
+@endpoint("GET", "/v2/process-definitions/{definition_key}")
+async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
+    """Show a process definition."""
+    key = api.look.key(definition_key, "process definition")
+    await api.look.settled()
+    plan = api.look.plan(key)
+    if plan is None:
+        raise NotFound(
+            f"Expected a process definition with key {definition_key}, but there is none",
+            key=definition_key,
+        )
+    return _result(key, plan.process_id, plan.version, plan.definition.name)
+
+
+@endpoint("GET", "/v2/process-definitions/{definition_key}/xml", media_type="text/xml")
+async def get_definition_xml(api: RestApi, definition_key: str) -> bytes:
+    """Give a process definition as BPMN."""
+    return (await api.definition_source(definition_key)).content.encode()
+
+
+def _result(key: int, process_id: str, version: int, name: str | None) -> DefinitionResult:
+    return DefinitionResult(str(key), process_id, version, name or None, resource_name(process_id))
+
+
+DEFINITION_ENDPOINTS: tuple[Endpoint, ...] = (
+    search_definitions, get_definition, get_definition_xml,
+)  # fmt: skip

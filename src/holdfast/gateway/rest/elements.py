@@ -1,0 +1,151 @@
+"""Element instances: get, search, set variables."""
+
+from datetime import datetime
+
+from holdfast.errors import NotFound
+from holdfast.gateway import checks
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.process_shapes import NewVariables
+from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
+from holdfast.gateway.rest.fields import (
+    TENANT_FIELD,
+    Resource,
+    flag,
+    page_of,
+    plain,
+    search,
+    word,
+)
+from holdfast.gateway.rest.tables import Row, row_of
+from holdfast.gateway.shapes import Shape
+from holdfast.model.definition import ElementKind
+
+_TYPES = {
+    ElementKind.START: "START_EVENT",
+    ElementKind.END: "END_EVENT",
+    ElementKind.PASS: "TASK",
+    ElementKind.JOB: "SERVICE_TASK",
+    ElementKind.EXPRESSION: "SCRIPT_TASK",
+    ElementKind.EXCLUSIVE: "EXCLUSIVE_GATEWAY",
+    ElementKind.INCLUSIVE: "INCLUSIVE_GATEWAY",
+    ElementKind.PARALLEL: "PARALLEL_GATEWAY",
+    ElementKind.EVENT_GATEWAY: "EVENT_BASED_GATEWAY",
+    ElementKind.CATCH: "INTERMEDIATE_CATCH_EVENT",
+    ElementKind.BOUNDARY: "BOUNDARY_EVENT",
+    ElementKind.SUBPROCESS: "SUB_PROCESS",
+    ElementKind.CALL: "CALL_ACTIVITY",
+}
+_KINDS = {name: (kind.name,) for kind, name in _TYPES.items()}
+_TYPE_OF = {kind.name: name for kind, name in _TYPES.items()}
+_STATES = {name: (name,) for name in ("ACTIVE", "COMPLETED", "TERMINATED")}
+
+
+class ElementResult(Shape, frozen=True):
+    """An instance of an element."""
+
+    element_instance_key: str
+    process_instance_key: str
+    process_definition_id: str | None
+    process_definition_key: str | None
+    element_id: str
+    element_name: str
+    type: str
+    state: str
+    start_date: datetime | None
+    end_date: datetime | None
+    has_incident: bool
+    incident_key: str | None
+    tenant_id: str = TENANT
+    root_process_instance_key: str | None = None
+
+
+class ElementSearchResult(Shape, frozen=True):
+    """A page of element instances."""
+
+    items: list[ElementResult]
+    page: PageAnswer
+
+
+ELEMENTS = Resource(
+    "element_instances",
+    "elementInstanceKey",
+    {
+        "elementInstanceKey": plain("elementInstanceKey"),
+        "processInstanceKey": plain("processInstanceKey"),
+        "processDefinitionId": plain("processId"),
+        "processDefinitionKey": plain("processDefinitionKey"),
+        "elementId": plain("elementId"),
+        "type": word("type", _KINDS),
+        "state": word("state", _STATES),
+        "hasIncident": flag("incidentKey", {"$exists": True}, {"$exists": False}),
+        "incidentKey": plain("incidentKey"),
+        "startDate": plain("started"),
+        "endDate": plain("ended"),
+        "elementInstanceScopeKey": plain("scopeKey"),
+        "tenantId": TENANT_FIELD,
+    },
+)
+
+
+@endpoint("POST", "/v2/element-instances/search")
+async def search_elements(api: RestApi, body: SearchQuery | None) -> ElementSearchResult:
+    """Search element instances, active or ended."""
+    found = await search(api.tables, ELEMENTS, body)
+    return ElementSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
+
+
+@endpoint("GET", "/v2/element-instances/{element_key}")
+async def get_element(api: RestApi, element_key: str) -> ElementResult:
+    """Show an element instance: as it is now while it is active, later from the tables."""
+    key = api.look.key(element_key, "element instance")
+    await api.look.settled()
+    if (found := _of_state(api, key)) is not None:
+        return found
+    row = await row_of(api.tables, "element_instances", key)
+    if row is None:
+        raise NotFound(
+            f"Expected an element instance with key {element_key}, but there is none",
+            key=element_key,
+        )
+    return _of_row(api, row)
+
+
+def _of_state(api: RestApi, key: int) -> ElementResult | None:
+    element = api.look.element(key)
+    instance = api.look.instance(element.instance) if element else None
+    plan = api.look.plan(instance.definition) if instance else None
+    if element is None or instance is None or plan is None:
+        return None
+    node = plan.nodes[element.node]
+    incident = element.incident or api.look.incident_of_job(element.work)
+    return ElementResult(
+        str(key), str(element.instance), plan.process_id, str(instance.definition), node.id,
+        node.element.name or node.id, _TYPES[node.kind], "ACTIVE",
+        checks.moment(element.created_ms), None, bool(incident),
+        str(incident) if incident else None,
+    )  # fmt: skip
+
+
+def _of_row(api: RestApi, row: Row) -> ElementResult:
+    definition, incident = row["process_definition_key"], row["incident_key"]
+    return ElementResult(
+        str(row["element_instance_key"]), str(row["process_instance_key"]), row["process_id"],
+        str(definition), row["element_id"],
+        api.look.element_name(definition, row["element_id"]), _TYPE_OF[row["type"]], row["state"],
+        row["started"], row["ended"], bool(incident), str(incident) if incident else None,
+    )  # fmt: skip
+
+
+class VariablesToSet(NewVariables, frozen=True, kw_only=True):
+    """New values for variables, as seen from a process instance or an element instance."""
+
+    operation_reference: int | None = None
+
+
+@endpoint("PUT", "/v2/element-instances/{element_key}/variables")
+async def set_variables(api: RestApi, element_key: str, body: VariablesToSet) -> None:
+    """Set variables of a process instance or an element instance."""
+    await api.set_variables(element_key, NewVariables(body.variables, body.local))
+
+
+ELEMENT_ENDPOINTS: tuple[Endpoint, ...] = (search_elements, get_element, set_variables)

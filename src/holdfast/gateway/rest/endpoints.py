@@ -1,0 +1,28 @@
+"""All endpoints of the REST API."""
+
+from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.rest.definitions import DEFINITION_ENDPOINTS
+from holdfast.gateway.rest.deployments import DEPLOYMENT_ENDPOINTS
+from holdfast.gateway.rest.elements import ELEMENT_ENDPOINTS
+from holdfast.gateway.rest.incidents import INCIDENT_ENDPOINTS
+from holdfast.gateway.rest.instances import INSTANCE_ENDPOINTS
+from holdfast.gateway.rest.job_search import JOB_SEARCH_ENDPOINTS
+from holdfast.gateway.rest.jobs import JOB_ENDPOINTS
+from holdfast.gateway.rest.messages import MESSAGE_ENDPOINTS
+from holdfast.gateway.rest.modification import MODIFICATION_ENDPOINTS
+from holdfast.gateway.rest.topology import TOPOLOGY_ENDPOINTS
+from holdfast.gateway.rest.variables import VARIABLE_ENDPOINTS
+
+REST_ENDPOINTS: tuple[Endpoint, ...] = (
+    *TOPOLOGY_ENDPOINTS,
+    *DEPLOYMENT_ENDPOINTS,
+    *DEFINITION_ENDPOINTS,
+    *INSTANCE_ENDPOINTS,
+    *MODIFICATION_ENDPOINTS,
+    *ELEMENT_ENDPOINTS,
+    *VARIABLE_ENDPOINTS,
+    *JOB_ENDPOINTS,
+    *JOB_SEARCH_ENDPOINTS,
+    *MESSAGE_ENDPOINTS,
+    *INCIDENT_ENDPOINTS,
+)

@@ -1,0 +1,174 @@
+"""What the API calls the columns of a table, for filters and orders."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from holdfast.errors import InvalidArgument
+from holdfast.gateway.rest.common import TENANT, PageAnswer, SearchQuery
+from holdfast.gateway.rest.tables import FoundRows, Tables
+
+Condition = dict[str, Any]  # operators and operands for one column
+Reader = Callable[[str, Any], tuple[str, Condition] | None]
+"""Reads what is asked of a field: a column with a condition, or None for what always holds."""
+
+_NEVER: Condition = {"$exists": False}  # of a column that is never empty
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field of a resource, as a filter and an order may name it."""
+
+    read: Reader
+    column: str | None = None  # in camelCase, to sort by; None: it cannot be sorted by
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """What is searched for: a table, its key, and the fields that the API has for its columns."""
+
+    table: str
+    key: str  # the column that is never empty
+    fields: Mapping[str, Field]
+    always: Mapping[str, Condition] = {}  # conditions that hold for every search
+
+
+# --- fields -----------------------------------------------------------------------------------
+
+
+def plain(column: str) -> Field:
+    """A column under another name."""
+
+    def read(_field: str, asked: Any) -> tuple[str, Condition]:
+        return column, dict(asked) if isinstance(asked, dict) else {"$eq": asked}
+
+    return Field(read, column)
+
+
+def word(column: str, words: Mapping[str, tuple[str, ...]]) -> Field:
+    """A column with words of its own; one word of the API may stand for several of them."""
+
+    def read(field: str, asked: Any) -> tuple[str, Condition]:
+        wanted = _words(field, asked, words)
+        columns = [each for name in wanted for each in words[name]]
+        return column, {"$in": columns} if columns else _NEVER
+
+    return Field(read, column)
+
+
+def constant(value: str) -> Field:
+    """A field that has the same value everywhere: a filter finds everything or nothing."""
+
+    def read(field: str, asked: Any) -> tuple[str, Condition] | None:
+        return None if _words(field, asked, {value: ()}, is_open=True) else ("", _NEVER)
+
+    return Field(read)
+
+
+def flag(column: str, yes: Condition, no: Condition) -> Field:
+    """True or false, told from a column."""
+
+    def read(field: str, asked: Any) -> tuple[str, Condition]:
+        value = asked.get("$eq") if isinstance(asked, dict) and len(asked) == 1 else asked
+        if not isinstance(value, bool):
+            _refuse(field, "true or false", asked)
+        return column, yes if value else no
+
+    return Field(read)
+
+
+TENANT_FIELD = constant(TENANT)
+
+
+def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = False) -> list[str]:
+    """The words that meet all operators."""
+    operators = asked if isinstance(asked, dict) else {"$eq": asked}
+    left = list(words)
+    for operator, operand in operators.items():
+        listed = operand if isinstance(operand, list) else [operand]
+        if operator in ("$eq", "$neq", "$in", "$notIn"):
+            for each in listed:
+                if not isinstance(each, str) or (each not in words and not is_open):
+                    _refuse(field, f"one of {', '.join(words)}", each)
+            keep = operator in ("$eq", "$in")
+            left = [each for each in left if (each in listed) is keep]
+        elif operator == "$exists" and isinstance(operand, bool):
+            left = left if operand else []
+        else:
+            _refuse(field, "$eq, $neq, $in, $notIn or $exists", operator)
+    return left
+
+
+def _refuse(field: str, expected: str, found: Any) -> NoReturn:
+    raise InvalidArgument(f"Expected {expected} for {field!r}, but found {found!r}", field=field)
+
+
+# --- searching --------------------------------------------------------------------------------
+
+
+async def search(
+    tables: Tables,
+    resource: Resource,
+    query: SearchQuery | None,
+    also: Mapping[str, Any] | None = None,
+) -> FoundRows:
+    """The rows that a request asks for; `also` is a filter that the path names."""
+    query = query or SearchQuery()
+    wanted = _filter(resource, {**query.filter, **(also or {})})
+    for column, condition in resource.always.items():
+        wanted[column] = wanted.get(column, {}) | condition
+    page = {
+        name: _inward(value) if name in ("after", "before") else value
+        for name, value in query.page.items()
+    }
+    order = [_order(resource, each) for each in query.sort]
+    return await tables.search(resource.table, wanted, order, page)
+
+
+def page_of(found: FoundRows) -> PageAnswer:
+    """Where the page is, as the API says it."""
+    return PageAnswer(found.total, found.has_more, _outward(found.start), _outward(found.end))
+
+
+def _filter(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+    wanted: dict[str, Any] = {}
+    for name, asked in source.items():
+        if name == "$or":
+            if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
+                _refuse("$or", "a list of filters", asked)
+            wanted["$or"] = [_filter(resource, each) for each in asked]
+            continue
+        field = resource.fields.get(name)
+        if field is None:
+            expected = f"one of {', '.join(resource.fields)} or $or"
+            raise InvalidArgument(f"Expected {expected}, but found {name!r}", field=name)
+        if (read := field.read(name, asked)) is None:
+            wanted.setdefault(resource.key, {}).setdefault("$exists", True)
+            continue
+        column, condition = read
+        wanted[column or resource.key] = wanted.get(column or resource.key, {}) | condition
+    return wanted
+
+
+def _order(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+    name = source.get("field")
+    field = resource.fields.get(name) if isinstance(name, str) else None
+    if field is None or field.column is None:
+        sortable = (each for each, of in resource.fields.items() if of.column is not None)
+        raise InvalidArgument(
+            f"Expected one of {', '.join(sortable)} to sort by, but found {name!r}", field="sort"
+        )
+    return {**source, "field": field.column}
+
+
+def _outward(cursor: str | None) -> str | None:
+    """A cursor as the API has it: base64 of the common kind, with its padding."""
+    if cursor is None:
+        return None
+    return cursor.translate(_OUTWARD) + "=" * (-len(cursor) % 4)
+
+
+def _inward(cursor: Any) -> Any:
+    return cursor.rstrip("=").translate(_INWARD) if isinstance(cursor, str) else cursor
+
+
+_OUTWARD, _INWARD = str.maketrans("-_", "+/"), str.maketrans("+/", "-_")

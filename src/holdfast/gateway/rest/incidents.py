@@ -1,0 +1,187 @@
+"""Incidents: get, search, resolve."""
+
+from datetime import datetime
+from typing import Any
+
+from holdfast.engine.incidents.values import Incident, IncidentReason
+from holdfast.errors import NotFound
+from holdfast.gateway import checks
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.rest.common import (
+    NO_KEY,
+    TENANT,
+    PageAnswer,
+    RestApi,
+    SearchQuery,
+)
+from holdfast.gateway.rest.fields import TENANT_FIELD, Resource, page_of, plain, search, word
+from holdfast.gateway.rest.tables import Row, row_of
+from holdfast.gateway.shapes import IncidentResolution, Shape
+
+_ERROR_TYPES = {
+    IncidentReason.NO_RETRIES_LEFT: "JOB_NO_RETRIES",
+    IncidentReason.LEASES_EXPIRED: "JOB_NO_RETRIES",
+    IncidentReason.EXPRESSION_FAILED: "EXTRACT_VALUE_ERROR",
+    IncidentReason.NO_MATCHING_FLOW: "CONDITION_ERROR",
+    IncidentReason.UNHANDLED_ERROR: "UNHANDLED_ERROR_EVENT",
+    IncidentReason.CALLED_PROCESS_MISSING: "CALLED_ELEMENT_ERROR",
+    IncidentReason.LIMIT_REACHED: "UNKNOWN",
+}
+_REASONS = {
+    name: tuple(str(reason) for reason, of in _ERROR_TYPES.items() if of == name)
+    for name in _ERROR_TYPES.values()
+}
+_STATES = {"ACTIVE": ("OPEN",), "RESOLVED": ("RESOLVED", "DISCARDED")}
+_STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
+
+
+class IncidentResult(Shape, frozen=True):
+    """An incident of a process instance."""
+
+    incident_key: str
+    process_definition_id: str
+    process_definition_key: str
+    process_instance_key: str
+    element_id: str
+    element_instance_key: str
+    job_key: str | None
+    error_type: str
+    error_message: str
+    creation_time: datetime | None
+    state: str
+    tenant_id: str = TENANT
+    root_process_instance_key: str | None = None
+
+
+class IncidentSearchResult(Shape, frozen=True):
+    """A page of incidents."""
+
+    items: list[IncidentResult]
+    page: PageAnswer
+
+
+INCIDENTS = Resource(
+    "incidents",
+    "incidentKey",
+    {
+        "incidentKey": plain("incidentKey"),
+        "processDefinitionId": plain("processId"),
+        "processInstanceKey": plain("processInstanceKey"),
+        "elementId": plain("elementId"),
+        "elementInstanceKey": plain("elementInstanceKey"),
+        "jobKey": plain("jobKey"),
+        "errorType": word("reason", _REASONS),
+        "errorMessage": plain("error"),
+        "creationTime": plain("created"),
+        "state": word("state", _STATES),
+        "tenantId": TENANT_FIELD,
+    },
+    # those of tasks have no process that the API could name; they are among the tasks
+    {"processInstanceKey": {"$exists": True}},
+)
+
+
+@endpoint("POST", "/v2/incidents/search")
+async def search_incidents(api: RestApi, body: SearchQuery | None) -> IncidentSearchResult:
+    """Search incidents of processes."""
+    return await _search(api, body, {})
+
+
+@endpoint("POST", "/v2/process-instances/{instance_key}/incidents/search")
+async def search_instance_incidents(
+    api: RestApi, instance_key: str, body: SearchQuery | None
+) -> IncidentSearchResult:
+    """Search incidents of a process instance."""
+    api.look.key(instance_key, "process instance")
+    return await _search(api, body, {"processInstanceKey": instance_key})
+
+
+@endpoint("POST", "/v2/element-instances/{element_key}/incidents/search")
+async def search_element_incidents(
+    api: RestApi, element_key: str, body: SearchQuery | None
+) -> IncidentSearchResult:
+    """Search incidents of an element instance."""
+    api.look.key(element_key, "element instance")
+    return await _search(api, body, {"elementInstanceKey": element_key})
+
+
+async def _search(
+    api: RestApi, query: SearchQuery | None, also: dict[str, Any]
+) -> IncidentSearchResult:
+    found = await search(api.tables, INCIDENTS, query, also)
+    return IncidentSearchResult(await _of_rows(api, found.rows), page_of(found))
+
+
+async def _of_rows(api: RestApi, rows: list[Row]) -> list[IncidentResult]:
+    keys = [row["element_instance_key"] for row in rows]
+    elements = await api.tables.rows("element_instances", keys)
+    return [_of_row(row, elements.get(row["element_instance_key"])) for row in rows]
+
+
+def _of_row(row: Row, element: Row | None) -> IncidentResult:
+    job_key = row["job_key"]
+    return IncidentResult(
+        str(row["incident_key"]), row["process_id"],
+        str(element["process_definition_key"]) if element else NO_KEY,
+        str(row["process_instance_key"]), row["element_id"], str(row["element_instance_key"]),
+        str(job_key) if job_key else None, _ERROR_TYPES[IncidentReason(row["reason"])],
+        row["error"], row["created"], _STATE_OF[row["state"]],
+    )  # fmt: skip
+
+
+@endpoint("GET", "/v2/incidents/{incident_key}")
+async def get_incident(api: RestApi, incident_key: str) -> IncidentResult:
+    """Show an incident of a process."""
+    key = api.look.key(incident_key, "incident")
+    await api.look.settled()
+    if (incident := api.look.incident(key)) is not None and incident.element_key:
+        return _of_state(api, incident_key, incident)
+    row = None if incident is not None else await row_of(api.tables, "incidents", key)
+    if row is None or not row["process_instance_key"]:
+        raise NotFound(
+            f"Expected an incident of a process with key {incident_key}, but there is none",
+            key=incident_key,
+        )
+    [found] = await _of_rows(api, [row])
+    return found
+
+
+def _of_state(api: RestApi, incident_key: str, incident: Incident) -> IncidentResult:
+    instance = api.look.instance(incident.instance_key)
+    definition = instance.definition if instance else None
+    plan = api.look.plan(definition)
+    element = api.look.element(incident.element_key)
+    # a migration may have made it an instance of another element: the state knows
+    element_id = plan.nodes[element.node].id if plan and element else incident.element_id
+    return IncidentResult(
+        incident_key, plan.process_id if plan else incident.process_id,
+        str(definition) if definition else NO_KEY, str(incident.instance_key), element_id,
+        str(incident.element_key), str(incident.job_key) if incident.job_key else None,
+        _ERROR_TYPES[incident.reason], incident.error, checks.moment(incident.created_ms),
+        "ACTIVE",
+    )  # fmt: skip
+
+
+@endpoint("POST", "/v2/incidents/{incident_key}/resolution")
+async def resolve_incident(
+    api: RestApi, incident_key: str, body: IncidentResolution | None
+) -> None:
+    """Try again what an incident stopped."""
+    retries = body.retries if body else None
+    if retries is None:
+        retries = _retries(api, incident_key)
+    await api.resolve_incident(incident_key, retries)
+
+
+def _retries(api: RestApi, incident_key: str) -> int:
+    """What a job was given by an update while its incident was open."""
+    incident = api.look.incident(api.look.key(incident_key, "incident"))
+    if incident is None or not incident.job_key:
+        return 0
+    return api.look.job(str(incident.job_key)).retries
+
+
+INCIDENT_ENDPOINTS: tuple[Endpoint, ...] = (
+    search_incidents, search_instance_incidents, search_element_incidents, get_incident,
+    resolve_incident,
+)  # fmt: skip

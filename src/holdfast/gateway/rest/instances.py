@@ -1,0 +1,262 @@
+"""Process instances: create, get, cancel, search, migrate."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.engine.jobs.values import JobState
+from holdfast.errors import DeadlineExceeded, InvalidArgument, InvalidState, NotFound
+from holdfast.gateway import checks
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.process_shapes import NewMigration, NewProcessInstance
+from holdfast.gateway.rest.common import (
+    TENANT,
+    PageAnswer,
+    Reference,
+    RestApi,
+    SearchQuery,
+    check_tenant,
+    object_of,
+    refuse_given,
+)
+from holdfast.gateway.rest.fields import (
+    TENANT_FIELD,
+    Resource,
+    flag,
+    page_of,
+    plain,
+    search,
+    word,
+)
+from holdfast.gateway.rest.tables import Row, row_of
+from holdfast.gateway.shapes import Question, Shape, no_variables
+from holdfast.limits import WAIT_MS_MAX
+
+WAIT_MS = 10_000  # for an instance to end, if the request does not say how long
+_STATES: dict[str, tuple[str, ...]] = {
+    "ACTIVE": ("ACTIVE",),
+    "COMPLETED": ("COMPLETED",),
+    "TERMINATED": ("CANCELED",),
+    "SUSPENDED": (),  # there is no such state here
+}
+_STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
+
+# --- creating ---------------------------------------------------------------------------------
+
+
+class InstanceCreation(Question, frozen=True):
+    """A process to start: by the id of a process, or by the key of one version."""
+
+    process_definition_id: str | None = None
+    process_definition_version: int | None = None  # -1: the latest
+    process_definition_key: str | None = None
+    variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
+    await_completion: bool = False  # answer when it has ended, with its variables
+    fetch_variables: list[str] | None = None  # all if none is named
+    request_timeout: int | None = None  # ms to wait for the end; 0: the node's own
+    tenant_id: str | None = None
+    operation_reference: int | None = None
+    start_instructions: list[dict[str, Any]] | None = None
+    runtime_instructions: list[dict[str, Any]] | None = None
+    tags: list[str] | None = None
+    business_id: str | None = None
+
+
+class CreatedInstance(Shape, frozen=True):
+    """The instance is durable."""
+
+    process_definition_id: str
+    process_definition_version: int
+    process_definition_key: str
+    process_instance_key: str
+    variables: msgspec.Raw  # empty, unless the end was waited for
+    tenant_id: str = TENANT
+    tags: list[str] = msgspec.field(default_factory=list)
+    business_id: str | None = None
+
+
+@endpoint("POST", "/v2/process-instances")
+async def create_instance(api: RestApi, body: InstanceCreation) -> CreatedInstance:
+    """Start a process, and wait for its end if that is wanted."""
+    check_tenant(body.tenant_id)
+    refuse_given(
+        startInstructions=body.start_instructions, runtimeInstructions=body.runtime_instructions,
+        tags=body.tags, businessId=body.business_id,
+    )  # fmt: skip
+    key, process_id, version = _definition(api, body)
+    variables = object_of(body.variables, "variables")
+    [receipt] = await api.start([NewProcessInstance(process_id, version, variables)])
+    instance_key = receipt.process_instance_key
+    result = await _end(api, instance_key, body) if body.await_completion else msgspec.Raw(b"{}")
+    return CreatedInstance(process_id, version, str(key), instance_key, result)
+
+
+def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, int]:
+    """The key, the process id and the number of the version that is to run."""
+    if (body.process_definition_key is None) == (body.process_definition_id is None):
+        raise InvalidArgument(
+            "Expected either processDefinitionId or processDefinitionKey, but found"
+            f" {'neither' if body.process_definition_id is None else 'both'}",
+            field="processDefinitionId",
+        )
+    if body.process_definition_key is not None:
+        asked = f"key {body.process_definition_key}"
+        key = api.look.key(body.process_definition_key, "process definition")
+    else:
+        version = body.process_definition_version
+        version = 0 if version is None else version
+        asked = f"id {body.process_definition_id!r}" + (f", version {version}" if version else "")
+        version = checks.within(version, -1, 2**31 - 1, "processDefinitionVersion")
+        key = api.look.definition_key(str(body.process_definition_id), max(version, 0))
+    stored = None if key is None else api.look.definition(key)
+    if key is None or stored is None:
+        raise NotFound(f"Expected a process definition with {asked}, but there is none")
+    return key, stored.process_id, stored.version
+
+
+async def _end(api: RestApi, instance_key: str, body: InstanceCreation) -> msgspec.Raw:
+    wait_ms = min(body.request_timeout or WAIT_MS, WAIT_MS_MAX)
+    [outcome] = await api.results([instance_key], max(wait_ms, 1))
+    if outcome.state is None or outcome.state == JobState.ACTIVE:
+        raise DeadlineExceeded(
+            f"Expected process instance {instance_key} to end within {wait_ms} ms, but it runs",
+            key=instance_key,
+        )
+    if outcome.state != JobState.COMPLETED:
+        raise InvalidState(
+            f"Expected process instance {instance_key} to complete, but it was canceled",
+            key=instance_key,
+        )
+    result = outcome.result if isinstance(outcome.result, msgspec.Raw) else msgspec.Raw(b"{}")
+    if not body.fetch_variables:
+        return result
+    values = msgspec.json.decode(bytes(result), type=dict[str, msgspec.Raw])
+    wanted = {name: values[name] for name in body.fetch_variables if name in values}
+    return msgspec.Raw(msgspec.json.encode(wanted))
+
+
+# --- looking ----------------------------------------------------------------------------------
+
+
+class InstanceResult(Shape, frozen=True):
+    """A process instance."""
+
+    process_instance_key: str
+    process_definition_id: str
+    process_definition_name: str | None
+    process_definition_version: int
+    process_definition_key: str
+    parent_process_instance_key: str | None
+    parent_element_instance_key: str | None
+    start_date: datetime | None
+    end_date: datetime | None
+    state: str
+    has_incident: bool
+    process_definition_version_tag: str | None = None
+    suspended_date: datetime | None = None
+    tenant_id: str = TENANT
+    root_process_instance_key: str | None = None
+    tags: list[str] = msgspec.field(default_factory=list)
+    business_id: str | None = None
+
+
+class InstanceSearchResult(Shape, frozen=True):
+    """A page of process instances."""
+
+    items: list[InstanceResult]
+    page: PageAnswer
+
+
+INSTANCES = Resource(
+    "process_instances",
+    "processInstanceKey",
+    {
+        "processInstanceKey": plain("processInstanceKey"),
+        "processDefinitionId": plain("processId"),
+        "processDefinitionKey": plain("processDefinitionKey"),
+        "processDefinitionVersion": plain("version"),
+        "parentElementInstanceKey": plain("parentElementInstanceKey"),
+        "startDate": plain("started"),
+        "endDate": plain("ended"),
+        "state": word("state", _STATES),
+        "hasIncident": flag("incidents", {"$gt": 0}, {"$lte": 0}),
+        "tenantId": TENANT_FIELD,
+    },
+    {"state": {"$neq": "DELETED"}},
+)
+
+
+@endpoint("POST", "/v2/process-instances/search")
+async def search_instances(api: RestApi, body: SearchQuery | None) -> InstanceSearchResult:
+    """Search process instances, running or ended."""
+    found = await search(api.tables, INSTANCES, body)
+    return InstanceSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
+
+
+@endpoint("GET", "/v2/process-instances/{instance_key}")
+async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
+    """Show a process instance: as it is now while it runs, from the tables once it has ended."""
+    key = api.look.key(instance_key, "process instance")
+    await api.look.settled()
+    if (instance := api.look.instance(key)) is not None:
+        plan = api.look.plan(instance.definition)
+        assert plan is not None, "an instance runs whose definition is not there"
+        return InstanceResult(
+            instance_key, plan.process_id, plan.definition.name or None, plan.version,
+            str(instance.definition), *_parents(api, instance.parent),
+            checks.moment(instance.created_ms), None, "ACTIVE", api.look.has_incident(key),
+        )  # fmt: skip
+    row = await row_of(api.tables, "process_instances", key)
+    if row is None or row["state"] == "DELETED":
+        raise NotFound(
+            f"Expected a process instance with key {instance_key}, but there is none",
+            key=instance_key,
+        )
+    return _of_row(api, row)
+
+
+def _of_row(api: RestApi, row: Row) -> InstanceResult:
+    plan = api.look.plan(row["process_definition_key"])
+    return InstanceResult(
+        str(row["process_instance_key"]), row["process_id"],
+        (plan.definition.name or None) if plan else None, row["version"],
+        str(row["process_definition_key"]),
+        *_parents(api, row["parent_element_instance_key"]), row["started"], row["ended"],
+        _STATE_OF[row["state"]], (row["incidents"] or 0) > 0,
+    )  # fmt: skip
+
+
+def _parents(api: RestApi, element_key: int | None) -> tuple[str | None, str | None]:
+    """The instance and the element that called; the instance only while it runs."""
+    if not element_key:
+        return None, None
+    instance = api.look.instance_of_element(element_key)
+    return str(instance) if instance else None, str(element_key)
+
+
+# --- changing ---------------------------------------------------------------------------------
+
+
+@endpoint("POST", "/v2/process-instances/{instance_key}/cancellation")
+async def cancel_instance(api: RestApi, instance_key: str, body: Reference | None) -> None:
+    """Cancel a process instance."""
+    await api.cancel_instance(instance_key)
+
+
+class Migration(NewMigration, frozen=True, kw_only=True):
+    """Another version for a running instance."""
+
+    operation_reference: int | None = None
+
+
+@endpoint("POST", "/v2/process-instances/{instance_key}/migration")
+async def migrate_instance(api: RestApi, instance_key: str, body: Migration) -> None:
+    """Move a process instance to another version."""
+    migration = NewMigration(body.process_definition_key, body.elements)
+    await api.migrate_instance(instance_key, migration)
+
+
+INSTANCE_ENDPOINTS: tuple[Endpoint, ...] = (
+    create_instance, search_instances, get_instance, cancel_instance, migrate_instance,
+)  # fmt: skip

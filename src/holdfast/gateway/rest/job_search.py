@@ -1,0 +1,115 @@
+"""Searching jobs of processes."""
+
+from datetime import datetime
+
+import msgspec
+
+from holdfast.engine.jobs.values import JobState
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
+from holdfast.gateway.rest.fields import (
+    TENANT_FIELD,
+    Resource,
+    constant,
+    page_of,
+    plain,
+    search,
+    word,
+)
+from holdfast.gateway.rest.tables import Row
+from holdfast.gateway.shapes import Shape
+
+_STATES: dict[str, tuple[str, ...]] = {
+    "CREATED": (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE),
+    "FAILED": (JobState.INCIDENT,),
+    "COMPLETED": (JobState.COMPLETED,),
+    "CANCELED": (JobState.CANCELED, JobState.DISCARDED),
+}
+_STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
+
+
+class JobResult(Shape, frozen=True):
+    """A job of a process."""
+
+    job_key: str
+    type: str
+    state: str
+    worker: str
+    retries: int
+    priority: int
+    element_id: str | None
+    element_instance_key: str
+    process_definition_id: str | None
+    process_definition_key: str | None
+    process_instance_key: str
+    error_code: str | None
+    error_message: str | None
+    has_failed_with_retries_left: bool
+    creation_time: datetime | None
+    end_time: datetime | None
+    custom_headers: dict[str, str] = msgspec.field(default_factory=dict)
+    deadline: datetime | None = None
+    denied_reason: str | None = None
+    is_denied: bool | None = None
+    kind: str = "BPMN_ELEMENT"
+    listener_event_type: str = "UNSPECIFIED"
+    root_process_instance_key: str | None = None
+    business_id: str | None = None
+    tenant_id: str = TENANT
+    last_update_time: datetime | None = None
+
+
+class JobSearchResult(Shape, frozen=True):
+    """A page of jobs."""
+
+    items: list[JobResult]
+    page: PageAnswer
+
+
+JOBS = Resource(
+    "jobs",
+    "jobKey",
+    {
+        "jobKey": plain("jobKey"),
+        "type": plain("type"),
+        "state": word("state", _STATES),
+        "worker": plain("worker"),
+        "priority": plain("priority"),
+        "elementInstanceKey": plain("elementInstanceKey"),
+        "processInstanceKey": plain("processInstanceKey"),
+        "errorCode": plain("errorCode"),
+        "errorMessage": plain("error"),
+        "creationTime": plain("created"),
+        "endTime": plain("ended"),
+        "kind": constant("BPMN_ELEMENT"),
+        "listenerEventType": constant("UNSPECIFIED"),
+        "tenantId": TENANT_FIELD,
+    },
+    {"processInstanceKey": {"$exists": True}},  # tasks have searches of their own
+)
+
+
+@endpoint("POST", "/v2/jobs/search")
+async def search_jobs(api: RestApi, body: SearchQuery | None) -> JobSearchResult:
+    """Search jobs of processes."""
+    found = await search(api.tables, JOBS, body)
+    keys = [row["element_instance_key"] for row in found.rows]
+    elements = await api.tables.rows("element_instances", keys)
+    items = [_result(row, elements.get(row["element_instance_key"]) or {}) for row in found.rows]
+    return JobSearchResult(items, page_of(found))
+
+
+def _result(row: Row, element: Row) -> JobResult:
+    definition, is_stuck = element.get("process_definition_key"), row["state"] == JobState.INCIDENT
+    retries = 0 if is_stuck else (row["retries"] or 0) + 1
+    return JobResult(
+        str(row["job_key"]), row["type"], _STATE_OF[row["state"]], row["worker"] or "", retries,
+        row["priority"] or 0, element.get("element_id"), str(row["element_instance_key"]),
+        element.get("process_id"), str(definition) if definition else None,
+        str(row["process_instance_key"]), row["error_code"], row["error"],
+        bool(row["failures"]) and not is_stuck and row["ended"] is None,
+        row["created"], row["ended"],
+    )  # fmt: skip
+
+
+JOB_SEARCH_ENDPOINTS: tuple[Endpoint, ...] = (search_jobs,)

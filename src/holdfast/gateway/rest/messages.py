@@ -1,0 +1,67 @@
+"""Messages: publish them, or give one to whoever waits for it now."""
+
+import msgspec
+
+from holdfast.errors import NotFound
+from holdfast.gateway.api import Api
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.process_shapes import MessagePublication, MessageReceipt, NewMessage
+from holdfast.gateway.rest.common import TENANT, RestApi, check_tenant, object_of, refuse_given
+from holdfast.gateway.shapes import Question, Shape, no_variables
+
+
+class PublishedMessage(MessageReceipt, frozen=True):
+    """The message is durable."""
+
+    tenant_id: str = TENANT
+
+
+class MessageCorrelation(Question, frozen=True):
+    """A message for an instance that waits for it now."""
+
+    name: str
+    correlation_key: str = ""
+    variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
+    tenant_id: str | None = None
+    business_id: str | None = None
+
+
+class CorrelatedMessage(Shape, frozen=True):
+    """The message was given to an instance."""
+
+    message_key: str
+    process_instance_key: str
+    tenant_id: str = TENANT
+
+
+@endpoint("POST", "/v2/messages/publication")
+async def publish_message(api: Api, body: MessagePublication) -> PublishedMessage:
+    """Publish a message."""
+    check_tenant(body.tenant_id)
+    refuse_given(businessId=body.business_id)
+    message = NewMessage(
+        body.name, body.correlation_key, object_of(body.variables, "variables"), body.message_id,
+        body.time_to_live,
+    )  # fmt: skip
+    return PublishedMessage((await api.publish(message)).message_key)
+
+
+@endpoint("POST", "/v2/messages/correlation")
+async def correlate_message(api: RestApi, body: MessageCorrelation) -> CorrelatedMessage:
+    """Give a message to an instance that waits for it; one that nobody waits for is not kept."""
+    check_tenant(body.tenant_id)
+    refuse_given(businessId=body.business_id)
+    await api.look.settled()
+    instance = api.look.waiting_instance(body.name, body.correlation_key)
+    if instance is None:
+        raise NotFound(
+            f"Expected an instance that waits for message {body.name!r} with key"
+            f" {body.correlation_key!r}, but there is none; to keep a message for one that waits"
+            " later, or to start a process by it, publish it"
+        )
+    variables = object_of(body.variables, "variables")
+    published = await api.publish(NewMessage(body.name, body.correlation_key, variables))
+    return CorrelatedMessage(published.message_key, str(instance))
+
+
+MESSAGE_ENDPOINTS: tuple[Endpoint, ...] = (publish_message, correlate_message)

@@ -1,0 +1,58 @@
+"""Topology: the one node that there is, and its partitions."""
+
+from holdfast.gateway.api import Api
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.shapes import Shape, Topology
+
+
+class BrokerPartition(Shape, frozen=True):
+    """A partition of a broker."""
+
+    partition_id: int
+    role: str = "leader"
+    health: str = "healthy"
+    state: str = "active"
+
+
+class Broker(Shape, frozen=True):
+    """A node of the cluster."""
+
+    node_id: int
+    broker_id: str
+    host: str
+    port: int
+    partitions: list[BrokerPartition]
+    version: str
+
+
+class ClusterTopology(Topology, frozen=True, kw_only=True):
+    """What the cluster is, and how far each partition is."""
+
+    brokers: list[Broker]
+    cluster_id: str | None = None
+    cluster_size: int = 1
+    partitions_count: int
+    replication_factor: int = 1
+    gateway_version: str
+    last_completed_change_id: str = "-1"
+
+
+@endpoint("GET", "/v2/topology")
+async def get_topology(api: Api) -> ClusterTopology:
+    """Show what the node is."""
+    found = await api.topology()
+    partitions = [BrokerPartition(each.partition_id) for each in found.partitions]
+    broker = Broker(0, "0", found.host, found.port, partitions, found.version)
+    return ClusterTopology(
+        version=found.version, partitions=found.partitions, host=found.host, port=found.port,
+        brokers=[broker], partitions_count=len(partitions), gateway_version=found.version,
+    )  # fmt: skip
+
+
+@endpoint("GET", "/v2/status")
+async def get_status(api: Api) -> None:
+    """Tell that work can be given to the node."""
+    await api.topology()
+
+
+TOPOLOGY_ENDPOINTS: tuple[Endpoint, ...] = (get_topology, get_status)

@@ -1,0 +1,121 @@
+"""Variables: get and search.
+
+A variable is known by its scope and its name. The API wants a number: the digits of the scope's
+key, digits of a digest of the name, and last how many digits the scope's key has beyond ten.
+"""
+
+import hashlib
+
+from holdfast.errors import InvalidArgument, InvalidState, NotFound
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
+from holdfast.gateway.rest.fields import TENANT_FIELD, Resource, page_of, plain, search
+from holdfast.gateway.rest.tables import Row, TablesMissing
+from holdfast.gateway.shapes import Shape
+from holdfast.limits import PAGE_ITEMS_MAX
+
+_KEY_DIGITS = 25  # the longest key that the API allows
+_SCOPE_DIGITS_MIN = 10
+
+
+class VariableResult(Shape, frozen=True):
+    """A variable with its last value."""
+
+    variable_key: str
+    name: str
+    value: str  # JSON
+    scope_key: str
+    process_instance_key: str
+    is_truncated: bool = False
+    tenant_id: str = TENANT
+    root_process_instance_key: str | None = None
+
+
+class VariableSearchResult(Shape, frozen=True):
+    """A page of variables."""
+
+    items: list[VariableResult]
+    page: PageAnswer
+
+
+VARIABLES = Resource(
+    "variables",
+    "scopeKey",
+    {
+        "name": plain("name"),
+        "value": plain("value"),
+        "scopeKey": plain("scopeKey"),
+        "processInstanceKey": plain("processInstanceKey"),
+        "tenantId": TENANT_FIELD,
+    },
+)
+
+
+def variable_key(scope: int, name: str) -> str:
+    """The number of a variable."""
+    digits = str(scope)
+    room = _KEY_DIGITS - 1 - len(digits)
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % 10**room
+    return f"{digits}{digest:0{room}}{len(digits) - _SCOPE_DIGITS_MIN}"
+
+
+def _scope_of(key: str) -> str:
+    if len(key) != _KEY_DIGITS or not (key.isascii() and key.isdigit()):
+        raise InvalidArgument(
+            f"Expected the key of a variable, {_KEY_DIGITS} digits, but found {key!r}"
+        )
+    return key[: int(key[-1]) + _SCOPE_DIGITS_MIN]
+
+
+@endpoint("POST", "/v2/variables/search")
+async def search_variables(api: RestApi, body: SearchQuery | None) -> VariableSearchResult:
+    """Search variables by their last values."""
+    found = await search(api.tables, VARIABLES, body)
+    return VariableSearchResult([_of_row(row) for row in found.rows], page_of(found))
+
+
+@endpoint("GET", "/v2/variables/{variable_key}")
+async def get_variable(api: RestApi, variable_key: str) -> VariableResult:
+    """Show a variable: as it is now while its scope is active, later from the tables."""
+    scope = api.look.key(_scope_of(variable_key), "variable")
+    await api.look.settled()
+    instance = api.look.instance_of_element(scope)
+    if instance is not None:
+        known = [
+            _result(scope, name, value.decode(), instance)
+            for name, value in api.look.variables(scope).items()
+        ]
+    else:
+        known = [_of_row(row) for row in await _ended_scope(api, scope)]
+    named = [each for each in known if each.variable_key == variable_key]
+    if not named:
+        raise NotFound(
+            f"Expected a variable with key {variable_key}, but there is none", key=variable_key
+        )
+    if len(named) > 1:  # one in some hundred million pairs of names
+        names = ", ".join(each.name for each in named)
+        raise InvalidState(
+            f"Expected one variable with key {variable_key}, but {names} share it; search for the"
+            " name",
+            key=variable_key,
+        )
+    return named[0]
+
+
+async def _ended_scope(api: RestApi, scope: int) -> list[Row]:
+    try:
+        wanted, page = {"scopeKey": scope}, {"limit": PAGE_ITEMS_MAX}
+        return (await api.tables.search("variables", wanted, [], page)).rows
+    except TablesMissing:
+        return []
+
+
+def _of_row(row: Row) -> VariableResult:
+    return _result(row["scope_key"], row["name"], row["value"], row["process_instance_key"])
+
+
+def _result(scope: int, name: str, value: str, instance: int) -> VariableResult:
+    return VariableResult(variable_key(scope, name), name, value, str(scope), str(instance))
+
+
+VARIABLE_ENDPOINTS: tuple[Endpoint, ...] = (search_variables, get_variable)
