@@ -84,8 +84,8 @@ async def create_instance(api: RestApi, body: InstanceCreation) -> CreatedInstan
         startInstructions=body.start_instructions, runtimeInstructions=body.runtime_instructions,
         tags=body.tags, businessId=body.business_id,
     )  # fmt: skip
-    key, process_id, version = _definition(api, body)
     variables = object_of(body.variables, "variables")
+    key, process_id, version = _definition(api, body)
     [receipt] = await api.start([NewProcessInstance(process_id, version, variables)])
     instance_key = receipt.process_instance_key
     result = await _end(api, instance_key, body) if body.await_completion else msgspec.Raw(b"{}")

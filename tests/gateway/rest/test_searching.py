@@ -1,0 +1,242 @@
+"""The public client searches tables that were made by hand; every answer is one of its models."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from camunda_orchestration_sdk import CamundaAsyncClient
+from camunda_orchestration_sdk.models import (
+    ElementInstanceSearchQuery,
+    IncidentSearchQuery,
+    JobSearchQuery,
+    ProcessDefinitionSearchQuery,
+    ProcessInstanceSearchQuery,
+    VariableSearchQuery,
+)
+from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
+from sdk import served
+from tests.pipeline.select_tables import BASE, START_MS, Tables
+
+from holdfast.pipeline.schema import (
+    ELEMENT_INSTANCES,
+    INCIDENTS,
+    JOBS,
+    PROCESS_DEFINITIONS,
+    PROCESS_INSTANCES,
+    VARIABLES,
+)
+from holdfast.pipeline.search.serving import FolderTables
+
+AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
+DEFINITION, BROKEN, ENDED, GONE = BASE + 1, BASE + 10, BASE + 20, BASE + 30
+ELEMENT, JOB, INCIDENT, TASK = BASE + 11, BASE + 12, BASE + 13, BASE + 40
+
+
+def make_tables(root: Path) -> None:
+    """A broken instance, one that ended, one that was deleted; and a task that is stuck."""
+    tables = Tables(root)
+    tables.put(PROCESS_DEFINITIONS, 1, {
+        DEFINITION: {"process_id": "order", "version": 1, "name": "An order", "deployed": START_MS},
+    })  # fmt: skip
+    of = {"process_definition_key": DEFINITION, "process_id": "order", "version": 1}
+    over = {"started": START_MS, "ended": START_MS + 5, "incidents": 0}
+    tables.put(PROCESS_INSTANCES, 1, {
+        BROKEN: of | {"state": "ACTIVE", "started": START_MS, "incidents": 1},
+        ENDED: of | over | {"state": "CANCELED"},
+        GONE: of | over | {"state": "DELETED"},
+    })  # fmt: skip
+    tables.put(ELEMENT_INSTANCES, 1, {
+        ELEMENT: {
+            "process_instance_key": BROKEN, "process_definition_key": DEFINITION,
+            "process_id": "order", "element_id": "charge", "type": "JOB", "state": "ACTIVE",
+            "scope_key": BROKEN, "started": START_MS, "incident_key": INCIDENT,
+        },
+    })  # fmt: skip
+    stuck = {"type": "charge", "state": "INCIDENT", "retries": 0, "failures": 1, "error": "no"}
+    tables.put(JOBS, 1, {
+        JOB: stuck | {
+            "process_instance_key": BROKEN, "element_instance_key": ELEMENT, "created": START_MS,
+        },
+        TASK: stuck | {"created": START_MS},
+    })  # fmt: skip
+    tables.put(VARIABLES, 1, {
+        (BROKEN, "total"): {"process_instance_key": BROKEN, "value": "7", "updated": START_MS},
+        (BROKEN, "orderId"): {"process_instance_key": BROKEN, "value": '"A"', "updated": START_MS},
+    })  # fmt: skip
+    opened = {"state": "OPEN", "reason": "NO_RETRIES_LEFT", "error": "no", "created": START_MS}
+    tables.put(INCIDENTS, 1, {
+        INCIDENT: opened | {
+            "process_instance_key": BROKEN, "process_id": "order", "element_id": "charge",
+            "element_instance_key": ELEMENT, "job_key": JOB, "type": "charge",
+        },
+        INCIDENT + 50: opened | {"job_key": TASK, "type": "charge"},
+    })  # fmt: skip
+    tables.publish({1: 10})
+
+
+def tell(root: Path, story: Callable[[CamundaAsyncClient, str], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with served() as (client, gateway, url):
+            gateway.tables = FolderTables(root)
+            await story(client, url)
+            gateway.tables.close()
+
+    asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("rest") / "tables"
+    make_tables(root)
+    return root
+
+
+def test_instances_are_found_by_what_the_api_calls_their_columns(root: Path) -> None:
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        async def found(filter: dict[str, Any], **more: Any) -> list[int]:
+            query = ProcessInstanceSearchQuery.from_dict({"filter": filter, **more})
+            answer = await client.search_process_instances(data=query, consistency=AT_ONCE)
+            assert answer.page.total_items >= len(answer.items)
+            return [int(each.process_instance_key) for each in answer.items]
+
+        assert await found({}) == [BROKEN, ENDED], "what was deleted is not shown"
+        assert await found({"state": "TERMINATED"}) == [ENDED]
+        assert await found({"state": {"$neq": "TERMINATED"}}) == [BROKEN]
+        assert await found({"state": "SUSPENDED"}) == []
+        assert await found({"hasIncident": True}) == [BROKEN]
+        assert await found({"processDefinitionId": {"$like": "ord*"}, "tenantId": "other"}) == []
+        either = [{"state": "TERMINATED"}, {"hasIncident": True}]
+        assert await found({"tenantId": "<default>", "$or": either}) == [BROKEN, ENDED]
+        newest = [{"field": "processInstanceKey", "order": "DESC"}]
+        assert await found({}, sort=newest) == [ENDED, BROKEN]
+
+        ended = await client.get_process_instance(str(ENDED), consistency=AT_ONCE)
+        assert (ended.state, ended.process_definition_id) == ("TERMINATED", "order")
+        assert ended.end_date is not None and ended.end_date > ended.start_date
+
+    tell(root, story)
+
+
+def test_pages_are_turned_by_cursors_that_the_api_allows(root: Path) -> None:
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        seen: list[int] = []
+        page: dict[str, Any] = {"limit": 1}
+        for _ in range(2):
+            query = ProcessInstanceSearchQuery.from_dict({"page": page})
+            answer = await client.search_process_instances(data=query, consistency=AT_ONCE)
+            seen += [int(each.process_instance_key) for each in answer.items]
+            assert (answer.page.total_items, answer.page.has_more_total_items) == (2, False)
+            page = {"limit": 1, "after": answer.page.end_cursor}
+        assert seen == [BROKEN, ENDED]
+
+    tell(root, story)
+
+
+def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        [definition] = (
+            await client.search_process_definitions(
+                data=ProcessDefinitionSearchQuery.from_dict({"filter": {"name": "An order"}}),
+                consistency=AT_ONCE,
+            )
+        ).items
+        assert (int(definition.process_definition_key), definition.version) == (DEFINITION, 1)
+        [element] = (
+            await client.search_element_instances(
+                data=ElementInstanceSearchQuery.from_dict(
+                    {"filter": {"type": "SERVICE_TASK", "hasIncident": True}}
+                ),
+                consistency=AT_ONCE,
+            )
+        ).items
+        assert (element.element_name, int(element.incident_key or 0)) == ("charge", INCIDENT)
+        [job] = (
+            await client.search_jobs(
+                data=JobSearchQuery.from_dict({"filter": {"state": "FAILED"}}),
+                consistency=AT_ONCE,
+            )
+        ).items
+        assert (int(job.job_key), job.element_id, job.retries) == (JOB, "charge", 0)
+        assert int(job.process_definition_key or 0) == DEFINITION
+        [incident] = (
+            await client.search_incidents(
+                data=IncidentSearchQuery.from_dict({"filter": {"errorType": "JOB_NO_RETRIES"}}),
+                consistency=AT_ONCE,
+            )
+        ).items
+        assert (int(incident.incident_key), incident.state) == (INCIDENT, "ACTIVE")
+        assert int(incident.process_definition_key) == DEFINITION
+        again = await client.get_incident(str(INCIDENT), consistency=AT_ONCE)
+        assert again.error_message == "no"
+        query = VariableSearchQuery.from_dict({"filter": {"name": "total"}})
+        [variable] = (await client.search_variables(data=query, consistency=AT_ONCE)).items
+        assert (variable.value, int(variable.scope_key)) == ("7", BROKEN)
+        same = await client.get_variable(variable.variable_key, consistency=AT_ONCE)
+        assert (same.name, same.value) == ("total", "7")
+
+    tell(root, story)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("process-instances/search", {"filter": {"colour": "red"}}, "colour"),
+        ("process-instances/search", {"filter": {"state": "GREEN"}}, "state"),
+        ("process-instances/search", {"filter": {"hasIncident": "yes"}}, "hasIncident"),
+        ("process-instances/search", {"sort": [{"field": "colour"}]}, "sort"),
+        ("process-instances/search", {"page": {"limit": 0}}, "limit"),
+        ("process-instances/search", {"page": {"after": "?"}}, "after"),
+        ("process-instances/search", {"colour": 1}, None),
+        ("incidents/search", {"filter": {"incidentKey": "x"}}, "incidentKey"),
+        ("jobs/search", {"filter": {"$or": 7}}, "$or"),
+        ("process-instances", {}, "processDefinitionId"),
+        ("process-instances", {"processDefinitionId": "a", "tags": ["b"]}, "tags"),
+        ("process-instances", {"processDefinitionId": "a", "tenantId": "b"}, "tenantId"),
+        ("process-instances", {"processDefinitionId": "a", "variables": [1]}, "variables"),
+        ("jobs/x/completion", {}, None),
+        ("messages/publication", {"name": "a", "businessId": "b"}, "businessId"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_the_fields_name(
+    root: Path, path: str, body: dict[str, Any], field: str | None
+) -> None:
+    async def story(_: CamundaAsyncClient, url: str) -> None:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{url}/v2/{path}", json=body) as reply,
+        ):
+            problem = await reply.json(content_type="application/problem+json")
+        assert (reply.status, problem["code"]) == (400, "INVALID_ARGUMENT"), problem
+        if field is not None:
+            assert problem["fields"]["field"] == field, problem
+
+    tell(root, story)
+
+
+def test_without_tables_a_search_says_how_to_get_them(tmp_path: Path) -> None:
+    async def story(_: CamundaAsyncClient, url: str) -> None:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{url}/v2/process-instances/search") as reply,
+        ):
+            problem = await reply.json(content_type="application/problem+json")
+        assert reply.status == 503 and "holdfast start --pipeline" in problem["detail"]
+
+    tell(tmp_path / "none", story)
+
+
+def test_a_web_page_does_not_deploy(root: Path) -> None:
+    async def story(_: CamundaAsyncClient, url: str) -> None:
+        form = aiohttp.FormData()
+        form.add_field("resources", b"<a/>", filename="a.bpmn")
+        headers = {"origin": "https://elsewhere"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{url}/v2/deployments", data=form, headers=headers) as reply,
+        ):
+            assert reply.status == 403
+
+    tell(root, story)
