@@ -144,6 +144,9 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
             )
         ).items
         assert (int(definition.process_definition_key), definition.version) == (DEFINITION, 1)
+        latest = ProcessDefinitionSearchQuery.from_dict({"filter": {"isLatestVersion": True}})
+        found = await client.search_process_definitions(data=latest, consistency=AT_ONCE)
+        assert found.items == [], "the node itself says which are the latest: it has none"
         [element] = (
             await client.search_element_instances(
                 data=ElementInstanceSearchQuery.from_dict(
@@ -192,6 +195,7 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
         ("process-instances/search", {"colour": 1}, None),
         ("incidents/search", {"filter": {"incidentKey": "x"}}, "incidentKey"),
         ("jobs/search", {"filter": {"$or": 7}}, "$or"),
+        ("process-definitions/search", {"filter": {"isLatestVersion": "x"}}, "isLatestVersion"),
         ("process-instances", {}, "processDefinitionId"),
         ("process-instances", {"processDefinitionId": "a", "tags": ["b"]}, "tags"),
         ("process-instances", {"processDefinitionId": "a", "tenantId": "b"}, "tenantId"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.errors import NotFound
+from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.deployments import resource_name
@@ -71,8 +71,14 @@ def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, An
     if "isLatestVersion" not in query.filter:
         return query, {}
     rest = {name: asked for name, asked in query.filter.items() if name != "isLatestVersion"}
+    wanted = query.filter["isLatestVersion"]
+    if not isinstance(wanted, bool):
+        raise InvalidArgument(
+            f"Expected true or false for isLatestVersion, but found {wanted!r}",
+            field="isLatestVersion",
+        )
     latest = [str(key) for key in api.look.latest_keys()]
-    operator = "$in" if query.filter["isLatestVersion"] is True else "$notIn"
+    operator = "$in" if wanted else "$notIn"
     asked = rest.get("processDefinitionKey", {})
     asked = asked if isinstance(asked, dict) else {"$eq": asked}
     return (
