@@ -58,7 +58,7 @@ class BatchMigration(Question, frozen=True, kw_only=True):
     """Instances to migrate, all to the same version."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    plan: NewMigration
+    plan: NewMigration = msgspec.field(name="migrationPlan")
     throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
     priority: int = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen
