@@ -58,7 +58,9 @@ def test_each_type_has_its_path(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("body", [{}, {"filter": WHERE, "colour": 1}, {"filter": 7, "plan": 7, "migrationPlan": 7}])
+@pytest.mark.parametrize(
+    "body", [{}, {"filter": WHERE, "colour": 1}, {"filter": 7, "plan": 7, "migrationPlan": 7}]
+)
 def test_a_body_that_is_wrong_is_refused(path: str, body: Any) -> None:
     reply = post(path, body)
     assert (reply.status, reply.json()["code"]) == (400, "INVALID_ARGUMENT")
