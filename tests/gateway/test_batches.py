@@ -298,3 +298,18 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
         await node.close()
 
     run(story())
+
+
+def test_what_a_partition_has_reported_counts_while_the_report_is_on_its_way() -> None:
+    async def story() -> None:
+        node, tables = await with_dead_letters(27)
+        node.gateway._post.parcel = lambda ready: None  # type: ignore[method-assign]
+        key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
+        await asyncio.sleep(2)
+        view = await node.gateway.batch_operation(key)
+        assert view.state is _S.ACTIVE, "the leader has not heard of the others"
+        assert view.operations_completed_count == len(tables.keys) and view.is_selected
+        assert {each.state for each in view.partitions} == {_S.COMPLETED}
+        await node.close()
+
+    run(story())
