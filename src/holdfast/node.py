@@ -20,7 +20,7 @@ from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
-from holdfast.errors import InvalidArgument, Unavailable
+from holdfast.errors import InvalidArgument
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Journal
@@ -83,6 +83,7 @@ class LocalNode(Node):
         self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
     ) -> None:
         self._folder = folder
+        self._tables = FolderTables(folder / "tables")
         self._snapshots = Snapshots(folder / "state")
         store, repairs = self._snapshots.open_store()
         for repair in repairs:
@@ -94,7 +95,7 @@ class LocalNode(Node):
             raise
         self._snapshot_positions: Positions = {}
         self._clock = clock
-        self.gateway.tables = FolderTables(folder / "tables")
+        self.gateway.tables = self._tables
         metrics.pipeline_lag = self._pipeline_lag
         self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
 
@@ -153,14 +154,14 @@ class LocalNode(Node):
 
     async def _open_tables(self) -> BatchTables:
         """The tables beside the log, for batch operations. They may come while the node runs."""
-        tables = self._folder / "tables"
-        if not tables.is_dir():
-            raise Unavailable(
-                f"Expected tables in {tables} to select items from, but there are none;"
-                " holdfast pipeline run makes them"
-            )
         # Arrow and DuckDB take a moment to load, which live commands do not wait for.
-        return await asyncio.to_thread(_batch_tables, tables, self._clock)
+        return await asyncio.to_thread(self._batch_tables)
+
+    def _batch_tables(self) -> BatchTables:
+        search = self._tables.opened()  # one for all that is asked of the tables
+        from holdfast.pipeline.batch.tables import PipelineTables
+
+        return PipelineTables(self._folder / "tables", search, self._clock)
 
     def _pipeline_lag(self) -> PipelineLag | None:
         """How far the tables beside the log are behind it, if there are tables."""
@@ -177,17 +178,6 @@ class LocalNode(Node):
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
             for path in (self._folder / "readers").glob("*.json")
         ]
-
-
-def _batch_tables(tables: Path, clock: Clock) -> BatchTables:
-    try:
-        from holdfast.pipeline.batch.tables import PipelineTables
-    except ImportError as error:
-        raise Unavailable(
-            f"Expected what reads tables to be installed, but {error};"
-            " pip install 'holdfast[pipeline]'"
-        ) from error
-    return PipelineTables(tables, clock)
 
 
 def _create_topic(journal: Journal, config: Config) -> None:

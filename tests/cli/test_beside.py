@@ -35,3 +35,5 @@ def test_one_that_is_killed_is_started_again_and_ends_with_the_other(tmp_path: P
 def test_one_that_cannot_do_it_is_left_alone(tmp_path: Path) -> None:
     with Beside(["journal", "dump", str(tmp_path / "nowhere")]) as beside:
         wait_until(lambda: not beside._thread.is_alive())
+        first = beside.pid
+    assert first is not None and beside.pid == first  # it was tried, and only once

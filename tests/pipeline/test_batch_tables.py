@@ -25,6 +25,7 @@ from holdfast.pipeline.batch import selector as selector_module
 from holdfast.pipeline.batch.sources import condition_of, source_of
 from holdfast.pipeline.batch.tables import PipelineTables
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS, TABLES
+from holdfast.pipeline.search.search import Search
 from holdfast.pipeline.select.requests import Request, names
 from holdfast.pipeline.select.serving import Serving
 from holdfast.pipeline.select.snapshot import Manifest, folder_of, store_manifest, write_run
@@ -67,7 +68,7 @@ def answered(root: Path, rows: dict[str, dict[int, dict[str, Any]]], story: Any)
     other = OtherProcess(root, rows)
     other.start()
     try:
-        asyncio.run(story(PipelineTables(root, SystemClock())))
+        asyncio.run(story(PipelineTables(root, Search(root), SystemClock())))
     finally:
         other.stop()
     return other
@@ -128,7 +129,7 @@ def test_nobody_who_selects_is_unavailable_after_a_while(
 ) -> None:
     monkeypatch.setattr(selector_module, "BATCH_SELECTION_WAIT_MS", 100)
     Tables(tmp_path).publish()
-    tables = PipelineTables(tmp_path, SystemClock())
+    tables = PipelineTables(tmp_path, Search(tmp_path), SystemClock())
     wanted = operation(_T.RETRY_TASK, b'{"type":"mail"}')
     with pytest.raises(Unavailable, match="is holdfast pipeline run at work"):
         asyncio.run(tables.page(KEY, wanted, 1, "", 10))
@@ -152,7 +153,7 @@ def test_a_filter_that_is_none_is_refused_by_its_field(
     tmp_path: Path, type_: BatchOperationType, filter_: bytes, field: str
 ) -> None:
     with pytest.raises(InvalidArgument) as raised:
-        PipelineTables(tmp_path, SystemClock()).check(operation(type_, filter_))
+        PipelineTables(tmp_path, Search(tmp_path), SystemClock()).check(operation(type_, filter_))
     assert raised.value.fields["field"] == field
 
 
@@ -211,7 +212,7 @@ def test_operations_and_items_are_told_as_the_tables_have_them(tmp_path: Path) -
     }  # fmt: skip
     made.put(BATCH_OPERATION_ITEMS, 1, items)
     made.publish({1: 10})
-    tables = PipelineTables(tmp_path, SystemClock())
+    tables = PipelineTables(tmp_path, Search(tmp_path), SystemClock())
 
     async def story() -> None:
         past = await tables.past(KEY, {1: 10})

@@ -167,11 +167,14 @@ class _Shown:
 def _said(lag: "Lag") -> str:
     if not lag.records:
         return "nothing is missing"
+    if not lag.seconds:  # the tables have no record yet whose time could be told
+        return f"{lag.records:,} records behind"
     return f"{lag.records:,} records and {lag.seconds:.1f} s behind"
 
 
 def _root(node: str, tables: Path | None) -> Path:
+    from holdfast.pipeline.log import is_url
+
     if tables is not None:
         return tables.absolute()
-    folder = Path(node)
-    return (folder if folder.is_dir() else Path()).absolute() / "tables"
+    return (Path() if is_url(node) else Path(node)).absolute() / "tables"

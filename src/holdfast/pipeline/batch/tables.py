@@ -35,11 +35,11 @@ _OPERATION, _DRY_RUN = "batch-", "dry-run-"  # how the selections of this room a
 class PipelineTables:
     """Searched by this process, selected from by the one that keeps them fresh."""
 
-    def __init__(self, root: Path, clock: Clock) -> None:
+    def __init__(self, root: Path, search: Search, clock: Clock) -> None:
         self._root = root
         self._clock = clock
         self._versions = Versions(root)
-        self._search = Search(root)
+        self._search = search
         self._selector = PipelineSelector(self._versions, clock)
 
     # --- selecting ----------------------------------------------------------------------------

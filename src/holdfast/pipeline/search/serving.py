@@ -52,7 +52,7 @@ class FolderTables:
         sort: Sequence[Mapping[str, Any]],
         page: Mapping[str, Any],
     ) -> FoundRows:
-        search = self._search()
+        search = self.opened()
         from holdfast.pipeline.search.paging import read_page, read_sort
         from holdfast.pipeline.select.filters import read_filter
 
@@ -65,7 +65,7 @@ class FolderTables:
         )  # fmt: skip
 
     def _rows(self, table: str, keys: list[int]) -> dict[int, Row]:
-        search = self._search()
+        search = self.opened()
         from holdfast.pipeline.search.paging import Page
         from holdfast.pipeline.select.tree import OneOf
 
@@ -78,7 +78,8 @@ class FolderTables:
             found |= {row[key.name]: row for row in answer.items}
         return found
 
-    def _search(self) -> "Search":
+    def opened(self) -> "Search":
+        """What answers; Unavailable, with what to do, where there are no tables or no DuckDB."""
         with self._lock:
             if self._opened is None:
                 if not self._root.is_dir():
