@@ -61,6 +61,7 @@ def test_whoever_started_the_stream_is_killed_and_the_next_one_goes_on(
         first.kill()
         assert load_progress(tables) == before, "what is under way is not committed"
         second = run()
+        wait_until("the second one to have started", second.has_started)
         node.portal.call(gate.open())
         wait_until("the tables to have what was under way", are_level)
         node.submit(30, "later")

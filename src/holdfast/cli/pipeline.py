@@ -54,6 +54,11 @@ def run(
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
     """
     import signal
+    from threading import Event
+
+    stopping = Event()  # a signal is heard from here on, while Spark is still to be found too
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
 
     from holdfast.clock import SystemClock
     from holdfast.config import load_config
@@ -69,11 +74,9 @@ def run(
     log = open_log(node)
     show = _Shown(log, json)
     show.note(f"starting Spark ({config.spark_master}); tables in {root}")
-    pipeline = Pipeline(node, root, config, clock)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: pipeline.stop())
+    pipeline = Pipeline(node, root, config, clock, stopping)
     try:
-        pipeline.run(once=once, on_batch=show.batch)
+        pipeline.run(once=once, on_start=show.start, on_batch=show.batch)
     finally:
         log.close()
         show.end()
@@ -131,6 +134,16 @@ class _Shown:
 
         if not self._as_json:
             print_note(text)
+
+    def start(self) -> None:
+        """The stream runs: for whoever waits for it, and of use to nobody else."""
+        import sys
+
+        from holdfast.cli.output import print_json
+
+        if self._as_json:
+            print_json({"event": "started"})
+            sys.stdout.flush()
 
     def batch(self, progress: "Progress") -> None:
         import sys

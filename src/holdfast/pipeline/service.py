@@ -29,6 +29,7 @@ FAILURES_MAX = 3  # of the stream, one after the other at the same place
 RESTART_SECONDS_MAX = 10.0
 LOOK_SECONDS = 1  # how soon a run ends that is told to, and how often it says how far it is
 
+OnStart = Callable[[], None]
 OnBatch = Callable[[Progress], None]
 
 
@@ -55,17 +56,31 @@ def _cause(state: RetryCallState) -> str:
 class Pipeline:
     """Keeps the tables of one node fresh until it is stopped."""
 
-    def __init__(self, address: str, tables: Path, config: Config, clock: Clock) -> None:
+    def __init__(
+        self,
+        address: str,
+        tables: Path,
+        config: Config,
+        clock: Clock,
+        stopping: Event | None = None,
+    ) -> None:
+        """`stopping` ends a run soon, from a signal too; the next one redoes what is cut off."""
         # Whoever reads and writes them may be at home in another folder.
         self._address = address if is_url(address) else str(Path(address).absolute())
         self._tables = tables.absolute()
         self._config = config
         self._clock = clock
         self._told = load_progress(self._tables).batch
-        self._stopping = Event()
+        self._stopping = stopping if stopping is not None else Event()
         self._spark: SparkSession | None = None
 
-    def run(self, *, once: bool = False, on_batch: OnBatch | None = None) -> None:
+    def run(
+        self,
+        *,
+        once: bool = False,
+        on_start: OnStart | None = None,
+        on_batch: OnBatch | None = None,
+    ) -> None:
         """Follows the log until it is interrupted; with `once` only as far as it is now.
 
         A stream that fails, because a process of Spark's died, is started again where it was; one
@@ -81,7 +96,7 @@ class Pipeline:
             reraise=True,
         )
         try:
-            attempts(self._follow, once, on_batch)
+            attempts(self._follow, once, on_start, on_batch)
             self._leave_server()
         except PySparkException as error:
             raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
@@ -91,10 +106,12 @@ class Pipeline:
         if self._spark is not None and self._config.spark_master.startswith(CONNECT):
             self._spark.stop()
 
-    def _follow(self, once: bool, on_batch: OnBatch | None) -> None:
+    def _follow(self, once: bool, on_start: OnStart | None, on_batch: OnBatch | None) -> None:
         from pyspark.errors import PySparkException
 
         query = self.start(once=once)
+        if on_start is not None:
+            on_start()
         serving = Serving(self._tables, self._select, self._clock)
         if not once:  # nobody could rely on a run that is about to end
             serving.start()
@@ -130,10 +147,6 @@ class Pipeline:
         log.info("tables committed", batch=progress.batch, positions=progress.positions)
         if on_batch is not None:
             on_batch(progress)
-
-    def stop(self) -> None:
-        """Ends the run soon, from a signal too: what is under way is done again by the next one."""
-        self._stopping.set()
 
     def start(self, *, once: bool = False) -> "StreamingQuery":
         """Begins; the query is Spark's own."""
