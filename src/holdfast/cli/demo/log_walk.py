@@ -1,4 +1,4 @@
-"""A node's log, walked from its first record on."""
+"""A node's log, walked from its first record on, or from where it is now."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -9,12 +9,20 @@ from holdfast.engine.partition import TABLES
 from holdfast.records import Record
 
 
+def ends_of(folder: Path) -> dict[int, int]:
+    """How far the log is: by partition, the position of the next record."""
+    reader = open_reader(folder)
+    return {each: reader.bounds(TOPIC, each).next for each in partitions_of(reader, None)}
+
+
 class LogWalk(ABC):
     """Takes up all records as far as they go, again and again; what for, a subclass knows."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, start: dict[int, int] | None = None) -> None:
         self._reader = open_reader(folder)
-        self._offsets = dict.fromkeys(partitions_of(self._reader, None), 0)
+        self._offsets = (
+            dict(start) if start else dict.fromkeys(partitions_of(self._reader, None), 0)
+        )
         self.records = 0
 
     def read_on(self) -> None:

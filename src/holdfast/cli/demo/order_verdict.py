@@ -37,15 +37,18 @@ class OrderAudit(LogWalk):
         match record.kind, record.value_type, record.intent:
             case RecordKind.EVENT, ValueType.PROCESS_INSTANCE, InstanceIntent.CREATED:
                 began: ops.Began = record.value.ops[0]
+                if "order" not in began.variables:  # of another process, which is another audit's
+                    return
                 order = self._order[record.key] = int(began.variables["order"])
                 self.started[order] += 1
             case RecordKind.EVENT, ValueType.PROCESS_INSTANCE, InstanceIntent.COMPLETED:
-                order = self._order[record.key]
+                if (order := self._order.get(record.key)) is None:
+                    return
                 self.completed[order] += 1
                 [ended] = (op for op in record.value.ops if isinstance(op, ops.Ended))
                 self.results[order] = msgspec.json.decode(ended.result)
             case RecordKind.EVENT, ValueType.JOB, JobIntent.CREATED:
-                if record.value.instance_key:
+                if record.value.instance_key in self._order:
                     self._asked.add(record.key)
             case RecordKind.EVENT, ValueType.JOB, JobIntent.COMPLETED | JobIntent.ERROR_THROWN:
                 if record.key in self._asked:
@@ -53,7 +56,7 @@ class OrderAudit(LogWalk):
             case RecordKind.EVENT, ValueType.MESSAGE, MessageIntent.PUBLISHED:
                 self.payments += 1
             case RecordKind.EVENT, ValueType.INCIDENT, IncidentIntent.CREATED:
-                if record.value.instance_key:
+                if record.value.instance_key in self._order:
                     self.incidents.add(record.key)
             case RecordKind.EVENT, ValueType.INCIDENT, IncidentIntent.RESOLVED:
                 self.resolved += record.key in self.incidents

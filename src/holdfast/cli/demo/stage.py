@@ -7,18 +7,26 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+)
+from rich.text import Text
 from rich.tree import Tree
 
-from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.tables_text import answers, compared_table, look_line, look_table
 from holdfast.cli.demo.verdict import Verdict
+from holdfast.cli.demo.verdict_text import verdict_tables
 
 if TYPE_CHECKING:
     from holdfast.cli.demo.tables_look import Look
 
 _LINE_EVERY = 0.1  # of the work, where lines take the place of the bar
+_REPAIR_LINE_EVERY = 0.25  # of the repair
 _TABLES_SECONDS = 1  # between lines about the tables
 
 
@@ -43,7 +51,8 @@ class Stage:
             console=self._console, get_renderable=self._now, transient=True, auto_refresh=True
         )
         self._bar = self._progress.add_task("completed", total=tasks, rate=0.0)
-        self._last_line = 0.0
+        self._repair_bars: tuple[TaskID, TaskID] | None = None
+        self._last_line = self._last_repair_line = 0.0
 
     def __enter__(self) -> Self:
         if self._is_live:
@@ -62,6 +71,10 @@ class Stage:
         """A sentence of the story."""
         self._console.print(f"[dim]·[/dim] {text}")
 
+    def say_command(self, command: str) -> None:
+        """What a person would type, to be copied: no line of it is broken by us."""
+        self._console.print(Text(f"  $ {command}", style="bold"), soft_wrap=True)
+
     def show_tree(self, tree: Tree) -> None:
         """A tree, a little to the right of the story."""
         self._console.print(Padding(tree, (0, 0, 0, 2)))
@@ -74,6 +87,26 @@ class Stage:
         if not self._is_live and share >= self._last_line + _LINE_EVERY:
             self._last_line = share
             self.say(f"{count:,} of {self._tasks:,} completed ({rate:,.0f}/s)")
+
+    def repaired(self, repaired: int, completed: int, count: int, seconds: float) -> None:
+        """How far an operation is, and how many orders went on to their end."""
+        rate = repaired / max(seconds, 0.1)
+        if self._repair_bars is None:
+            self._progress.update(self._bar, visible=False)
+            new = [
+                self._progress.add_task(what, total=count, rate=0.0)
+                for what in ("incidents resolved", "orders completed")
+            ]
+            self._repair_bars = (new[0], new[1])
+        for bar, done in zip(self._repair_bars, (repaired, completed), strict=True):
+            self._progress.update(bar, completed=done, rate=done / max(seconds, 0.1))
+        share = completed / count
+        if not self._is_live and share >= self._last_repair_line + _REPAIR_LINE_EVERY:
+            self._last_repair_line = share
+            self.say(
+                f"{repaired:,} of {count:,} incidents resolved ({rate:,.0f}/s),"
+                f" {completed:,} orders completed"
+            )
 
     def tables(self, look: "Look") -> None:
         """How far the tables are; where there is no terminal, once in a while and only news."""
@@ -98,64 +131,22 @@ class Stage:
 
     def show(self, verdict: Verdict) -> None:
         """The tables at the end."""
-        orders = verdict.orders
-        self._show_table("tasks", _rows(verdict), verdict.lost, verdict.doubled)
-        self._show_table("orders", _order_rows(orders), orders.lost, orders.doubled)
+        orders, repair = verdict.orders, verdict.repair
+        for table in verdict_tables(verdict):
+            self._console.print(table)
         if verdict.tables is not None:
             self._console.print(compared_table(verdict.tables))
             for answer in answers(verdict.tables):
                 self.say(answer)
         if verdict.is_good:
             killed = ", with a worker killed" if verdict.taken_over_after_kill else ""
+            repaired = ""
+            if repair is not None:
+                repaired = f"; {repair.completed:,} broken ones repaired in {repair.seconds:.1f} s"
             self._console.print(
                 f"[bold green]Nothing lost, nothing doubled:[/] {verdict.completed:,} tasks in"
                 f" {verdict.seconds:.1f} s{killed}; {orders.completed:,} orders in"
-                f" {orders.seconds:.1f} s, each accounted for once."
+                f" {orders.seconds:.1f} s{repaired}. Each is accounted for once."
             )
         for fault in verdict.all_faults:
             self._console.print(f"[bold red]Wrong:[/] {fault}")
-
-    def _show_table(
-        self, what: str, rows: list[tuple[str, int, str]], lost: int, doubled: int
-    ) -> None:
-        table = Table(show_header=True, header_style="bold", min_width=60)
-        table.add_column(what)
-        table.add_column("count", justify="right")
-        table.add_column("how it is known", style="dim")
-        for name, count, witness in rows:
-            table.add_row(name, f"{count:,}", witness)
-        table.add_section()
-        for name, count in (("lost", lost), ("doubled", doubled)):
-            style = "bold green" if count == 0 else "bold red"
-            witness = f"journal and ledger, {what} compared one by one"
-            table.add_row(f"[{style}]{name}[/]", f"[{style}]{count:,}[/]", witness)
-        self._console.print(table)
-
-
-def _rows(verdict: Verdict) -> list[tuple[str, int, str]]:
-    return [
-        ("submitted", verdict.submitted, "sent by this process"),
-        ("duplicates refused", verdict.duplicates_refused, "same idempotency key"),
-        ("stored", verdict.created, f"JOB CREATED among {verdict.records_read:,} records"),
-        ("completed", verdict.completed, "JOB COMPLETED in the journal"),
-        ("attempts", verdict.attempts, "begun, by the ledger that the tasks write"),
-        ("failed and retried", verdict.failed_attempts, "JOB FAILED in the journal"),
-        ("taken over from the killed worker", verdict.taken_over_after_kill, "its leases EXPIRED"),
-        ("run again after taking effect", verdict.repeats_without_effect, "refused by the ledger"),
-        ("incidents raised", verdict.incidents_raised, "INCIDENT CREATED"),
-        ("incidents resolved", verdict.incidents_resolved, "INCIDENT RESOLVED"),
-        ("effects", verdict.effects, "one a task, in the ledger"),
-    ]
-
-
-def _order_rows(orders: OrderVerdict) -> list[tuple[str, int, str]]:
-    return [
-        ("started", orders.started, "PROCESS_INSTANCE CREATED"),
-        ("completed", orders.completed, "PROCESS_INSTANCE COMPLETED"),
-        ("· paid", orders.paid, "the payment is in the result"),
-        ("· declined", orders.declined, "error boundary, no cover"),
-        ("reviewed", orders.reviewed, "total > 150"),
-        ("payments", orders.payments, "MESSAGE PUBLISHED"),
-        ("incidents resolved", orders.incidents_resolved, "INCIDENT RESOLVED"),
-        ("effects", orders.effects, "charges and invoices in the ledger"),
-    ]

@@ -1,4 +1,4 @@
-"""The demo's course: submit, kill, go on, mend, resolve; then the orders; and compare.
+"""The demo's course: submit, kill, go on, mend, resolve; then orders; then a repair; and compare.
 
 Beside it, from its beginning on, a pipeline keeps tables of what happens.
 """
@@ -15,6 +15,7 @@ from holdfast.cli.demo.children import Child, holdfast, start_node
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_story import OrderStory
 from holdfast.cli.demo.orders import Orders
+from holdfast.cli.demo.repair_story import RepairStory
 from holdfast.cli.demo.stage import Stage
 from holdfast.cli.demo.tables_story import TablesStory
 from holdfast.cli.demo.tasks import CARRIER, LEDGER
@@ -51,6 +52,7 @@ class Story:
         self._stage = stage
         self._ledger = Ledger(folder / "ledger.sqlite")
         self._orders = OrderStory(folder, pictures.order, Orders(workload.tasks), stage)
+        self._repair = RepairStory(folder, workload.tasks, stage)
         self._tables = TablesStory(folder, pictures.report, stage)
         self._submitted = Submitted()
         self._workers: dict[str, Child] = {}
@@ -75,7 +77,7 @@ class Story:
         return await self._compare(seconds)
 
     async def _act(self, node: Child) -> float:
-        """Both acts, with the tables filling beside them; returns how long the tasks took."""
+        """All acts, with the tables filling beside them; returns how long the tasks took."""
         api = RemoteApi(self._url)
         try:
             await self._tables.begin()
@@ -89,6 +91,8 @@ class Story:
             await self._stop_workers()
             await self._tables.until_level()
             await self._orders.run(api, node, self._url, self._tables.until_open)
+            if self._tables.are_kept:  # what an operation is to work on is selected from them
+                await self._repair.run(api, node, self._url, self._tables.until_open)
         finally:
             await api.close()
         return seconds
@@ -105,9 +109,9 @@ class Story:
         return msgspec.structs.replace(verdict, tables=self._tables.verdict(verdict))
 
     def _verdict(self, seconds: float) -> Verdict:
-        orders = self._orders.verdict()
+        orders, repair = self._orders.verdict(), self._repair.verdict()
         return reach_verdict(
-            self._workload, self._submitted, self._data, self._ledger, seconds, orders
+            self._workload, self._submitted, self._data, self._ledger, seconds, orders, repair
         )
 
     async def _stop_workers(self) -> None:

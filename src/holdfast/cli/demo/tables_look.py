@@ -8,10 +8,17 @@ from holdfast.clock import SystemClock
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.log import Log
 from holdfast.pipeline.report.states import States, states_in
-from holdfast.pipeline.schema import INCIDENTS, JOBS, PROCESS_INSTANCES, RECORDS, Table
+from holdfast.pipeline.schema import (
+    BATCH_OPERATION_ITEMS,
+    INCIDENTS,
+    JOBS,
+    PROCESS_INSTANCES,
+    RECORDS,
+    Table,
+)
 from holdfast.pipeline.tables.versions import Versions
 
-LOOKED_AT = (PROCESS_INSTANCES, JOBS, INCIDENTS)
+LOOKED_AT = (PROCESS_INSTANCES, JOBS, INCIDENTS, BATCH_OPERATION_ITEMS)
 
 
 class Look(msgspec.Struct, frozen=True):

@@ -57,6 +57,11 @@ class TablesStory:
         self._stage.say("Spark is starting: it will keep tables of all that happens")
         self._watching = asyncio.create_task(self._watch(self._crew))
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether Spark can run here."""
+        return self._watching is not None
+
     async def until_level(self) -> None:
         """Waits until the tables have what has happened: from then on one sees them fill."""
         if self._watching is None:
@@ -76,7 +81,7 @@ class TablesStory:
         """Waits until the tables show that so many incidents are open: where a person sees them."""
         if self._watching is None:
             return
-        self._stage.say(f"{incidents} orders are stuck; waiting for the tables to show it")
+        self._stage.say(f"waiting for the tables to show {incidents:,} open incidents")
         while self._look is None or self._look.states[_INCIDENTS].get("OPEN", 0) != incidents:
             await self._pause(self._watching)
         self._stage.say_tables(self._look)

@@ -9,7 +9,8 @@ from holdfast.cli.demo.tables_verdict import TablesVerdict
 if TYPE_CHECKING:
     from holdfast.cli.demo.tables_look import Look
 
-_SHORT = {"process_instances": "instances"}
+_SHORT = {"process_instances": "instances", "batch_operation_items": "batch items"}
+_RARE = {"batch_operation_items"}  # not worth a line as long as it is empty
 
 
 def look_line(look: "Look") -> str:
@@ -26,7 +27,9 @@ def look_table(look: "Look") -> Table:
     """The tables at one moment, a line for each."""
     table = Table.grid(padding=(0, 2))
     for name, states in look.states.items():
-        table.add_row(f"  [dim]table[/] {name}", _states(states) or "[dim]no rows yet[/]")
+        if states or name not in _RARE:
+            short = _SHORT.get(name, name)
+            table.add_row(f"  [dim]table[/] {short}", _states(states) or "[dim]no rows yet[/]")
     table.add_row("  [dim]behind the log[/]", _behind(look))
     return table
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.order_verdict import OrderVerdict
     from holdfast.cli.demo.tables_look import Look
     from holdfast.cli.demo.verdict import Verdict
 
@@ -46,7 +45,7 @@ def reach_tables_verdict(
     seconds: float,
 ) -> TablesVerdict:
     """Compares every state of every table that was counted; one that nobody expects is a fault."""
-    expected, states = _expected(verdict, verdict.orders), look.states
+    expected, states = _expected(verdict), look.states
     counted = {(table, state): count for table in states for state, count in states[table].items()}
     compared = [
         Compared(*name, counted.get(name, 0), expected.get(name, 0))
@@ -70,10 +69,19 @@ def reach_tables_verdict(
     )  # fmt: skip
 
 
-def _expected(tasks: "Verdict", orders: "OrderVerdict") -> dict[tuple[str, str], int]:
+def _expected(verdict: "Verdict") -> dict[tuple[str, str], int]:
     """All has ended well by then, or other faults are told."""
+    orders, repair = verdict.orders, verdict.repair
+    instances, jobs = orders.completed, verdict.completed + orders.jobs
+    incidents = verdict.incidents_resolved + orders.incidents_resolved
+    repaired: dict[tuple[str, str], int] = {}
+    if repair is not None:
+        instances, jobs = instances + repair.completed, jobs + repair.jobs
+        incidents += repair.incidents_resolved
+        repaired = {("batch_operation_items", "COMPLETED"): repair.repaired}
     return {
-        ("process_instances", "COMPLETED"): orders.completed,
-        ("jobs", "COMPLETED"): tasks.completed + orders.jobs,
-        ("incidents", "RESOLVED"): tasks.incidents_resolved + orders.incidents_resolved,
+        ("process_instances", "COMPLETED"): instances,
+        ("jobs", "COMPLETED"): jobs,
+        ("incidents", "RESOLVED"): incidents,
+        **repaired,
     }

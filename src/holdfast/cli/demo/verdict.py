@@ -7,6 +7,7 @@ import msgspec
 from holdfast.cli.demo.audit import Audit
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_verdict import OrderVerdict
+from holdfast.cli.demo.repair_verdict import RepairVerdict
 from holdfast.cli.demo.tables_verdict import TablesVerdict
 from holdfast.cli.demo.workload import Workload
 
@@ -38,12 +39,14 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     seconds: float
     faults: list[str]
     orders: OrderVerdict
+    repair: RepairVerdict | None = None  # where there is no Spark: nothing to select from
     tables: TablesVerdict | None = None  # where there is no Spark
 
     @property
     def all_faults(self) -> list[str]:
-        tables = self.tables.faults if self.tables is not None else []
-        return [*self.faults, *self.orders.faults, *tables]
+        parts = (self.repair, self.tables)
+        more = [fault for part in parts if part is not None for fault in part.faults]
+        return [*self.faults, *self.orders.faults, *more]
 
     @property
     def is_good(self) -> bool:
@@ -57,6 +60,7 @@ def reach_verdict(
     ledger: Ledger,
     seconds: float,
     orders: OrderVerdict,
+    repair: RepairVerdict | None,
 ) -> Verdict:
     """Reads the whole log anew, and the ledger, and compares."""
     audit = Audit(data)
@@ -81,6 +85,7 @@ def reach_verdict(
         seconds=round(seconds, 1),
         faults=[],
         orders=orders,
+        repair=repair,
     )
     return msgspec.structs.replace(
         verdict,
