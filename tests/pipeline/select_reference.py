@@ -15,6 +15,7 @@ from holdfast.pipeline.select.tree import (
     Exists,
     Like,
     OneOf,
+    Within,
 )
 from holdfast.pipeline.tables.arrow import rows_as_arrow
 
@@ -63,6 +64,8 @@ def meets(row: Row, condition: Condition) -> bool:
         case Like():
             text = row.get(condition.column)
             return text is not None and _fits(text, _tokens(condition))
+        case Within():
+            raise AssertionError("one row does not tell of another table")
 
 
 def _value(row: Row, condition: Compare | OneOf) -> Json:

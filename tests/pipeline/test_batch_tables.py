@@ -20,7 +20,7 @@ from holdfast.gateway.batch_shapes import (
     BatchOperationQuery,
     BatchPageQuery,
 )
-from holdfast.gateway.batch_tables import failed_items
+from holdfast.gateway.batch_tables import failed_items, of_instances
 from holdfast.pipeline.batch import selector as selector_module
 from holdfast.pipeline.batch.sources import condition_of, source_of
 from holdfast.pipeline.batch.tables import PipelineTables
@@ -29,6 +29,7 @@ from holdfast.pipeline.search.search import Search
 from holdfast.pipeline.select.requests import Request, names
 from holdfast.pipeline.select.serving import Serving
 from holdfast.pipeline.select.snapshot import Manifest, folder_of, store_manifest, write_run
+from holdfast.pipeline.select.tree import apart
 
 _T = BatchOperationType
 KEY = BASE + 5
@@ -144,6 +145,9 @@ def test_nobody_who_selects_is_unavailable_after_a_while(
     [
         (_T.CANCEL_PROCESS_INSTANCE, b'{"proces":"x"}', "proces"),
         (_T.RESOLVE_INCIDENT, b'{"version":3}', "version"),
+        (_T.RESOLVE_INCIDENT, b'{"processInstance":{"error":"x"}}', "error"),
+        (_T.RESOLVE_INCIDENT, b'{"processInstance":{}}', "processInstance"),
+        (_T.CANCEL_PROCESS_INSTANCE, b'{"processInstance":{"version":1}}', "processInstance"),
         (_T.RETRY_TASK, b'{"created":"soon"}', "created"),
         (_T.DISCARD_TASK, b"{}", "filter"),
         (_T.RETRY_TASK, failed_items(7), "batchOperationKey"),
@@ -176,6 +180,15 @@ def test_what_cannot_be_done_is_not_chosen(type_: BatchOperationType) -> None:
         assert not meets(empty | {"state": good, "parent_element_instance_key": 7}, condition)
     if type_ in (_T.RETRY_TASK, _T.DISCARD_TASK):
         assert not meets(empty | {"state": good, "process_instance_key": 7}, condition)
+
+
+def test_incidents_are_chosen_by_what_their_instances_are() -> None:
+    wanted = operation(_T.RESOLVE_INCIDENT, of_instances(b'{"version":3}'))
+    assert source_of(wanted).table is INCIDENTS
+    own, (theirs,) = apart(condition_of(wanted))
+    assert (theirs.table, theirs.column) == (PROCESS_INSTANCES.name, "process_instance_key")
+    assert meets({"version": 3}, theirs.condition) and not meets({"version": 2}, theirs.condition)
+    assert meets({"state": "OPEN"}, own) and not meets({"state": "RESOLVED"}, own)
 
 
 def test_failed_items_of_one_operation_are_chosen_for_another() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.pipeline.select_reference import meets
 from tests.pipeline.select_tables import (
     BASE,
+    INCIDENTS,
     PROCESS_INSTANCES,
     RECORDS,
     SPREAD,
@@ -20,6 +21,7 @@ from tests.pipeline.select_tables import (
 )
 
 from holdfast.errors import DeadlineExceeded, InvalidArgument, NotFound
+from holdfast.pipeline.search.search import Search
 from holdfast.pipeline.select import selection
 from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.prune import pruned
@@ -33,13 +35,15 @@ from holdfast.pipeline.select.snapshot import (
     store_manifest,
     write_run,
 )
-from holdfast.pipeline.select.tree import EVERYTHING
+from holdfast.pipeline.select.tree import EVERYTHING, All, Within
+from holdfast.pipeline.select.tree import Any as AnyOf
 from holdfast.pipeline.tables.delta import files_at
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.records import key_of
 from holdfast.testing.loop import VirtualClock
 
 ACTIVE = read_filter(PROCESS_INSTANCES, {"state": "ACTIVE"})
+NOBODY = read_filter(PROCESS_INSTANCES, {"processId": "'; DROP TABLE x\0\\%_🦀"})
 
 
 def all_pages(snapshot: Snapshot, partition: int, limit: int) -> list[int]:
@@ -94,11 +98,37 @@ def test_only_what_the_asker_may_see_is_selected(spark: Any, tmp_path: Path) -> 
     assert snapshot.count() == 0
 
 
+def test_rows_are_selected_by_the_rows_of_another_table_that_they_name(
+    spark: Any, tmp_path: Path
+) -> None:
+    tables = with_instances(tmp_path)
+    rows = instances(1, 40)
+    # two of each instance: an open one, and one that is over
+    incidents = {
+        key + 1 + over: {"process_instance_key": key, "state": "RESOLVED" if over else "OPEN"}
+        for key in rows
+        for over in (0, 1)
+    }
+    tables.put(INCIDENTS, 1, incidents)
+    tables.put(INCIDENTS, 2, {2 * BASE + 7: {"state": "OPEN"}})  # of a task
+    tables.publish()
+    of_running = Within("process_instance_key", PROCESS_INSTANCES.name, ACTIVE)
+    wanted = All((read_filter(INCIDENTS, {"state": "OPEN"}), of_running))
+    snapshot = select(spark, tmp_path, INCIDENTS, wanted, {}, 0)
+    assert all_pages(snapshot, 1, 3) == [key + 1 for key in active(1, 40)]
+    assert snapshot.count() == len(active(1, 40))
+    nobody = Within("process_instance_key", PROCESS_INSTANCES.name, NOBODY)
+    assert select(spark, tmp_path, INCIDENTS, All((wanted, nobody)), {}, 0).count() == 0
+    with pytest.raises(InvalidArgument, match="beside the others of a selection"):
+        select(spark, tmp_path, INCIDENTS, AnyOf((of_running,)), {}, 0)
+    with pytest.raises(InvalidArgument, match="beside the others of a selection"):
+        Search(tmp_path).search(INCIDENTS, wanted)
+
+
 def test_nothing_that_matches_is_an_empty_snapshot(spark: Any, tmp_path: Path) -> None:
-    nobody = read_filter(PROCESS_INSTANCES, {"processId": "'; DROP TABLE x\0\\%_🦀"})
-    assert select(spark, tmp_path / "none", PROCESS_INSTANCES, nobody, {}, 0).count() == 0
+    assert select(spark, tmp_path / "none", PROCESS_INSTANCES, NOBODY, {}, 0).count() == 0
     with_instances(tmp_path)
-    snapshot = select(spark, tmp_path, PROCESS_INSTANCES, nobody, {}, 0)
+    snapshot = select(spark, tmp_path, PROCESS_INSTANCES, NOBODY, {}, 0)
     assert snapshot.count() == 0 and snapshot.sample(10) == []
     assert snapshot.page(1).keys == [] and snapshot.page(1).next is None
 

@@ -24,13 +24,14 @@ class RemoteBatches:
         return await self._post(_OPERATIONS, new, BatchOperationReceipt, _wait_ms(new.dry_run))
 
     async def batch_operation(self: Wire, batch_operation_key: str) -> BatchOperationView:
-        return await self._get(f"{_OPERATIONS}/{quoted(batch_operation_key)}", BatchOperationView)
+        path = f"{_OPERATIONS}/{quoted(batch_operation_key)}/details"
+        return await self._get(path, BatchOperationView)
 
     async def batch_operations(self: Wire, query: BatchOperationQuery) -> BatchOperationPage:
-        return await self._post(f"{_OPERATIONS}/search", query, BatchOperationPage)
+        return await self._post(f"{_OPERATIONS}/listing", query, BatchOperationPage)
 
     async def batch_operation_items(self: Wire, query: BatchItemQuery) -> BatchItemPage:
-        return await self._post("/v2/batch-operation-items/search", query, BatchItemPage)
+        return await self._post("/v2/batch-operation-items/listing", query, BatchItemPage)
 
     async def suspend_batch_operation(self: Wire, batch_operation_key: str) -> None:
         await self._send("POST", f"{_OPERATIONS}/{quoted(batch_operation_key)}/suspension")

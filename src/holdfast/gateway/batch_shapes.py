@@ -26,7 +26,7 @@ class NewBatchOperation(Question, frozen=True, kw_only=True):
 
 
 class BatchRequest(Question, frozen=True, kw_only=True):
-    """A batch operation whose type is in the path."""
+    """Tasks to give up."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
     throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
@@ -35,30 +35,10 @@ class BatchRequest(Question, frozen=True, kw_only=True):
 
 
 class BatchResolution(Question, frozen=True, kw_only=True):
-    """Incidents to resolve, or tasks to retry."""
+    """Tasks to retry."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
     retries: int = 0  # each may fail so often beyond the next time
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
-
-
-class BatchModification(Question, frozen=True, kw_only=True):
-    """Instances to modify, all in the same way."""
-
-    filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    plan: NewModification
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
-
-
-class BatchMigration(Question, frozen=True, kw_only=True):
-    """Instances to migrate, all to the same version."""
-
-    filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    plan: NewMigration = msgspec.field(name="migrationPlan")
     throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
     priority: int = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen

@@ -1,7 +1,7 @@
 """What batch operations need of the tables: this room knows none, whoever builds the node does."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -81,6 +81,22 @@ class TablesSelector:
         """A page of the snapshot that was made for the operation."""
         tables = await self._open_tables()
         return await tables.page(key, operation, partition, cursor, limit)
+
+
+_OF_INSTANCES = "processInstance"
+
+
+def of_instances(filter_: bytes) -> bytes:
+    """The filter of incidents that chooses those of the process instances a filter chooses."""
+    return b'{"%s":%s}' % (_OF_INSTANCES.encode(), filter_)
+
+
+def instances_in(filter_: Any) -> tuple[Any, Any]:
+    """A filter of incidents, and that of their process instances; None where it has none."""
+    if not isinstance(filter_, dict) or _OF_INSTANCES not in filter_:
+        return filter_, None
+    rest = {name: asked for name, asked in filter_.items() if name != _OF_INSTANCES}
+    return rest, filter_[_OF_INSTANCES]
 
 
 _FAILED = b'{"batchOperationKey":"%d","state":"FAILED"}'

@@ -11,6 +11,7 @@ from camunda_orchestration_sdk.models.process_instance_creation_instruction_base
 )
 
 from holdfast.clock import SystemClock
+from holdfast.gateway.batch_tables import OpenTables
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.service import Gateway
 from holdfast.model.bpmn import write_bpmn
@@ -39,9 +40,12 @@ def variables(**values: Any) -> ProcessInstanceCreationInstructionBaseVariables:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[tuple[CamundaAsyncClient, Gateway, str]]:
+async def served(
+    open_tables: OpenTables | None = None,
+) -> AsyncIterator[tuple[CamundaAsyncClient, Gateway, str]]:
     """A client of a node in memory with two partitions, the node's gateway, and its URL."""
-    node = await MemoryNode(partitions=2, clock=SystemClock()).start()
+    node = MemoryNode(partitions=2, clock=SystemClock(), open_tables=open_tables)
+    await node.start()
     server = HttpServer(node.gateway)
     await server.start()
     try:

@@ -1,4 +1,8 @@
-"""The endpoints about batch operations."""
+"""The endpoints about batch operations that the REST API has no word for.
+
+Those that it has are in the room beside this one: a path for each type, and searches. Here is an
+operation of any type with the columns of the tables in its filter, and all that is known of one.
+"""
 
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.gateway.api import Api
@@ -6,8 +10,6 @@ from holdfast.gateway.batch_shapes import (
     BatchChange,
     BatchItemPage,
     BatchItemQuery,
-    BatchMigration,
-    BatchModification,
     BatchOperationPage,
     BatchOperationQuery,
     BatchOperationReceipt,
@@ -22,15 +24,10 @@ from holdfast.gateway.http.endpoint import Endpoint, endpoint
 _T = BatchOperationType
 
 
-_Body = BatchRequest | BatchResolution | BatchModification | BatchMigration
-
-
-def _new(type_: BatchOperationType, body: _Body) -> NewBatchOperation:
+def _new(type_: BatchOperationType, body: BatchRequest | BatchResolution) -> NewBatchOperation:
     return NewBatchOperation(
         type=type_,
         filter=body.filter,
-        modification=body.plan if isinstance(body, BatchModification) else None,
-        migration=body.plan if isinstance(body, BatchMigration) else None,
         retries=body.retries if isinstance(body, BatchResolution) else 0,
         throttle=body.throttle,
         priority=body.priority,
@@ -42,36 +39,6 @@ def _new(type_: BatchOperationType, body: _Body) -> NewBatchOperation:
 async def create_batch_operation(api: Api, body: NewBatchOperation) -> BatchOperationReceipt:
     """Begin a batch operation of any type."""
     return await api.create_batch_operation(body)
-
-
-@endpoint("POST", "/v2/process-instances/cancellation")
-async def cancel_process_instances(api: Api, body: BatchRequest) -> BatchOperationReceipt:
-    """Cancel all process instances that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.CANCEL_PROCESS_INSTANCE, body))
-
-
-@endpoint("POST", "/v2/process-instances/modification")
-async def modify_process_instances(api: Api, body: BatchModification) -> BatchOperationReceipt:
-    """Modify all process instances that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.MODIFY_PROCESS_INSTANCE, body))
-
-
-@endpoint("POST", "/v2/process-instances/migration")
-async def migrate_process_instances(api: Api, body: BatchMigration) -> BatchOperationReceipt:
-    """Migrate all process instances that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.MIGRATE_PROCESS_INSTANCE, body))
-
-
-@endpoint("POST", "/v2/process-instances/deletion")
-async def delete_process_instances(api: Api, body: BatchRequest) -> BatchOperationReceipt:
-    """Delete all process instances that have ended and that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.DELETE_PROCESS_INSTANCE, body))
-
-
-@endpoint("POST", "/v2/process-instances/incident-resolution")
-async def resolve_incidents(api: Api, body: BatchResolution) -> BatchOperationReceipt:
-    """Resolve all incidents that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.RESOLVE_INCIDENT, body))
 
 
 @endpoint("POST", "/v2/tasks/retry")
@@ -86,20 +53,20 @@ async def discard_tasks(api: Api, body: BatchRequest) -> BatchOperationReceipt:
     return await api.create_batch_operation(_new(_T.DISCARD_TASK, body))
 
 
-@endpoint("GET", "/v2/batch-operations/{batch_operation_key}")
-async def get_batch_operation(api: Api, batch_operation_key: str) -> BatchOperationView:
-    """Show a batch operation and how far it is."""
+@endpoint("GET", "/v2/batch-operations/{batch_operation_key}/details")
+async def get_batch_operation_details(api: Api, batch_operation_key: str) -> BatchOperationView:
+    """Show a batch operation with its partitions, its pace and its estimated end."""
     return await api.batch_operation(batch_operation_key)
 
 
-@endpoint("POST", "/v2/batch-operations/search")
-async def search_batch_operations(api: Api, body: BatchOperationQuery) -> BatchOperationPage:
-    """List batch operations."""
+@endpoint("POST", "/v2/batch-operations/listing")
+async def list_batch_operations(api: Api, body: BatchOperationQuery) -> BatchOperationPage:
+    """List batch operations, those that run first."""
     return await api.batch_operations(body)
 
 
-@endpoint("POST", "/v2/batch-operation-items/search")
-async def search_batch_operation_items(api: Api, body: BatchItemQuery) -> BatchItemPage:
+@endpoint("POST", "/v2/batch-operation-items/listing")
+async def list_batch_operation_items(api: Api, body: BatchItemQuery) -> BatchItemPage:
     """List items of batch operations with their outcomes."""
     return await api.batch_operation_items(body)
 
@@ -137,10 +104,8 @@ async def retry_batch_operation(
 
 
 BATCH_ENDPOINTS: tuple[Endpoint, ...] = (
-    create_batch_operation, cancel_process_instances, modify_process_instances,
-    migrate_process_instances, delete_process_instances, resolve_incidents, retry_tasks,
-    discard_tasks,
-    get_batch_operation, search_batch_operations, search_batch_operation_items,
+    create_batch_operation, retry_tasks, discard_tasks,
+    get_batch_operation_details, list_batch_operations, list_batch_operation_items,
     suspend_batch_operation, resume_batch_operation, cancel_batch_operation,
     change_batch_operation, retry_batch_operation,
 )  # fmt: skip

@@ -1,6 +1,8 @@
 """All endpoints of the REST API."""
 
 from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.rest.batch_creation import BATCH_CREATION_ENDPOINTS
+from holdfast.gateway.rest.batches import BATCH_LOOK_ENDPOINTS
 from holdfast.gateway.rest.definitions import DEFINITION_ENDPOINTS
 from holdfast.gateway.rest.deployments import DEPLOYMENT_ENDPOINTS
 from holdfast.gateway.rest.elements import ELEMENT_ENDPOINTS
@@ -25,4 +27,6 @@ REST_ENDPOINTS: tuple[Endpoint, ...] = (
     *JOB_SEARCH_ENDPOINTS,
     *MESSAGE_ENDPOINTS,
     *INCIDENT_ENDPOINTS,
+    *BATCH_CREATION_ENDPOINTS,
+    *BATCH_LOOK_ENDPOINTS,
 )

@@ -1,6 +1,6 @@
 """What the API calls the columns of a table, for filters and orders."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -64,6 +64,17 @@ def constant(value: str) -> Field:
     return Field(read)
 
 
+def unknown(words: Collection[str], column: str) -> Field:
+    """A field that is never known, so no word finds anything; the column gives it an order."""
+
+    def read(field: str, asked: Any) -> tuple[str, Condition]:
+        if asked not in words:
+            _refuse(field, f"one of {', '.join(words)}", asked)
+        return "", _NEVER
+
+    return Field(read, column)
+
+
 def flag(column: str, yes: Condition, no: Condition) -> Field:
     """True or false, told from a column."""
 
@@ -113,7 +124,7 @@ async def search(
 ) -> FoundRows:
     """The rows that a request asks for; `also` is a filter that the path names."""
     query = query or SearchQuery()
-    wanted = _filter(resource, {**query.filter, **(also or {})})
+    wanted = columns_of(resource, {**query.filter, **(also or {})})
     for column, condition in resource.always.items():
         wanted[column] = wanted.get(column, {}) | condition
     page = {
@@ -129,13 +140,14 @@ def page_of(found: FoundRows) -> PageAnswer:
     return PageAnswer(found.total, found.has_more, _outward(found.start), _outward(found.end))
 
 
-def _filter(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+def columns_of(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+    """A filter of the API as one of columns."""
     wanted: dict[str, Any] = {}
     for name, asked in source.items():
         if name == "$or":
             if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
                 _refuse("$or", "a list of filters", asked)
-            wanted["$or"] = [_filter(resource, each) for each in asked]
+            wanted["$or"] = [columns_of(resource, each) for each in asked]
             continue
         field = resource.fields.get(name)
         if field is None:

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.batch_tables import is_of_items
+from holdfast.gateway.batch_tables import instances_in, is_of_items
 from holdfast.pipeline.schema import (
     BATCH_OPERATION_ITEMS,
     INCIDENTS,
@@ -26,6 +26,7 @@ from holdfast.pipeline.select.tree import (
     Condition,
     Exists,
     OneOf,
+    Within,
 )
 
 _T = BatchOperationType
@@ -75,4 +76,15 @@ def condition_of(operation: BatchOperation) -> Condition:
     if not filter_:
         raise InvalidArgument("Expected a filter with a condition, but it is empty", field="filter")
     source = source_of(operation)
-    return All((read_filter(source.table, filter_), source.possible))
+    own, of_instances = filter_, None
+    if operation.type is _T.RESOLVE_INCIDENT:
+        own, of_instances = instances_in(filter_)
+    condition = All((read_filter(source.table, own), source.possible))
+    if of_instances is None:
+        return condition
+    if not of_instances:
+        raise InvalidArgument(
+            "Expected a filter with a condition, but it is empty", field="processInstance"
+        )
+    theirs = read_filter(PROCESS_INSTANCES, of_instances)
+    return All((condition, Within(PROCESS_INSTANCES.keys[0], PROCESS_INSTANCES.name, theirs)))

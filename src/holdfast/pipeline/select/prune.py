@@ -12,6 +12,7 @@ from holdfast.pipeline.select.tree import (
     Like,
     OneOf,
     Value,
+    Within,
 )
 from holdfast.pipeline.tables.listing import Ends, TableFile
 
@@ -44,7 +45,7 @@ def _may_meet(file: TableFile, condition: Condition) -> bool:
             if ends is None:
                 return not _is_empty(file, condition.column)
             return any(_overlaps(ends, Comparison.EQ, value) for value in condition.values)
-        case Like():
+        case Like() | Within():
             return not _is_empty(file, condition.column)
 
 

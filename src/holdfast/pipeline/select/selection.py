@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import DeadlineExceeded, InvalidArgument
 from holdfast.limits import KEY_COUNTER_BITS
-from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, Table
+from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, TABLES, Table
 from holdfast.pipeline.select.prune import pruned
 from holdfast.pipeline.select.snapshot import (
     Manifest,
@@ -35,16 +35,15 @@ from holdfast.pipeline.select.snapshot import (
     write_run,
 )
 from holdfast.pipeline.select.spark import column_of
-from holdfast.pipeline.select.tree import EVERYTHING, All, Condition
+from holdfast.pipeline.select.tree import EVERYTHING, All, Condition, apart
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.delta import files_at
-from holdfast.pipeline.tables.listing import TableFile
 from holdfast.pipeline.tables.progress import Progress, load_progress
 from holdfast.records import key_of, partition_of
 from holdfast.records.keys import KEY_COUNTER_MAX
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _LOOK_SECONDS = 0.05  # how often it is looked whether the tables are as far: micro-batches take 0.3
 _GATHERED_ROWS_MAX = 20_000_000  # if all of them were found: 240 MB in the driver
@@ -87,8 +86,8 @@ def select(
     folder.mkdir(parents=True)
     version = progress.versions.get(table.name, 0)
     both = All((condition, visible))
-    files = pruned(files_at(root, table, version), both) if progress.versions else []
-    runs = _runs(spark, folder, table, files, both)
+    found, rows = _found(spark, root, progress, table, both)
+    runs = {} if found is None else _runs(folder, table, found, rows)
     return store_manifest(
         folder, Manifest(table.name, version, progress.positions, condition, visible, runs)
     )
@@ -118,16 +117,30 @@ def wait_for(
         sleep(_LOOK_SECONDS)
 
 
-def _runs(
-    spark: "SparkSession", folder: Path, table: Table, files: list[TableFile], condition: Condition
-) -> dict[int, Run]:
-    """What the executors found and wrote, by partition."""
+def _found(
+    spark: "SparkSession", root: Path, progress: Progress, table: Table, condition: Condition
+) -> "tuple[DataFrame | None, int]":
+    """The rows that meet a filter, all tables as of the same moment, and out of how many."""
+    version = progress.versions.get(table.name)
+    files = [] if version is None else pruned(files_at(root, table, version), condition)
     if not files:
-        return {}
+        return None, 0
+    own, others = apart(condition)
     rows = spark.read.schema(ddl_of(table.columns)).parquet(*(file.path for file in files))
+    rows = rows.where(column_of(own))
+    for other in others:
+        theirs, _ = _found(spark, root, progress, TABLES[other.table], other.condition)
+        if theirs is None:
+            return None, 0
+        rows = rows.join(theirs.select(other.column), other.column, "left_semi")
+    return rows, sum(file.rows for file in files)
+
+
+def _runs(folder: Path, table: Table, rows: "DataFrame", rows_max: int) -> dict[int, Run]:
+    """What the executors found and wrote, by partition."""
     key = table.keys[0]  # it tells its partition, too
-    found = rows.where(column_of(condition)).select(key)
-    if sum(file.rows for file in files) <= _GATHERED_ROWS_MAX:
+    found = rows.select(key)
+    if rows_max <= _GATHERED_ROWS_MAX:
         runs = written(folder, found.toArrow().column(0))
     else:
         spread = found.repartition(f.shiftright(key, KEY_COUNTER_BITS))

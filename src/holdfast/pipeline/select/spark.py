@@ -20,6 +20,8 @@ from holdfast.pipeline.select.tree import (
     Like,
     OneOf,
     Value,
+    Within,
+    misplaced,
 )
 from holdfast.pipeline.spark_types import NAMES
 
@@ -56,6 +58,8 @@ def column_of(condition: Condition) -> "Column":
             return reduce(operator.and_, map(column_of, condition.parts), f.lit(True))
         case Any():
             return reduce(operator.or_, map(column_of, condition.parts), f.lit(False))
+        case Within():
+            misplaced(condition)
 
 
 def _one_of(condition: OneOf) -> "Column":

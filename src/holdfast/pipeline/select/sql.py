@@ -16,6 +16,8 @@ from holdfast.pipeline.select.tree import (
     Like,
     OneOf,
     Value,
+    Within,
+    misplaced,
 )
 from holdfast.pipeline.select.values import moment_of
 
@@ -67,6 +69,8 @@ def sql_of(condition: Condition) -> Sql:
             return joined(" AND ", [sql_of(part) for part in condition.parts], "TRUE")
         case Any():
             return joined(" OR ", [sql_of(part) for part in condition.parts], "FALSE")
+        case Within():
+            misplaced(condition)
 
 
 def joined(word: str, parts: list[Sql], empty: str) -> Sql:

@@ -6,9 +6,11 @@ is ever unknown: it holds for a row or it does not.
 """
 
 from enum import StrEnum
+from typing import NoReturn
 
 import msgspec
 
+from holdfast.errors import InvalidArgument
 from holdfast.pipeline.schema import Kind
 
 # What a column is compared with. A time is in microseconds since the epoch.
@@ -70,7 +72,18 @@ class Any(msgspec.Struct, frozen=True, tag=True):
     parts: tuple["Condition", ...]
 
 
-Condition = Compare | OneOf | Like | Exists | All | Any
+class Within(msgspec.Struct, frozen=True, tag=True):
+    """A column that names a row of another table, which meets a filter of its own.
+
+    Only selections have it, on the first level: Spark joins the tables for it.
+    """
+
+    column: str  # of this table; the other one's key has the same name
+    table: str
+    condition: "Condition"
+
+
+Condition = Compare | OneOf | Like | Exists | All | Any | Within
 
 EVERYTHING = All(())
 
@@ -80,3 +93,22 @@ def columns_of(condition: Condition) -> set[str]:
     if isinstance(condition, All | Any):
         return set().union(*(columns_of(part) for part in condition.parts))
     return {condition.column}
+
+
+def apart(condition: Condition) -> tuple[Condition, list[Within]]:
+    """What a filter says of its own table, and what beside it of others."""
+    if isinstance(condition, Within):
+        return EVERYTHING, [condition]
+    if not isinstance(condition, All):
+        return condition, []
+    parts = [apart(part) for part in condition.parts]
+    return All(tuple(own for own, _ in parts)), [each for _, others in parts for each in others]
+
+
+def misplaced(condition: Within) -> NoReturn:
+    """A condition on another table where none can be: below the first level, or in a search."""
+    raise InvalidArgument(
+        f"Expected conditions on {condition.table} only beside the others of a selection,"
+        " but found one elsewhere",
+        field=condition.column,
+    )

@@ -1,0 +1,132 @@
+"""Batch operations over process instances: one path a type, one filter for what it works on.
+
+The filter is that of a search of process instances. What the API has no word for is added to its
+requests: `throttle`, `priority`, `retries` and `dryRun`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from holdfast.engine.batch.values import BatchOperationType
+from holdfast.errors import InvalidArgument
+from holdfast.gateway.api import Api
+from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
+from holdfast.gateway.batch_tables import of_instances
+from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.process_shapes import MapElement, MoveTokens, NewMigration, NewModification
+from holdfast.gateway.rest.common import Reference
+from holdfast.gateway.rest.fields import columns_of
+from holdfast.gateway.rest.instances import INSTANCES
+from holdfast.gateway.shapes import Question
+
+_T = BatchOperationType
+
+
+class InstanceBatch(Reference, frozen=True, kw_only=True):
+    """Process instances that a filter chooses."""
+
+    filter: dict[str, Any]  # with at least one condition
+    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
+    priority: int = 0  # the higher the sooner
+    dry_run: bool = False  # only count what would be chosen
+
+
+class IncidentBatch(InstanceBatch, frozen=True, kw_only=True):
+    """Process instances whose incidents are to be resolved."""
+
+    retries: int = 0  # each job may fail so often beyond the next time
+
+
+class BatchMove(Question, frozen=True):
+    """Every token of one element goes to another."""
+
+    source_element_id: str
+    target_element_id: str
+
+
+class ModificationBatch(InstanceBatch, frozen=True, kw_only=True):
+    """Process instances whose tokens are to be moved."""
+
+    move_instructions: list[BatchMove]
+
+
+class MigrationPlan(Question, frozen=True):
+    """Another version, and which elements become which."""
+
+    target_process_definition_key: str
+    mapping_instructions: list[MapElement]  # those that are not named keep their ids
+
+
+class MigrationBatch(InstanceBatch, frozen=True, kw_only=True):
+    """Process instances that are to follow another version."""
+
+    migration_plan: MigrationPlan
+
+
+def _new(type_: BatchOperationType, body: InstanceBatch, **rest: Any) -> NewBatchOperation:
+    if not body.filter:
+        raise InvalidArgument("Expected a filter with a condition, but it is empty", field="filter")
+    chosen = msgspec.json.encode(columns_of(INSTANCES, body.filter))
+    if type_ is _T.RESOLVE_INCIDENT:
+        chosen = of_instances(chosen)
+    return NewBatchOperation(
+        type=type_,
+        filter=msgspec.Raw(chosen),
+        throttle=body.throttle,
+        priority=body.priority,
+        dry_run=body.dry_run,
+        **rest,
+    )
+
+
+@endpoint("POST", "/v2/process-instances/cancellation")
+async def cancel_instances(api: Api, body: InstanceBatch) -> BatchOperationReceipt:
+    """Cancel all process instances that a filter chooses."""
+    return await api.create_batch_operation(_new(_T.CANCEL_PROCESS_INSTANCE, body))
+
+
+@endpoint("POST", "/v2/process-instances/deletion")
+async def delete_instances(api: Api, body: InstanceBatch) -> BatchOperationReceipt:
+    """Delete all process instances that have ended and that a filter chooses."""
+    return await api.create_batch_operation(_new(_T.DELETE_PROCESS_INSTANCE, body))
+
+
+@endpoint("POST", "/v2/process-instances/incident-resolution")
+async def resolve_incidents(api: Api, body: IncidentBatch) -> BatchOperationReceipt:
+    """Resolve the incidents of all process instances that a filter chooses."""
+    new = _new(_T.RESOLVE_INCIDENT, body, retries=body.retries)
+    return await api.create_batch_operation(new)
+
+
+@endpoint("POST", "/v2/process-instances/{instance_key}/incident-resolution")
+async def resolve_instance_incidents(api: Api, instance_key: str) -> BatchOperationReceipt:
+    """Resolve all incidents of a process instance."""
+    body = IncidentBatch(filter={"processInstanceKey": instance_key})
+    return await api.create_batch_operation(_new(_T.RESOLVE_INCIDENT, body))
+
+
+@endpoint("POST", "/v2/process-instances/modification")
+async def modify_instances(api: Api, body: ModificationBatch) -> BatchOperationReceipt:
+    """Move tokens of all process instances that a filter chooses."""
+    moves = [
+        MoveTokens(each.source_element_id, each.target_element_id)
+        for each in body.move_instructions
+    ]
+    new = _new(_T.MODIFY_PROCESS_INSTANCE, body, modification=NewModification(move=moves))
+    return await api.create_batch_operation(new)
+
+
+@endpoint("POST", "/v2/process-instances/migration")
+async def migrate_instances(api: Api, body: MigrationBatch) -> BatchOperationReceipt:
+    """Migrate all process instances that a filter chooses."""
+    plan = body.migration_plan
+    migration = NewMigration(plan.target_process_definition_key, plan.mapping_instructions)
+    new = _new(_T.MIGRATE_PROCESS_INSTANCE, body, migration=migration)
+    return await api.create_batch_operation(new)
+
+
+BATCH_CREATION_ENDPOINTS: tuple[Endpoint, ...] = (
+    cancel_instances, delete_instances, resolve_incidents, resolve_instance_incidents,
+    modify_instances, migrate_instances,
+)  # fmt: skip

@@ -1,0 +1,255 @@
+"""The public client asks for batch operations, looks at them and steers them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from camunda_orchestration_sdk import CamundaAsyncClient
+from camunda_orchestration_sdk.models import (
+    BatchOperationItemSearchQuery,
+    BatchOperationSearchQuery,
+    ProcessInstanceCancellationBatchOperationRequest,
+    ProcessInstanceDeletionBatchOperationRequest,
+    ProcessInstanceIncidentResolutionBatchOperationRequest,
+    ProcessInstanceMigrationBatchOperationRequest,
+    ProcessInstanceModificationBatchOperationRequest,
+)
+from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
+from sdk import UNKNOWN, served
+from tests.gateway.fake_tables import FakeTables
+from tests.pipeline.select_tables import BASE, START_MS, Tables
+
+from holdfast.engine.batch.values import BatchOperation
+from holdfast.gateway.service import Gateway
+from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS
+from holdfast.pipeline.search.serving import FolderTables
+
+AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
+ENDED, TASKS, RUNS = BASE + 1, BASE + 2, BASE + 3
+WHERE = {"processDefinitionId": "order", "hasIncident": True, "$or": [{"state": "ACTIVE"}]}
+COLUMNS = {
+    "processId": {"$eq": "order"}, "incidents": {"$gt": 0}, "$or": [{"state": {"$in": ["ACTIVE"]}}],
+}  # fmt: skip
+MAPPING = [{"sourceElementId": "a", "targetElementId": "b"}]
+PLAN = {"targetProcessDefinitionKey": str(BASE + 9), "mappingInstructions": MAPPING}
+
+# by type: the call, its request, and what goes beside the filter
+CALLS: dict[str, tuple[str, type[Any], dict[str, Any]]] = {
+    "CANCEL_PROCESS_INSTANCE": (
+        "cancel_process_instances_batch_operation",
+        ProcessInstanceCancellationBatchOperationRequest, {},
+    ),
+    "DELETE_PROCESS_INSTANCE": (
+        "delete_process_instances_batch_operation",
+        ProcessInstanceDeletionBatchOperationRequest, {},
+    ),
+    "RESOLVE_INCIDENT": (
+        "resolve_incidents_batch_operation",
+        ProcessInstanceIncidentResolutionBatchOperationRequest, {},
+    ),
+    "MODIFY_PROCESS_INSTANCE": (
+        "modify_process_instances_batch_operation",
+        ProcessInstanceModificationBatchOperationRequest, {"moveInstructions": MAPPING},
+    ),
+    "MIGRATE_PROCESS_INSTANCE": (
+        "migrate_process_instances_batch_operation",
+        ProcessInstanceMigrationBatchOperationRequest, {"migrationPlan": PLAN},
+    ),
+}  # fmt: skip
+
+
+def tell(
+    story: Callable[[CamundaAsyncClient, Gateway], Awaitable[None]], tables: FakeTables
+) -> None:
+    async def run() -> None:
+        async with served(open_tables=tables.open) as (client, gateway, _):
+            await story(client, gateway)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("type_", CALLS)
+def test_an_operation_of_each_type_begins_with_the_filter_of_a_search(type_: str) -> None:
+    tables = FakeTables()
+    call, request, more = CALLS[type_]
+
+    async def story(client: CamundaAsyncClient, _: Gateway) -> None:
+        body = request.from_dict({"filter": WHERE, "operationReference": 5, **more})
+        made = await getattr(client, call)(data=body)
+        assert made.batch_operation_type == type_
+        end = await ended(client, made.batch_operation_key)
+        assert (end.state, end.batch_operation_type) == ("COMPLETED", type_)
+        assert (end.operations_total_count, end.actor_id, end.errors) == (0, None, [])
+
+    tell(story, tables)
+    asked = tables.asked[0]
+    chosen = msgspec.json.decode(asked.filter)
+    expected = {"processInstance": COLUMNS} if type_ == "RESOLVE_INCIDENT" else COLUMNS
+    assert (asked.type, chosen) == (type_, expected)
+    assert _plan(asked) == {
+        "MODIFY_PROCESS_INSTANCE": (("a", "b"),),
+        "MIGRATE_PROCESS_INSTANCE": (BASE + 9, (("a", "b"),)),
+    }.get(type_)
+
+
+def _plan(asked: BatchOperation) -> Any:
+    if asked.modification is not None:
+        return asked.modification.move
+    if asked.migration is not None:
+        return asked.migration.definition, asked.migration.elements
+    return None
+
+
+async def ended(client: CamundaAsyncClient, key: Any) -> Any:
+    async with asyncio.timeout(30):
+        while True:
+            found = await client.get_batch_operation(key, consistency=AT_ONCE)
+            if found.end_date is not None:
+                return found
+            await asyncio.sleep(0.02)
+
+
+def test_the_incidents_of_one_instance_are_resolved_by_an_operation() -> None:
+    tables = FakeTables()
+
+    async def story(client: CamundaAsyncClient, _: Gateway) -> None:
+        made = await client.resolve_process_instance_incidents(UNKNOWN)  # type: ignore[arg-type]
+        assert made.batch_operation_type == "RESOLVE_INCIDENT"
+        await ended(client, made.batch_operation_key)
+
+    tell(story, tables)
+    chosen = {"processInstance": {"processInstanceKey": {"$eq": UNKNOWN}}}
+    assert msgspec.json.decode(tables.asked[0].filter) == chosen
+
+
+def test_an_operation_is_suspended_resumed_and_canceled() -> None:
+    tables = FakeTables()
+    tables.keys = [BASE + n for n in range(1, 400)]  # all gone
+
+    async def story(client: CamundaAsyncClient, _: Gateway) -> None:
+        call, request, _more = CALLS["CANCEL_PROCESS_INSTANCE"]
+        made = await getattr(client, call)(data=request.from_dict({"filter": WHERE}))
+        key = made.batch_operation_key
+        shown = await ended(client, key)
+        assert shown.operations_completed_count == shown.operations_total_count == 399
+        for steer in (
+            client.suspend_batch_operation, client.resume_batch_operation,
+            client.cancel_batch_operation,
+        ):  # fmt: skip
+            with pytest.raises(Exception, match="404"):
+                await steer(key)
+
+    tell(story, tables)
+
+
+# --- searches ---------------------------------------------------------------------------------
+
+
+def make_tables(root: Path) -> None:
+    """An operation that ended, one of tasks, one that runs as far as the tables know."""
+    tables = Tables(root)
+    none = {"total": 0, "completed": 0, "failed": 0, "skipped": 0, "canceled": 0}
+    of = {"filter": "{}", "throttle": 0, "priority": 0, "partitions": 1, "created": START_MS} | none
+    errors = '[{"partition":1,"type":"UNKNOWN","message":"no"}]'
+    tables.put(BATCH_OPERATIONS, 1, {
+        ENDED: of | {
+            "type": "MODIFY_PROCESS_INSTANCE", "state": "PARTIALLY_COMPLETED", "actor": "ann",
+            "total": 9, "completed": 3, "skipped": 2, "failed": 1, "canceled": 3,
+            "ended": START_MS + 9, "errors": errors,
+        },
+        TASKS: of | {"type": "DISCARD_TASK", "state": "COMPLETED", "ended": START_MS + 5},
+        RUNS: of | {"type": "CANCEL_PROCESS_INSTANCE", "state": "ACTIVE"},
+    })  # fmt: skip
+    item = {"type": "MODIFY_PROCESS_INSTANCE", "processed": START_MS}
+    tables.put(BATCH_OPERATION_ITEMS, 1, {
+        (BASE + 50, ENDED): item | {"state": "COMPLETED", "process_instance_key": BASE + 50},
+        (BASE + 51, ENDED): item | {"state": "SKIPPED", "process_instance_key": BASE + 51},
+        (BASE + 52, ENDED): item | {"state": "FAILED", "error": "no", "error_code": "NOT_FOUND"},
+        (BASE + 53, TASKS): {"type": "RETRY_TASK", "state": "ACTIVE"},
+    })  # fmt: skip
+    tables.publish({1: 10})
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("batches") / "tables"
+    make_tables(root)
+    return root
+
+
+def look(root: Path, story: Callable[[CamundaAsyncClient], Awaitable[None]]) -> None:
+    async def told(client: CamundaAsyncClient, gateway: Gateway) -> None:
+        gateway.tables = FolderTables(root)
+        await story(client)
+        gateway.tables.close()
+
+    tell(told, FakeTables())
+
+
+def test_operations_are_found_by_what_the_api_calls_their_columns(root: Path) -> None:
+    async def story(client: CamundaAsyncClient) -> None:
+        async def found(filter_: dict[str, Any], **more: Any) -> list[int]:
+            query = BatchOperationSearchQuery.from_dict({"filter": filter_, **more})
+            answer = await client.search_batch_operations(data=query, consistency=AT_ONCE)
+            return [int(each.batch_operation_key) for each in answer.items]
+
+        assert await found({}) == [ENDED, TASKS, RUNS]
+        assert await found({"state": "ACTIVE"}) == [RUNS]
+        assert await found({"state": {"$in": ["COMPLETED", "FAILED"]}}) == [TASKS]
+        assert await found({"operationType": {"$neq": "UPDATE_JOB"}}) == [ENDED, RUNS]
+        assert await found({"operationType": "SUSPEND_PROCESS_INSTANCE"}) == []
+        assert await found({"batchOperationKey": {"$notIn": [str(ENDED)]}}) == [TASKS, RUNS]
+        assert await found({"actorId": {"$like": "a*"}}) == [ENDED]
+        assert await found({"actorType": "USER"}) == [], "of which kind an actor is is not known"
+        for field in (
+            "actorId", "actorType", "batchOperationKey", "endDate", "operationType", "startDate",
+            "state",
+        ):  # fmt: skip
+            order = [{"field": field, "order": "DESC"}]
+            assert len(await found({}, sort=order)) == 3
+        assert await found({}, sort=order) == [ENDED, TASKS, RUNS]
+        assert await found({}, page={"limit": 1, "from": 1}) == [TASKS]
+
+    look(root, story)
+
+
+def test_an_operation_is_told_in_the_words_of_the_api(root: Path) -> None:
+    async def story(client: CamundaAsyncClient) -> None:
+        answer = await client.search_batch_operations(
+            data=BatchOperationSearchQuery.from_dict({}), consistency=AT_ONCE
+        )
+        one, tasks, _ = answer.items
+        assert one.operations_completed_count == 5, "what was gone is done"
+        assert (one.operations_failed_count, one.operations_total_count) == (1, 9)
+        assert [(each.type_, each.message) for each in one.errors] == [("QUERY_FAILED", "no")]
+        assert (one.actor_id, one.actor_type) == ("ann", None)
+        assert one.end_date is not None and one.start_date is not None
+        assert tasks.batch_operation_type == "UPDATE_JOB"
+        assert (answer.page.total_items, answer.page.has_more_total_items) == (3, False)
+
+    look(root, story)
+
+
+def test_items_are_found_and_told_in_the_words_of_the_api(root: Path) -> None:
+    async def story(client: CamundaAsyncClient) -> None:
+        async def found(filter_: dict[str, Any], **more: Any) -> list[Any]:
+            query = BatchOperationItemSearchQuery.from_dict({"filter": filter_, **more})
+            answer = await client.search_batch_operation_items(data=query, consistency=AT_ONCE)
+            return answer.items
+
+        done, gone = await found({"state": "COMPLETED"})
+        assert (int(done.item_key), done.error_message) == (BASE + 50, None)
+        assert gone.error_message is not None and "gone" in gone.error_message
+        [failed] = await found({"batchOperationKey": str(ENDED), "state": "FAILED"})
+        assert (failed.error_message, failed.process_instance_key) == ("no", None)
+        [task] = await found({"operationType": "UPDATE_JOB"})
+        assert (int(task.item_key), task.processed_date) == (BASE + 53, None)
+        [one] = await found({"processInstanceKey": str(BASE + 51)})
+        assert int(one.item_key) == BASE + 51
+        for field in ("batchOperationKey", "itemKey", "processedDate", "processInstanceKey"):
+            assert len(await found({}, sort=[{"field": field, "order": "ASC"}])) == 4
+
+    look(root, story)
