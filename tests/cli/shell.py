@@ -122,7 +122,7 @@ class Shell:
             env=os.environ | {"HOLDFAST_URL": self.url},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         return Finished(done.returncode, done.stdout, done.stderr)

@@ -9,11 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from holdfast.cli.demo.ledger import Ledger
+from holdfast.cli.demo.log_walk import ends_of
 from holdfast.cli.demo.order_verdict import OrderVerdict
+from holdfast.cli.demo.repair_verdict import Repair, RepairAudit, reach_repair_verdict
 from holdfast.cli.demo.stage import Stage
 from holdfast.cli.demo.tables_story import TablesStory
 from holdfast.cli.demo.tables_verdict import Found, reach_tables_verdict
 from holdfast.cli.demo.verdict import Verdict
+from holdfast.config import Config
+from holdfast.node import LocalNode
 
 from .shell import Shell
 
@@ -47,7 +52,7 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
     assert orders["incidentsRaised"] == orders["incidentsResolved"] == 7
     assert orders["effects"] == 2 * 45
     assert (shell.folder / orders["picture"]).read_bytes().startswith(b"\x89PNG")
-    assert verdict["tables"] is None
+    assert verdict["tables"] is None and verdict["repair"] is None
 
     assert shell.run("journal", "verify", "kept/data").code == 0
     again = shell.run_process("demo", "--tasks", "1000", "--folder", "kept")
@@ -55,26 +60,34 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
 
 
 @pytest.mark.xdist_group("spark")
-def test_the_demos_tables_say_what_its_journal_says(shell: Shell) -> None:
-    done = shell.run_process("demo", "--tasks", "100", "--folder", "kept", "--json")
+def test_the_demo_repairs_what_broke_and_its_tables_say_what_its_journal_says(
+    shell: Shell,
+) -> None:
+    done = shell.run_process("demo", "--tasks", "1000", "--folder", "kept", "--json")
     assert done.code == 0, done.err
     verdict = done.json
-    orders, tables = verdict["orders"], verdict["tables"]
+    orders, repair, tables = verdict["orders"], verdict["repair"], verdict["tables"]
+
+    assert (repair["lost"], repair["doubled"], repair["faults"]) == (0, 0, [])
+    steps = ("started", "incidentsRaised", "previewed", "chosen", "repaired", "incidentsResolved")
+    assert [repair[step] for step in (*steps, "completed", "effects", "jobs")] == [150] * 9
+
     assert tables["faults"] == []
     counted = {
         f"{each['table']} {each['state']}".strip(): (each["inTables"], each["inJournal"])
         for each in tables["compared"]
     }
-    incidents = verdict["incidentsResolved"] + orders["incidentsResolved"]
-    jobs = verdict["completed"] + orders["jobs"]
+    incidents = verdict["incidentsResolved"] + orders["incidentsResolved"] + 150
+    jobs = verdict["completed"] + orders["jobs"] + 150
     assert counted == {
-        "process_instances COMPLETED": (20, 20),
+        "process_instances COMPLETED": (200, 200),
         "jobs COMPLETED": (jobs, jobs),
         "incidents RESOLVED": (incidents, incidents),
+        "batch_operation_items COMPLETED": (150, 150),
         "records": (verdict["recordsRead"], verdict["recordsRead"]),
     }
-    assert tables["declined"]["total"] == orders["declined"] == 2
-    assert tables["declined"]["orders"] == [10, 20]
+    assert tables["declined"]["total"] == orders["declined"] == 5
+    assert tables["declined"]["orders"] == [10, 20, 30, 40, 50]
     assert (shell.folder / tables["picture"]).read_bytes().startswith(b"\x89PNG")
     assert _processes_about(shell.folder) == []
 
@@ -147,6 +160,80 @@ def test_tables_that_differ_from_the_journal_fail_the_demo(
     whole = msgspec.structs.replace(verdict, tables=tables)
     assert whole.is_good == (fault is None)
     assert all(fault is not None and fault in each for each in whole.all_faults)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log that has nothing on it."""
+    folder = tmp_path_factory.mktemp("demo")
+
+    async def make() -> None:
+        await (await LocalNode.open(folder, Config(partitions=1))).close()
+
+    asyncio.run(make())
+    return folder
+
+
+def _go_wrong(audit: RepairAudit, ledger: Ledger, how: str) -> None:
+    match how:
+        case "lost":
+            del audit.completed[2]
+        case "done twice":
+            audit.repaired[102] += 1
+        case "charged twice":
+            ledger.apply("sale-2")
+        case "another one chosen":
+            audit.chosen[999] += 1
+        case "not resolved":
+            del audit.resolved[103]
+        case "failed":
+            audit.not_repaired += 1
+        case _:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ("not at all", None),
+        ("lost", "1 orders of the sale are lost"),
+        ("done twice", "1 orders, items or effects of the sale are doubled"),
+        ("charged twice", "1 orders, items or effects of the sale are doubled"),
+        ("another one chosen", "4 items were chosen, 3 by the dry run, instead of the 3"),
+        ("not resolved", "3 items were repaired and 0 were not"),
+        ("failed", "3 items were repaired and 1 were not"),
+    ],
+)
+def test_a_repair_that_went_wrong_fails_the_demo(
+    journal: Path, tmp_path: Path, how: str, fault: str | None
+) -> None:
+    audit, ledger = RepairAudit(journal, ends_of(journal)), Ledger(tmp_path / "sale.sqlite")
+    for order in (1, 2, 3):
+        audit.started[order] = audit.completed[order] = 1
+        audit.incidents.add(100 + order)
+        for counted in (audit.chosen, audit.repaired, audit.resolved):
+            counted[100 + order] = 1
+        ledger.apply(f"sale-{order}")
+    _go_wrong(audit, ledger, how)
+    verdict = reach_repair_verdict(3, Repair("7", 3, 1.0), audit, ledger)
+    whole = msgspec.structs.replace(_verdict(), repair=verdict)
+    assert whole.is_good == (fault is None)
+    assert [each.startswith(fault or "none") for each in whole.all_faults] == [True] * bool(fault)
+
+
+def test_a_repair_is_a_few_lines_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stage = Stage(100, silent=False)
+    for what in ("incidents resolved", "orders completed"):
+        for done in range(0, 3001, 50):
+            stage.repairing(what, done, 3000, done / 1000)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "· 750 of 3,000 incidents resolved (1,000/s)",
+        "· 1,500 of 3,000 incidents resolved (1,000/s)",
+    ]
+    assert len(lines) == 8 and lines[-1] == "· 3,000 of 3,000 orders completed (1,000/s)"
 
 
 def _verdict() -> Verdict:

@@ -17,7 +17,7 @@ from holdfast.cli.demo.repair_verdict import (
     RepairVerdict,
     reach_repair_verdict,
 )
-from holdfast.cli.demo.sale_tasks import LEDGER, PAYMENTS, SALE
+from holdfast.cli.demo.sale_tasks import BROKEN, LEDGER, MENDED, RELEASE, SALE
 from holdfast.cli.demo.stage import Stage
 from holdfast.client.process import resource_of
 from holdfast.engine.batch.values import BatchOperationType
@@ -31,10 +31,10 @@ _LOOK_SECONDS = 0.05  # how often the journal is looked at
 _STALL_SECONDS = 60  # no step in this time: something is stuck
 _SHARE = 20, 3  # for so many tasks of the first act, so many orders
 _ORDERS_MIN = 30
-_BATCH_ORDERS = 200
-_WATCHED_SECONDS = 3  # what the repair is to take, so that one sees it; alone it is faster
-_WORKER = "worker-5"
-_WHERE = b'{"processId": "sale", "error": {"$like": "*is down*"}}'
+_BATCH_ORDERS = 50  # started together: on one partition, so many batches are shared evenly
+_WATCHED_SECONDS = 2  # what the repair is to take, so that one sees it; alone it is faster
+_BROKEN_WORKER, _MENDED_WORKER = "worker-5", "worker-6"
+_WHERE = b'{"processId": "sale", "error": {"$like": "*could not convert*"}}'
 
 
 class RepairStory:
@@ -50,29 +50,45 @@ class RepairStory:
         self._repair: Repair | None = None
 
     async def run(self, api: Api, node: Child, url: str, until_open: UntilOpen) -> None:
-        """From the deployment to the last order's end; the worker is stopped whatever happens."""
+        """From the deployment to the last order's end; no worker is left behind."""
         self._audit = audit = RepairAudit(self._data, ends_of(self._data))
         await api.deploy([resource_of(SALE)])
-        command = holdfast(
-            "worker", "holdfast.cli.demo.sale_tasks:app", "--name", _WORKER, "--concurrency", "8"
-        )
-        environment = {"HOLDFAST_URL": url, LEDGER: str(self._folder / "sale.sqlite")}
-        worker = Child(self._folder, _WORKER, command, **environment)
-        children = (node, worker)
+        worker = self._worker(_BROKEN_WORKER, BROKEN, url)
         try:
             await asyncio.gather(asyncio.to_thread(worker.first_line), self._start(api))
-            await self._until(audit, children, lambda: len(audit.incidents) == self._count)
-            await self._show(api)
-            await until_open(self._count)
-            previewed = await self._preview(api)
-            self._ledger.mend(PAYMENTS)
-            key = await self._begin(api)
-            began = time.monotonic()
-            await self._until(audit, children, lambda: self._is_repaired(audit, began))
-            self._repair = Repair(key, previewed, time.monotonic() - began)
-            await self._tell_end(api, key)
+            await self._until((node, worker), lambda: len(audit.incidents) == self._count)
         finally:
             await asyncio.to_thread(worker.stop)
+        await self._show(api)
+        await until_open(self._count)
+        previewed = await self._preview(api)
+        began = time.monotonic()
+        key = await self._begin(api)
+        await self._until((node,), lambda: self._is_repaired(audit, time.monotonic() - began))
+        await self._tell_end(api, key, time.monotonic() - began)
+        worker = self._worker(_MENDED_WORKER, MENDED, url)
+        try:
+            await asyncio.to_thread(worker.first_line)
+            self._stage.say(f"{_MENDED_WORKER} with release {MENDED} at work: the orders go on")
+            opened = time.monotonic()
+            await self._until(
+                (node, worker), lambda: self._is_completed(audit, time.monotonic() - opened)
+            )
+        finally:
+            await asyncio.to_thread(worker.stop)
+        self._repair = Repair(key, previewed, time.monotonic() - began)
+        self._stage.say(
+            f"[green]{self._count:,} orders completed[/], {self._repair.seconds:.1f} s after the"
+            " command"
+        )
+
+    def _worker(self, name: str, release: str, url: str) -> Child:
+        command = holdfast(
+            "worker", "holdfast.cli.demo.sale_tasks:app", "--name", name, "--concurrency", "8"
+        )
+        ledger = str(self._folder / "sale.sqlite")
+        environment = {"HOLDFAST_URL": url, LEDGER: ledger, RELEASE: release}
+        return Child(self._folder, name, command, **environment)
 
     def verdict(self) -> RepairVerdict | None:
         """When the node is stopped; None if there was nothing to select from."""
@@ -86,12 +102,15 @@ class RepairStory:
         for first in range(0, self._count, _BATCH_ORDERS):
             batch = orders[first : first + _BATCH_ORDERS]
             await api.start([_new_instance(order) for order in batch])
-        self._stage.say(f"a sale: {self._count:,} orders at once, and the {PAYMENTS} is down")
+        self._stage.say(
+            f"a sale: {self._count:,} orders at once, and release {BROKEN} of {_BROKEN_WORKER} has"
+            " a bug"
+        )
 
-    async def _until(
-        self, audit: RepairAudit, children: tuple[Child, ...], is_done: Callable[[], bool]
-    ) -> None:
+    async def _until(self, children: tuple[Child, ...], is_done: Callable[[], bool]) -> None:
         """Follows the journal until it says so."""
+        audit = self._audit
+        assert audit is not None
         last_step, last_records = time.monotonic(), 0
         while not is_done():
             await asyncio.sleep(_LOOK_SECONDS)
@@ -131,7 +150,7 @@ class RepairStory:
         operation = self._operation()
         receipt = await api.create_batch_operation(operation)
         assert receipt.batch_operation_key is not None, "an operation has a key"
-        self._stage.say(f"the {PAYMENTS} is mended; one batch operation repairs all of them")
+        self._stage.say(f"{_BROKEN_WORKER} is stopped; one batch operation for all of them:")
         self._stage.say_command(
             f"holdfast batch resolve --where '{_WHERE.decode()}' --throttle {operation.throttle}"
         )
@@ -145,21 +164,25 @@ class RepairStory:
             dry_run=dry_run,
         )
 
-    def _is_repaired(self, audit: RepairAudit, began: float) -> bool:
-        repaired, completed = audit.repaired.total(), len(audit.completed)
-        self._stage.repaired(repaired, completed, self._count, time.monotonic() - began)
-        return repaired >= self._count and completed == self._count
+    def _is_repaired(self, audit: RepairAudit, seconds: float) -> bool:
+        repaired = audit.repaired.total()
+        self._stage.repairing("incidents resolved", repaired, self._count, seconds)
+        return repaired >= self._count
 
-    async def _tell_end(self, api: Api, key: str) -> None:
-        assert self._repair is not None
+    def _is_completed(self, audit: RepairAudit, seconds: float) -> bool:
+        completed = len(audit.completed)
+        self._stage.repairing("orders completed", completed, self._count, seconds)
+        return completed == self._count
+
+    async def _tell_end(self, api: Api, key: str, seconds: float) -> None:
         view = await api.batch_operation(key)
         self._stage.say(
-            f"[green]batch operation {key} {view.state}[/]:"
+            f"[green]batch operation {key} {view.state}[/] in {seconds:.1f} s:"
             f" {view.operations_completed_count:,} of {view.operations_total_count:,} incidents"
-            f" resolved, {view.operations_failed_count:,} failed; every order has gone on,"
-            f" {self._repair.seconds:.1f} s after the command"
+            f" resolved, {view.operations_failed_count:,} failed"
         )
 
 
 def _new_instance(order: int) -> NewProcessInstance:
-    return NewProcessInstance(SALE.id, variables=msgspec.Raw(msgspec.json.encode({"sale": order})))
+    variables = {"sale": order, "price": f"{9 + order % 90},90"}
+    return NewProcessInstance(SALE.id, variables=msgspec.Raw(msgspec.json.encode(variables)))

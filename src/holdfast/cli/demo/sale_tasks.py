@@ -1,6 +1,6 @@
 """The third act of the demo: an order of the sale, in Python, and the task that its step asks for.
 
-Run by `holdfast worker holdfast.cli.demo.sale_tasks:app`.
+Run by `holdfast worker holdfast.cli.demo.sale_tasks:app`, in a release that has a bug or not.
 """
 
 import os
@@ -12,7 +12,8 @@ from holdfast import Holdfast, Process
 from holdfast.cli.demo.ledger import Ledger
 
 LEDGER = "HOLDFAST_DEMO_SALE"  # the path of the ledger, given to the worker
-PAYMENTS = "payment service"  # it is down until somebody mends it
+RELEASE = "HOLDFAST_DEMO_RELEASE"  # of this code, given to the worker
+BROKEN, MENDED = "1", "2"
 _WORK_SECONDS = 0.001  # what a call to the outside takes
 
 SALE = (
@@ -31,10 +32,9 @@ def ledger() -> Ledger:
 
 
 @app.task
-def charge_sale(sale: int) -> dict[str, str]:
-    """Takes the money, if somebody answers."""
+def charge_sale(sale: int, price: str) -> dict[str, str]:
+    """Takes the money. The first release does not know that prices may come with a comma."""
     time.sleep(_WORK_SECONDS)
-    if not ledger().is_mended(PAYMENTS):
-        raise ConnectionError(f"the {PAYMENTS} is down")
+    total = float(price if os.environ[RELEASE] == BROKEN else price.replace(",", "."))
     ledger().apply(f"sale-{sale}")
-    return {"receipt": f"sale-{sale}"}
+    return {"receipt": f"sale-{sale} over {total:.2f} EUR"}

@@ -12,7 +12,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
-    TaskID,
     TextColumn,
 )
 from rich.text import Text
@@ -51,8 +50,8 @@ class Stage:
             console=self._console, get_renderable=self._now, transient=True, auto_refresh=True
         )
         self._bar = self._progress.add_task("completed", total=tasks, rate=0.0)
-        self._repair_bars: tuple[TaskID, TaskID] | None = None
-        self._last_line = self._last_repair_line = 0.0
+        self._repairing = ""
+        self._last_line = 0.0
 
     def __enter__(self) -> Self:
         if self._is_live:
@@ -88,25 +87,18 @@ class Stage:
             self._last_line = share
             self.say(f"{count:,} of {self._tasks:,} completed ({rate:,.0f}/s)")
 
-    def repaired(self, repaired: int, completed: int, count: int, seconds: float) -> None:
-        """How far an operation is, and how many orders went on to their end."""
-        rate = repaired / max(seconds, 0.1)
-        if self._repair_bars is None:
+    def repairing(self, what: str, done: int, count: int, seconds: float) -> None:
+        """How far a step of the repair is: its bar takes the place of the one before."""
+        rate = done / max(seconds, 0.1)
+        if what != self._repairing:
+            self._repairing, self._last_line = what, 0.0
             self._progress.update(self._bar, visible=False)
-            new = [
-                self._progress.add_task(what, total=count, rate=0.0)
-                for what in ("incidents resolved", "orders completed")
-            ]
-            self._repair_bars = (new[0], new[1])
-        for bar, done in zip(self._repair_bars, (repaired, completed), strict=True):
-            self._progress.update(bar, completed=done, rate=done / max(seconds, 0.1))
-        share = completed / count
-        if not self._is_live and share >= self._last_repair_line + _REPAIR_LINE_EVERY:
-            self._last_repair_line = share
-            self.say(
-                f"{repaired:,} of {count:,} incidents resolved ({rate:,.0f}/s),"
-                f" {completed:,} orders completed"
-            )
+            self._bar = self._progress.add_task(what, total=count, rate=0.0)
+        self._progress.update(self._bar, completed=done, rate=rate)
+        share = done / count
+        if not self._is_live and share >= self._last_line + _REPAIR_LINE_EVERY:
+            self._last_line = share
+            self.say(f"{done:,} of {count:,} {what} ({rate:,.0f}/s)")
 
     def tables(self, look: "Look") -> None:
         """How far the tables are; where there is no terminal, once in a while and only news."""
