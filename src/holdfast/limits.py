@@ -102,6 +102,13 @@ BATCH_TABLES_WAIT_MS = 2_000  # for the tables to know of an operation that ende
 BATCH_RATE_SAMPLE_MS = 500  # how often progress is noted, to tell the rate
 BATCH_RATE_SAMPLES = 20  # ... of the last ten seconds
 
+# --- identity ---------------------------------------------------------------------------------
+GROUP_MEMBERS_MAX = 10_000  # of a group or role: they are one row of 300 KB
+MEMBERSHIPS_MAX = 100  # groups and roles of one member: all are looked at for each command
+AUTHORIZATIONS_PER_OWNER_MAX = 1_000  # they are read for each command: 0.2 ms
+ASKED_KEPT_MAX = 10_000  # answers about permissions kept at hand: 5 MB
+TOKEN_MS_MAX = 10 * 365 * 86_400_000  # ten years
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

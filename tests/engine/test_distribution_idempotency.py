@@ -1,6 +1,8 @@
 """Every command that is distributed may come twice: the second time changes nothing."""
 
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +19,24 @@ from holdfast.engine.batch.values import (
     OperationRef,
 )
 from holdfast.engine.families import Tag
+from holdfast.engine.identity.values import (
+    Authorization,
+    AuthorizationIntent,
+    AuthorizationRef,
+    Group,
+    GroupIntent,
+    GroupRef,
+    Membership,
+    OwnerType,
+    Permission,
+    ResourceType,
+    Token,
+    TokenIntent,
+    TokenRef,
+    User,
+    UserIntent,
+    UserRef,
+)
 from holdfast.engine.kernel import Command
 from holdfast.engine.partition import TABLES, open_partition
 from holdfast.engine.processes.values import ProcessIntent
@@ -70,6 +90,55 @@ SCENARIOS: dict[Type, Scenario] = {
         Command(BATCH, _B.CHANGE, OPERATION, Change(0, 50, 7)), (_CREATE,)
     ),
 }
+
+
+_USER = Command(ValueType.USER, UserIntent.CREATE, 0, User("ada", password=b"kept"))
+_GROUP = Command(ValueType.GROUP, GroupIntent.CREATE, 0, Group("crew"))
+_ROLE = Command(ValueType.ROLE, GroupIntent.CREATE, 0, Group("reader"))
+_TOKEN = Command(ValueType.TOKEN, TokenIntent.CREATE, 0, Token("t1", "robot", b"digest"))
+_MEMBER = Membership("crew", OwnerType.USER, "ada")
+_READER = Membership("reader", OwnerType.GROUP, "crew")
+_JOIN = Command(ValueType.GROUP, GroupIntent.ADD_MEMBER, 0, _MEMBER)
+_GET_ROLE = Command(ValueType.ROLE, GroupIntent.ADD_MEMBER, 0, _READER)
+_READ = Authorization(
+    OwnerType.ROLE, "reader", ResourceType.TASK, "mail", (Permission.READ,), OPERATION
+)
+_LET = Command(ValueType.AUTHORIZATION, AuthorizationIntent.CREATE, 0, _READ)
+
+
+def _identity(
+    value_type: ValueType, intent: IntEnum, value: Any, *before: Command
+) -> dict[Type, Scenario]:
+    return {(value_type, intent): Scenario(Command(value_type, intent, 0, value), before)}
+
+
+SCENARIOS |= (
+    _identity(ValueType.USER, UserIntent.CREATE, _USER.value)
+    | _identity(ValueType.USER, UserIntent.UPDATE, User("ada", "Ada"), _USER)
+    | _identity(ValueType.USER, UserIntent.DELETE, UserRef("ada"), _USER, _GROUP, _JOIN)
+    | _identity(ValueType.GROUP, GroupIntent.CREATE, _GROUP.value)
+    | _identity(ValueType.GROUP, GroupIntent.UPDATE, Group("crew", "All"), _GROUP)
+    | _identity(ValueType.GROUP, GroupIntent.DELETE, GroupRef("crew"), _GROUP, _JOIN)
+    | _identity(ValueType.GROUP, GroupIntent.ADD_MEMBER, _MEMBER, _GROUP)
+    | _identity(ValueType.GROUP, GroupIntent.REMOVE_MEMBER, _MEMBER, _GROUP, _JOIN)
+    | _identity(ValueType.ROLE, GroupIntent.CREATE, _ROLE.value)
+    | _identity(ValueType.ROLE, GroupIntent.UPDATE, Group("reader", "All"), _ROLE)
+    | _identity(ValueType.ROLE, GroupIntent.DELETE, GroupRef("reader"), _ROLE, _GET_ROLE)
+    | _identity(ValueType.ROLE, GroupIntent.ADD_MEMBER, _READER, _ROLE)
+    | _identity(ValueType.ROLE, GroupIntent.REMOVE_MEMBER, _READER, _ROLE, _GET_ROLE)
+    | _identity(ValueType.TOKEN, TokenIntent.CREATE, _TOKEN.value)
+    | _identity(ValueType.TOKEN, TokenIntent.DELETE, TokenRef("t1"), _TOKEN)
+    | _identity(ValueType.AUTHORIZATION, AuthorizationIntent.CREATE, _READ)
+    | _identity(
+        ValueType.AUTHORIZATION,
+        AuthorizationIntent.UPDATE,
+        msgspec.structs.replace(_READ, resource_id="*"),
+        _LET,
+    )
+    | _identity(
+        ValueType.AUTHORIZATION, AuthorizationIntent.DELETE, AuthorizationRef(OPERATION), _LET
+    )
+)
 
 
 def check_types(types: Iterable[Type], scenarios: Mapping[Type, Scenario], engine: Engine) -> None:

@@ -7,6 +7,8 @@ from holdfast.engine.batch.domain import (
 )
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
+from holdfast.engine.identity.domain import AUTHORIZATION, GROUP, ROLE, TOKEN, USER
+from holdfast.engine.identity.guard import guard
 from holdfast.engine.incidents.domain import INCIDENT
 from holdfast.engine.jobs.domain import JOB, JOB_BATCH
 from holdfast.engine.kernel import Processor
@@ -21,8 +23,9 @@ from holdfast.state import PartitionState, Store
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
     PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,
+    USER, GROUP, ROLE, TOKEN, AUTHORIZATION,
 )  # fmt: skip
-TABLES: Tables = Tables(DOMAINS, distributing)
+TABLES: Tables = Tables(DOMAINS, distributing, guard)
 
 EngineProcessor = Processor[EngineState]
 

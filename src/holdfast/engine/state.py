@@ -2,6 +2,7 @@
 
 from holdfast.engine.batch.state import Batches
 from holdfast.engine.distribution.state import Distributions
+from holdfast.engine.identity.state import Identities
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
 from holdfast.engine.messages.state import Messages
@@ -26,3 +27,4 @@ class EngineState:
         self.parcels = Parcels(partition, self.due)
         self.distributions = Distributions(partition, self.due)
         self.batches = Batches(partition)
+        self.identities = Identities(partition)

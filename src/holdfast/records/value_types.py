@@ -19,3 +19,8 @@ class ValueType(IntEnum):
     BATCH_OPERATION = 11  # one command for each of many items
     BATCH_OPERATION_CHUNK = 12  # items of it
     BATCH_OPERATION_EXECUTION = 13  # outcomes of its items
+    USER = 14
+    GROUP = 15  # of users and of machines
+    ROLE = 16  # what users, machines and groups are given together
+    TOKEN = 17  # by which a machine says who it is
+    AUTHORIZATION = 18  # who may do what with which resource

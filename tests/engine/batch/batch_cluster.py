@@ -121,9 +121,14 @@ class BatchCluster(Cluster):
             self.pages.items[self.number, partition] = keys
         return json.dumps({"number": self.number}).encode()
 
-    def create(self, leader: int, filter_: bytes, **rest: Any) -> int:
+    def create(
+        self,
+        leader: int,
+        filter_: bytes,
+        claims: dict[str, Any] | None = None,
+        **rest: Any,
+    ) -> int:
         operation = BatchOperation(rest.pop("type", RETRY), filter_, **rest)
-        claims = {"sub": "ada"}
         reply = self.ask(leader, Command(BATCH, _I.CREATE, 0, operation, claims))
         assert reply.rejection is None, reply.rejection
         return reply.key

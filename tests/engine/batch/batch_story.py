@@ -133,7 +133,7 @@ class Story:
             partitions=random.choice([(), (), some]),
         )
         leader = random.randint(1, PARTITIONS)
-        command = Command(BATCH, _I.CREATE, 0, operation, {"sub": "ada"})
+        command = Command(BATCH, _I.CREATE, 0, operation)
         self.cluster.submit(leader, command)
         for _ in range(random.randrange(6)):
             self.cluster.later(random.randrange(10_000), self._decide)

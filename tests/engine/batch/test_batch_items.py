@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from batch_cluster import BATCH, BatchCluster, check_end
 from process_talk import deployment
@@ -12,6 +13,13 @@ from holdfast.engine.batch.values import (
     BatchOperationIntent,
     BatchOperationState,
     BatchOperationType,
+)
+from holdfast.engine.identity.values import (
+    Authorization,
+    AuthorizationIntent,
+    OwnerType,
+    Permission,
+    ResourceType,
 )
 from holdfast.engine.jobs.values import (
     Activation,
@@ -34,7 +42,8 @@ from holdfast.errors import Code
 from holdfast.model.dsl import Process
 from holdfast.records import ValueType
 
-_T = BatchOperationType
+_I, _T = BatchOperationIntent, BatchOperationType
+_DEFINITION = ResourceType.PROCESS_DEFINITION
 KEEP_MS = 3_600_000
 
 
@@ -50,6 +59,14 @@ def ask(cluster: BatchCluster, value_type: Any, intent: Any, key: int, value: An
     reply = cluster.ask(1, Command(value_type, intent, key, value))
     assert reply.rejection is None, reply.rejection
     return reply
+
+
+def let(
+    cluster: BatchCluster, who: str, resource: ResourceType, id_: str, *permissions: Permission
+) -> None:
+    """Gives somebody a permission."""
+    new = Authorization(OwnerType.USER, who, resource, id_, permissions)
+    ask(cluster, ValueType.AUTHORIZATION, AuthorizationIntent.CREATE, 0, new)
 
 
 def start(cluster: BatchCluster, count: int) -> list[int]:
@@ -184,11 +201,46 @@ def test_every_type_has_a_test_here() -> None:
 def test_items_are_done_with_the_claims_of_the_creator(cluster: BatchCluster) -> None:
     keys = start(cluster, 1)
     seen: list[Any] = []
+    let(cluster, "ada", ResourceType.BATCH, "*", Permission.CREATE)
+    let(cluster, "ada", _DEFINITION, "order", Permission.CANCEL_PROCESS_INSTANCE)
     turn = cluster.nodes[1].processor._turn
     attempt = turn.attempt
     turn.attempt = lambda command: (seen.append(command.claims), attempt(command))[1]
-    run(cluster, _T.CANCEL_PROCESS_INSTANCE, keys)
+    end = run(cluster, _T.CANCEL_PROCESS_INSTANCE, keys, claims={"sub": "ada"})
     assert seen == [{"sub": "ada"}]
+    assert counts(end) == (1, 0, 0)
+
+
+def test_an_item_that_the_creator_may_not_touch_fails_and_stays(cluster: BatchCluster) -> None:
+    keys = start(cluster, 2)
+    let(cluster, "ada", ResourceType.BATCH, "*", Permission.CREATE)
+    let(cluster, "ada", _DEFINITION, "other", Permission.CANCEL_PROCESS_INSTANCE)
+    end = run(cluster, _T.CANCEL_PROCESS_INSTANCE, keys, claims={"sub": "ada"})
+    assert counts(end) == (0, 2, 0)
+    instances = cluster.nodes[1].view.processes.instances
+    assert all(instances.get(key) is not None for key in keys)
+
+
+@pytest.mark.parametrize("type_", BatchOperationType)
+def test_who_lacks_the_permission_for_a_type_does_not_create_it(
+    cluster: BatchCluster, type_: BatchOperationType
+) -> None:
+    operation = BatchOperation(
+        type_,
+        b'{"number":1}',
+        Modification() if type_ is _T.MODIFY_PROCESS_INSTANCE else None,
+        Migration(1, ()) if type_ is _T.MIGRATE_PROCESS_INSTANCE else None,
+    )
+    command = Command(BATCH, _I.CREATE, 0, operation, {"sub": "ada"})
+    others = [each for each in BatchOperationType if each is not type_]
+    given = [Permission(f"CREATE_BATCH_OPERATION_{each}") for each in others]
+    let(cluster, "ada", ResourceType.BATCH, "*", *given)
+    refused = cluster.ask(1, command).rejection
+    assert refused is not None and refused.code is Code.FORBIDDEN
+    assert f"CREATE_BATCH_OPERATION_{type_}" in refused.reason
+    let(cluster, "bob", ResourceType.BATCH, "*", Permission(f"CREATE_BATCH_OPERATION_{type_}"))
+    allowed = msgspec.structs.replace(command, claims={"sub": "bob"})
+    assert cluster.ask(1, allowed).rejection is None
 
 
 # --- creation ---------------------------------------------------------------------------------

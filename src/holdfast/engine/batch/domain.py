@@ -1,6 +1,6 @@
 """The tables of the batch operations room."""
 
-from holdfast.engine.batch import commands, events, executing, initializing, reporting
+from holdfast.engine.batch import commands, events, executing, initializing, needs, reporting
 from holdfast.engine.batch.values import (
     BATCH_OPERATION_VALUES,
     CHUNK_VALUES,
@@ -9,6 +9,8 @@ from holdfast.engine.batch.values import (
     BatchOperationExecutionIntent,
     BatchOperationIntent,
 )
+from holdfast.engine.identity.needs import with_every
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Distributed, Domain
 from holdfast.records import ValueType
 
@@ -41,6 +43,13 @@ BATCH_OPERATION: Domain = Domain(
         _I.PARTITION_COMPLETED: events.partition_ended,
         _I.PARTITION_FAILED: events.partition_ended,
         _I.COMPLETED: events.completed,
+    },
+    needs={
+        _I.CREATE: needs.create,
+        **dict.fromkeys(
+            (_I.SUSPEND, _I.RESUME, _I.CANCEL, _I.CHANGE),
+            with_every(ResourceType.BATCH, Permission.UPDATE),
+        ),
     },
 )
 BATCH_OPERATION_CHUNK: Domain = Domain(

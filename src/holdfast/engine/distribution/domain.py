@@ -2,6 +2,8 @@
 
 from holdfast.engine.distribution import commands, events
 from holdfast.engine.distribution.values import DISTRIBUTION_VALUES, DistributionIntent
+from holdfast.engine.identity.needs import with_every
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain
 from holdfast.records import ValueType
 
@@ -36,4 +38,8 @@ DISTRIBUTION: Domain = Domain(
         _I.CONTINUED: events.continued,
         _I.RECEIVED: events.received,
     },
+    needs=dict.fromkeys(
+        (_I.RESUME, _I.SKIP, _I.CANCEL),
+        with_every(ResourceType.DISTRIBUTION, Permission.UPDATE),
+    ),
 )

@@ -1,6 +1,6 @@
 """The tables of the incidents room."""
 
-from holdfast.engine.incidents import commands, events
+from holdfast.engine.incidents import commands, events, needs
 from holdfast.engine.incidents.values import VALUES, IncidentIntent
 from holdfast.engine.kernel import Domain
 from holdfast.records import ValueType
@@ -18,4 +18,5 @@ INCIDENT: Domain = Domain(
         IncidentIntent.RESOLVED: events.ended,
         IncidentIntent.DISCARDED: events.ended,
     },
+    needs={IncidentIntent.RESOLVE: needs.end, IncidentIntent.DISCARD: needs.end},
 )

@@ -1,6 +1,7 @@
 """The tables of the jobs room: which function does what."""
 
-from holdfast.engine.jobs import commands, events
+from holdfast.engine.identity.values import Permission
+from holdfast.engine.jobs import commands, events, needs
 from holdfast.engine.jobs.values import (
     JOB_BATCH_VALUES,
     JOB_VALUES,
@@ -33,6 +34,14 @@ JOB: Domain = Domain(
         JobIntent.ERROR_THROWN: events.error_thrown,
         JobIntent.RETRIES_UPDATED: events.retries_updated,
     },
+    needs={
+        JobIntent.CREATE: needs.create,
+        JobIntent.COMPLETE: needs.of_job(Permission.WORK),
+        JobIntent.FAIL: needs.of_job(Permission.WORK),
+        JobIntent.THROW_ERROR: needs.of_job(Permission.WORK),
+        JobIntent.CANCEL: needs.change,
+        JobIntent.UPDATE_RETRIES: needs.change,
+    },
 )
 
 JOB_BATCH: Domain = Domain(
@@ -54,5 +63,10 @@ JOB_BATCH: Domain = Domain(
         JobBatchIntent.EXPIRED: events.expired,
         JobBatchIntent.WOKEN: events.woken,
         JobBatchIntent.PURGED: events.purged,
+    },
+    needs={
+        JobBatchIntent.ACTIVATE: needs.activate,
+        JobBatchIntent.EXTEND: needs.of_lease,
+        JobBatchIntent.RELEASE: needs.of_lease,
     },
 )

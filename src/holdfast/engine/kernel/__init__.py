@@ -1,6 +1,14 @@
 """The processor loop that every domain shares: commands in, records and effects out."""
 
-from holdfast.engine.kernel.domain import Applier, CommandHandler, Distributed, Domain, DueCommand
+from holdfast.engine.kernel.domain import (
+    Applier,
+    CommandHandler,
+    Distributed,
+    Domain,
+    DueCommand,
+    Need,
+    Required,
+)
 from holdfast.engine.kernel.processor import Processor, Step
 from holdfast.engine.kernel.turn import Command, CommandRefused, Reply, Submission, Turn
 
@@ -12,8 +20,10 @@ __all__ = [
     "Distributed",
     "Domain",
     "DueCommand",
+    "Need",
     "Processor",
     "Reply",
+    "Required",
     "Step",
     "Submission",
     "Turn",

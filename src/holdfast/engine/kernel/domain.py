@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from holdfast.records import Codec, Record, Schema, ValueType
+from holdfast.records import Codec, Record, Rejection, Schema, ValueType
 
 if TYPE_CHECKING:
     from holdfast.engine.kernel.turn import Turn
@@ -28,6 +28,20 @@ class Distributed(msgspec.Struct, frozen=True):
     on_new: CommandHandler  # where it is first asked for: decides, and distributes
     on_distributed: CommandHandler  # on the others: does the same without deciding anew
 
+
+class Required(NamedTuple):
+    """What one must be permitted: any one of the permissions, with every one of the resources."""
+
+    resource_type: str
+    permissions: tuple[str, ...]
+    ids: tuple[str, ...]
+
+
+Need = Callable[[Any, Record], tuple[Required, ...]]
+"""What whoever asks for a command must be permitted, by the state as it is; all of it."""
+
+Guard = Callable[[Any, Record, Need | None], Rejection | None]
+"""Decides whether a command with claims may be done; None: it may."""
 
 Distributing = Callable[[Distributed], CommandHandler]
 """Makes one handler of the two: who calls which, and what is sent back."""
@@ -52,12 +66,21 @@ class Domain(msgspec.Struct, frozen=True):
     appliers: Mapping[Any, Applier]  # intent -> what it changes
     # the last key inside the value of an event, where an event gives out more keys than its own
     last_key: Callable[[Any], int] | None = None
+    # intent -> what one must be permitted; a command that is not named here never comes from people
+    needs: Mapping[Any, Need] = {}
 
 
 class Tables:
     """The domains' tables put together and checked."""
 
-    def __init__(self, domains: Iterable[Domain], distributing: Distributing | None = None) -> None:
+    def __init__(
+        self,
+        domains: Iterable[Domain],
+        distributing: Distributing | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        self._guard = guard
+        self._needs: dict[tuple[int, int], Need] = {}
         self.distributed: dict[tuple[int, int], Distributed] = {}
         self.handlers: dict[tuple[int, int], CommandHandler] = {}
         self.appliers: dict[tuple[int, int], Applier] = {}
@@ -76,6 +99,8 @@ class Tables:
                     self.distributed[tag, int(intent)] = handler
                     handler = distributing(handler)
                 self.handlers[tag, int(intent)] = handler
+            assert set(domain.needs) <= set(domain.commands), "only commands need a permission"
+            self._needs.update({(tag, int(i)): need for i, need in domain.needs.items()})
             self._intents[tag] = domain.intents
             self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
             if domain.last_key is not None:
@@ -83,6 +108,15 @@ class Tables:
             values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
         self.codec = Codec(Schema(values))
         self._decoders = {each: msgspec.msgpack.Decoder(values[each]).decode for each in values}
+
+    def refusal(self, state: Any, command: Record) -> Rejection | None:
+        """Why whoever asks for a command may not have it done; None if they may.
+
+        What another partition distributed, or what led to a follow-up, was decided before.
+        """
+        if command.delivery is not None or command.source_position >= 0 or self._guard is None:
+            return None
+        return self._guard(state, command, self._needs.get((command.value_type, command.intent)))
 
     def intent(self, value_type: int, intent: int) -> IntEnum:
         """An intent by its number."""

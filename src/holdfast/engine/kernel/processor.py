@@ -198,7 +198,7 @@ class Processor(Generic[S]):
                     command, Code.INVALID_ARGUMENT, "Expected a command, but found an event"
                 )
             else:
-                handler(turn, command)
+                turn.handle(handler, command)
             if len(records) == written:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
         except Exception as error:  # a bug of a handler must not stop the partition

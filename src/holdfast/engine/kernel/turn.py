@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import CommandHandler, Tables
 from holdfast.errors import Code, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
@@ -165,7 +165,7 @@ class Turn(Generic[S]):
         mark, reply = self.mark(), self.reply
         self.reply = rejection = None
         try:
-            self.tables.handlers[command.value_type, command.intent](self, command)
+            self.handle(self.tables.handlers[command.value_type, command.intent], command)
             answer: Reply | None = self.reply
             rejection = answer.rejection if answer is not None else None
             if len(self.records) == mark[0]:
@@ -178,6 +178,14 @@ class Turn(Generic[S]):
         return rejection
 
     # --- what the processor uses --------------------------------------------------------------
+
+    def handle(self, handler: CommandHandler, command: Record) -> None:
+        """Does a command, or refuses it to whoever may not ask for it."""
+        if command.claims is not None:
+            refusal = self.tables.refusal(self.state, command)
+            if refusal is not None:
+                return self.reject(command, refusal.code, refusal.reason)
+        handler(self, command)
 
     def write_command(self, command: Command) -> Record:
         """Puts a command from outside on the log."""

@@ -1,5 +1,7 @@
 """The tables of the messages room."""
 
+from holdfast.engine.identity.needs import with_named
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain
 from holdfast.engine.messages import commands, events
 from holdfast.engine.messages.values import (
@@ -24,6 +26,11 @@ MESSAGE: Domain = Domain(
         MessageIntent.PUBLISHED: events.published,
         MessageIntent.EXPIRED: events.expired,
         MessageIntent.STARTED: events.started,
+    },
+    needs={
+        MessageIntent.PUBLISH: with_named(
+            ResourceType.MESSAGE, Permission.CREATE, lambda new: new.name
+        )
     },
 )
 

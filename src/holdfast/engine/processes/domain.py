@@ -1,7 +1,8 @@
 """The tables of the processes room."""
 
+from holdfast.engine.identity.values import Permission
 from holdfast.engine.kernel import Distributed, Domain
-from holdfast.engine.processes import commands, deployments, events, migrate, modify
+from holdfast.engine.processes import commands, deployments, events, migrate, modify, needs
 from holdfast.engine.processes.values import (
     INSTANCE_VALUES,
     PROCESS_VALUES,
@@ -22,6 +23,7 @@ PROCESS: Domain = Domain(
         ProcessIntent.DEPLOYED: events.deployed,
         ProcessIntent.FIRED: events.fired,
     },
+    needs={ProcessIntent.DEPLOY: needs.deploy},
 )
 
 PROCESS_INSTANCE: Domain = Domain(
@@ -50,4 +52,12 @@ PROCESS_INSTANCE: Domain = Domain(
         InstanceIntent.DELETED: events.deleted,
     },
     last_key=events.last_key,
+    needs={
+        InstanceIntent.CREATE: needs.create,
+        InstanceIntent.CANCEL: needs.named(Permission.CANCEL_PROCESS_INSTANCE),
+        InstanceIntent.SET_VARIABLES: needs.named(Permission.UPDATE_PROCESS_INSTANCE),
+        InstanceIntent.MODIFY: needs.named(Permission.MODIFY_PROCESS_INSTANCE),
+        InstanceIntent.MIGRATE: needs.migrate,
+        InstanceIntent.DELETE: needs.delete,
+    },
 )

@@ -17,6 +17,8 @@ from holdfast.records import ValueType
 THEN_NOTHING = -1  # what is left of the scope goes
 THEN_COMPLETE = -2  # the scope is done, as if its last token had ended
 
+_CHILDREN_AT_ONCE = 100
+
 
 def end_event(walk: Walk, node: Node, scope: int, key: int) -> None:
     """A token ends; perhaps everything in its scope does, or an error goes out."""
@@ -124,7 +126,10 @@ def go_on_later(walk: Walk, scope: int, then: int) -> None:
 
 
 def _end_some(walk: Walk, scope: int) -> bool:
-    while children := walk.processes.children_of(scope, 100):
+    is_more = True
+    while is_more:
+        children = walk.processes.children_of(scope, _CHILDREN_AT_ONCE)
+        is_more = len(children) == _CHILDREN_AT_ONCE  # a look costs as much as to end one of them
         for key in children:
             if walk.moves >= WALK_ENDINGS_MAX:
                 return False

@@ -1,6 +1,8 @@
 """The tables of the timers room, and the commands that time itself gives."""
 
 from holdfast.engine.distribution.values import DistributionIntent, Resending
+from holdfast.engine.identity.needs import with_named
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.jobs.values import JobBatchIntent, JobList, Purge
 from holdfast.engine.kernel import Domain, DueCommand
 from holdfast.engine.messages.values import MessageIntent, MessageRef
@@ -11,7 +13,7 @@ from holdfast.engine.processes.values import (
     ProcessIntent,
     StartFiring,
 )
-from holdfast.engine.timers import commands, events
+from holdfast.engine.timers import commands, events, needs
 from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.engine.timers.values import VALUES, Firing, ScheduleIntent
 from holdfast.records import ValueType
@@ -30,6 +32,12 @@ SCHEDULE: Domain = Domain(
         ScheduleIntent.CREATED: events.created,
         ScheduleIntent.FIRED: events.fired,
         ScheduleIntent.DELETED: events.deleted,
+    },
+    needs={
+        ScheduleIntent.CREATE: needs.create,
+        ScheduleIntent.DELETE: with_named(
+            ResourceType.SCHEDULE, Permission.DELETE, lambda gone: gone.id
+        ),
     },
 )
 

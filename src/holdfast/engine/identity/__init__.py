@@ -1,0 +1,1 @@
+"""Who may do what: users, groups, roles, tokens and authorizations, the same on all partitions."""

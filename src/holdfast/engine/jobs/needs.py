@@ -1,0 +1,46 @@
+"""What one must be permitted for the commands about jobs: by the type of the job."""
+
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.engine.jobs.values import Activation, NewJob
+from holdfast.engine.kernel import Need, Required
+from holdfast.engine.processes.needs import of_instance
+from holdfast.engine.state import EngineState
+from holdfast.records import Record
+
+
+def create(state: EngineState, command: Record) -> tuple[Required, ...]:
+    new: NewJob = command.value
+    return _task(Permission.CREATE, new.type)
+
+
+def activate(state: EngineState, command: Record) -> tuple[Required, ...]:
+    asked: Activation = command.value
+    return _task(Permission.WORK, *asked.types)
+
+
+def of_lease(state: EngineState, command: Record) -> tuple[Required, ...]:
+    lease = state.jobs.leases.get(command.key)
+    return _task(Permission.WORK, *([lease.type] if lease is not None else ()))
+
+
+def of_job(permission: Permission) -> Need:
+    """A permission for the type of the job that a command names; for none if there is no such."""
+
+    def need(state: EngineState, command: Record) -> tuple[Required, ...]:
+        job = state.jobs.jobs.get(command.key)
+        return _task(permission, *([job.submitted.type] if job is not None else ()))
+
+    return need
+
+
+def change(state: EngineState, command: Record) -> tuple[Required, ...]:
+    """The job of an element belongs to whoever may change the instances of its process."""
+    job = state.jobs.jobs.get(command.key)
+    if job is not None and job.submitted.instance_key:
+        permission = Permission.UPDATE_PROCESS_INSTANCE
+        return of_instance(state, permission, job.submitted.instance_key)
+    return of_job(Permission.UPDATE)(state, command)
+
+
+def _task(permission: Permission, *types: str) -> tuple[Required, ...]:
+    return (Required(ResourceType.TASK, (permission,), types),)
