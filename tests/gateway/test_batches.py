@@ -278,6 +278,7 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
         receipt = await gateway.retry_batch_operation(first, again)
         second = await until(node, receipt.batch_operation_key or "", _S.COMPLETED)
         assert (second.repeats, second.priority) == (first, 2)
+        assert tables.asked[-1].retries == 4, "as in the operation before"
         assert [each.partition_id for each in second.partitions] == [2]
         assert second.operations_completed_count == share(tables, 2)
         assert bytes(second.filter) == bytes(end.filter)
@@ -288,13 +289,14 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
         failed = msgspec.structs.replace(end, operations_failed_count=5, errors=[])
         known = PastOperation(tables.asked[0], failed)
         gateway._batch_operations._ended[int(first)] = known
-        receipt = await gateway.retry_batch_operation(first, BatchRetry(throttle=5))
+        receipt = await gateway.retry_batch_operation(first, BatchRetry(retries=1, throttle=5))
         with pytest.raises(InvalidState, match="to have ended"):
             await gateway.retry_batch_operation(receipt.batch_operation_key or "", BatchRetry())
         view = await gateway.batch_operation(receipt.batch_operation_key or "")
         assert bytes(view.filter) == b'{"batchOperationKey":"%s","state":"FAILED"}' % first.encode()
         await asyncio.sleep(1)
         assert is_of_items(tables.asked[-1]) and tables.asked[-1].repeats == int(first)
+        assert tables.asked[-1].retries == 1
         await node.close()
 
     run(story())

@@ -182,6 +182,18 @@ def test_a_request_waits_for_its_tables_and_holds_up_no_other(tmp_path: Path) ->
         answer(tmp_path, "batch-3")
 
 
+def test_tables_that_catch_up_are_waited_for_as_long_as_they_move(tmp_path: Path) -> None:
+    tables, clock, select = with_instances(tmp_path), VirtualClock(), Selecting(tmp_path)
+    other = serving(tmp_path, select, clock)
+    request(tmp_path, wanted("batch-1", {2: 50}))
+    for position in range(40, 51):
+        tables.publish({2: position})
+        other.look()
+        clock.advance(SELECTION_TABLES_WAIT_MS / 1_000 - 0.1)
+        other.look()
+    assert answer(tmp_path, "batch-1") is not None
+
+
 def test_what_is_no_request_is_refused_and_others_go_on(tmp_path: Path) -> None:
     request(tmp_path, wanted())
     (tmp_path / FOLDER / "batch-8.request").write_bytes(b'{"name"')

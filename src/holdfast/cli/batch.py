@@ -259,8 +259,7 @@ def _new(
 
 
 def _begin(new: "NewBatchOperation", url: str, *, json: bool, waits: bool) -> None:
-    from holdfast.cli.batch_watch import follow
-    from holdfast.cli.remote import ask
+    from holdfast.cli.batch_watch import ask_patiently, follow
 
-    receipt = ask(url, lambda api: api.create_batch_operation(new))
+    receipt = ask_patiently(url, lambda api: api.create_batch_operation(new))
     follow(receipt, url, as_json=json, waits=waits)

@@ -57,7 +57,7 @@ def list_operations(
         ),
         empty="no batch operations",
     )  # fmt: skip
-    if page.page.end_cursor is not None and len(page.items) >= limit:
+    if page.page.end_cursor is not None and len(page.items) == limit:
         print_note(f"there may be more: --after {page.page.end_cursor}")
 
 
@@ -182,8 +182,14 @@ def retry(
         typer.Option("--partitions", help="Only the partitions that could not select their items."),
     ] = False,
     retries: Annotated[
-        int, typer.Option(min=0, help="How often each may fail beyond the next time.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            help="How often each may fail beyond the next time."
+            " [default: as in the operation before]",
+            show_default=False,
+        ),
+    ] = None,
     throttle: Annotated[int, typer.Option(min=0, help="Items a second at most.")] = 0,
     priority: Annotated[int, typer.Option(help="The higher the sooner.")] = 0,
     dry_run: Annotated[
@@ -196,13 +202,12 @@ def retry(
     json: Json = False,
 ) -> None:
     """Try the failed items of an operation that has ended again, by a new operation."""
-    from holdfast.cli.batch_watch import follow
-    from holdfast.cli.remote import ask
+    from holdfast.cli.batch_watch import ask_patiently, follow
     from holdfast.gateway.batch_shapes import BatchFailures, BatchRetry
 
     failed = BatchFailures.PARTITIONS if partitions else BatchFailures.ITEMS
     asked = BatchRetry(failed, retries, throttle, priority, dry_run)
-    receipt = ask(url, lambda api: api.retry_batch_operation(key, asked))
+    receipt = ask_patiently(url, lambda api: api.retry_batch_operation(key, asked))
     follow(receipt, url, as_json=json, waits=not no_wait)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from holdfast.cli.exit_codes import ExitCode
 from holdfast.cli.output import number, print_json, print_line, print_note
 from holdfast.cli.remote import ask
 from holdfast.engine.batch.values import BatchOperationState
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from holdfast.gateway.api import Api
@@ -23,9 +24,30 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 _S = BatchOperationState
+_ON_ITS_WAY = {
+    "STARTING": "the pipeline is starting; waiting for it",
+    "CATCHING_UP": "the tables are catching up with the log; waiting for them",
+}
 _ENDED = (_S.COMPLETED, _S.PARTIALLY_COMPLETED, _S.FAILED)
 
 Show = Callable[["BatchOperationView"], None]
+
+
+def ask_patiently(
+    url: str, question: Callable[["Api"], Awaitable["BatchOperationReceipt"]]
+) -> "BatchOperationReceipt":
+    """Asks again as long as the pipeline is on its way, and says so once."""
+    told = ""
+    while True:
+        try:
+            return ask(url, question)
+        except Unavailable as error:
+            doing = error.fields.get("pipeline")
+            if doing not in _ON_ITS_WAY:
+                raise
+            if doing != told:
+                told = doing
+                print_note(_ON_ITS_WAY[doing])
 
 
 def follow(receipt: "BatchOperationReceipt", url: str, *, as_json: bool, waits: bool) -> None:

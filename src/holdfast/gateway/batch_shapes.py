@@ -62,7 +62,7 @@ class BatchRetry(Question, frozen=True):
     """What failed in an operation that has ended is tried again by a new one."""
 
     failed: BatchFailures = BatchFailures.ITEMS
-    retries: int = 0
+    retries: int | None = None  # None: as often as in the operation before
     throttle: int = 0
     priority: int = 0
     dry_run: bool = False
@@ -170,7 +170,7 @@ class BatchOperationQuery(Question, frozen=True):
 
 
 class BatchOperationPage(Shape, frozen=True):
-    """Those that run, all on the first page; then those that ended, the newest first."""
+    """Those that run; then those that ended, the newest first."""
 
     items: list[BatchOperationView]
     page: BatchPageInfo

@@ -19,10 +19,10 @@ from holdfast.engine.batch.values import (
     Selection,
 )
 from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.batch_list import page_of
 from holdfast.gateway.batch_pace import Pace
 from holdfast.gateway.batch_shapes import (
     BatchChange,
@@ -33,7 +33,6 @@ from holdfast.gateway.batch_shapes import (
     BatchOperationQuery,
     BatchOperationReceipt,
     BatchOperationView,
-    BatchPageInfo,
     BatchPreview,
     BatchRetry,
     BatchShare,
@@ -67,9 +66,7 @@ _replace = msgspec.structs.replace
 class Batches:
     """What can be asked about batch operations."""
 
-    def __init__(
-        self, runner: Runner[EngineState], clock: Clock, opening: OpenTables | None
-    ) -> None:
+    def __init__(self, runner: Asked, clock: Clock, opening: OpenTables | None) -> None:
         self._runner = runner
         self._clock = clock
         self._partitions = len(runner.processors)
@@ -81,6 +78,7 @@ class Batches:
         self._open_tables = opening or no_tables
         self._tables: BatchTables | None = None
         self._opening = asyncio.Lock()
+        self._is_caught_up = False  # the tables know all that ended before this node started
 
     # --- what happens -------------------------------------------------------------------------
 
@@ -145,7 +143,8 @@ class Batches:
             chosen = past.operation.filter
         operation = _replace(
             past.operation, filter=chosen, partitions=partitions, repeats=key, claims=None,
-            retries=checks.within(retry.retries, 0, RETRIES_MAX, "retries"),
+            retries=past.operation.retries if retry.retries is None
+            else checks.within(retry.retries, 0, RETRIES_MAX, "retries"),
         )  # fmt: skip
         return await self._begin(operation, retry)
 
@@ -187,42 +186,27 @@ class Batches:
         return view
 
     async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:
-        """Those that run on the first page; then those that ended, as the tables have them."""
+        """Those that run; then those that ended, the newest first."""
         checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
         await self._runner.settled()
-        live = {
-            str(key): self._live_view(key, stored)
-            for key, stored in self._live.all().items()
-            if query.filter.state in (None, stored.state)
-            and query.filter.operation_type in (None, stored.operation.type)
-        }
-        try:
-            page = await (await self.open_tables()).operations(query)
-        except Unavailable:
-            page = BatchOperationPage([], BatchPageInfo(0))
-        rows = [each for row in page.items if (each := self._row(row, query)) is not None]
-        if query.page.after is not None:
-            return BatchOperationPage(rows, page.page)
-        known = {each.batch_operation_key: each.start_date for each in page.items}
-        running = [
-            _replace(each, start_date=each.start_date or known.get(key))
-            for key, each in live.items()
-        ]
-        new = sum(key not in known for key in live)
-        return BatchOperationPage(
-            [*running, *rows], _replace(page.page, total_items=page.page.total_items + new)
-        )
+        await self._catch_up()
+        known = [past.view for past in self._ended.values()]
+        for key, stored in self._live.all().items():
+            if key not in self._created_ms:  # it was created before this node started
+                started = await self._start_in_tables(key)
+                self._created_ms[key] = 0 if started is None else int(started.timestamp() * 1_000)
+            known.append(self._live_view(key, stored))
+        return await page_of(query, known, self.open_tables, self._clock.now_ms())
 
-    def _row(
-        self, row: BatchOperationView, query: BatchOperationQuery
-    ) -> BatchOperationView | None:
-        """A row of the tables, unless it is better known: how it ended, or that it runs."""
-        key = int(row.batch_operation_key)
-        if self._live.stored(key) is not None:
-            return None
-        if (past := self._ended.get(key)) is None:
-            return row
-        return past.view if query.filter.state in (None, past.view.state) else None
+    async def _catch_up(self) -> None:
+        """Once: what ended just before this node started is in the tables alone."""
+        if self._is_caught_up:
+            return
+        try:  # no operation has this key: it is only waited for
+            await (await self.open_tables()).past(NO_KEY, self._positions())
+        except Unavailable:
+            return
+        self._is_caught_up = True
 
     async def items(self, query: BatchItemQuery) -> BatchItemPage:
         checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")

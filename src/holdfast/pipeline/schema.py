@@ -264,7 +264,7 @@ BATCH_OPERATIONS = Table(
             "CREATED, ACTIVE, SUSPENDED, COMPLETED, PARTIALLY_COMPLETED, FAILED or CANCELED",
         ),
         _text("filter", "that chose the items, as JSON"),
-        _text("plan", "of a modification or a migration, as JSON"),
+        _text("plan", "of a modification or a migration, or the retries, as JSON"),
         _text("actor", "who created it"),
         _int("throttle", "items a second, over all partitions; 0 for none"),
         _int("priority", "the higher the sooner"),

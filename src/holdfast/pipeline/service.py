@@ -16,6 +16,7 @@ from holdfast.config import Config
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.logs import log
 from holdfast.pipeline.log import is_url
+from holdfast.pipeline.select.presence import Presence, Present
 from holdfast.pipeline.select.requests import Request
 from holdfast.pipeline.select.serving import Serving
 from holdfast.pipeline.session import CONNECT, open_session
@@ -73,6 +74,7 @@ class Pipeline:
         self._told = load_progress(self._tables).batch
         self._stopping = stopping if stopping is not None else Event()
         self._spark: SparkSession | None = None
+        self._presence: Presence | None = None  # while it runs
 
     def run(
         self,
@@ -96,7 +98,8 @@ class Pipeline:
             reraise=True,
         )
         try:
-            attempts(self._follow, once, on_start, on_batch)
+            with Presence(self._tables) as self._presence:
+                attempts(self._follow, once, on_start, on_batch)
             self._leave_server()
         except PySparkException as error:
             raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
@@ -115,6 +118,8 @@ class Pipeline:
         serving = Serving(self._tables, self._select, self._clock)
         if not once:  # nobody could rely on a run that is about to end
             serving.start()
+            if self._presence is not None:
+                self._presence.tell(Present.SERVING)
         try:
             while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
                 self._tell(on_batch)

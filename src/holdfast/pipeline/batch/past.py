@@ -20,6 +20,7 @@ from holdfast.gateway.batch_shapes import (
 from holdfast.pipeline.search.search import Item
 
 _T = BatchOperationType
+_RETRIED = (_T.RESOLVE_INCIDENT, _T.RETRY_TASK)
 
 
 class _Error(msgspec.Struct):
@@ -40,6 +41,10 @@ class _Modification(msgspec.Struct):
     terminate_ids: list[str]
     move: list[tuple[str, str]]
     variables: msgspec.Raw
+
+
+class _Retries(msgspec.Struct):
+    retries: int = 0
 
 
 class _Migration(msgspec.Struct):
@@ -83,6 +88,7 @@ def operation_of(row: Item) -> BatchOperation:
         row["filter"].encode(),
         _modification(plan) if type_ is _T.MODIFY_PROCESS_INSTANCE else None,
         _migration(plan) if type_ is _T.MIGRATE_PROCESS_INSTANCE else None,
+        msgspec.json.decode(plan, type=_Retries).retries if plan and type_ in _RETRIED else 0,
         throttle=row["throttle"],
         priority=row["priority"],
         selection=Selection(row["selection"] or ""),

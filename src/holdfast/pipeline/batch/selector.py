@@ -10,10 +10,15 @@ from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.limits import BATCH_SELECTION_LOOK_MS, BATCH_SELECTION_WAIT_MS
 from holdfast.pipeline.batch.sources import condition_of, source_of
 from holdfast.pipeline.schema import INCIDENTS
+from holdfast.pipeline.select.presence import Present, present
 from holdfast.pipeline.select.requests import Request, answer, request, withdraw
 from holdfast.pipeline.select.snapshot import Snapshot
 from holdfast.pipeline.tables.columns import column_of_keys
 from holdfast.pipeline.tables.versions import Versions
+
+_NOBODY_SECONDS = 5.0  # a pipeline that is started again is back by then
+_PREVIEW_SECONDS = 10.0  # whoever waits for an answer hears in between that it takes longer
+_PREVIEW_SECONDS_MAX = 25.0  # a client gives up after 30
 
 
 class PipelineSelector:
@@ -40,24 +45,52 @@ class PipelineSelector:
         """
         if (known := self._snapshots.get(name)) is not None:
             return known
-        wanted = Request(
-            name,
-            source_of(operation).table.name,
-            condition_of(operation),
-            dict(operation.selection.positions),
-        )
-        deadline = self._clock.monotonic() + BATCH_SELECTION_WAIT_MS / 1_000
+        wanted, since = self._request(name, operation), self._clock.monotonic()
+        batch = self._versions.progress().batch
         while (found := answer(self._root, name)) is None:
-            if self._clock.monotonic() >= deadline:
-                raise Unavailable(
-                    f"Expected the pipeline to select items within"
-                    f" {BATCH_SELECTION_WAIT_MS // 1_000} s, but it has not; is"
-                    " holdfast pipeline run at work?"
-                )
-            request(self._root, wanted)
-            await asyncio.sleep(BATCH_SELECTION_LOOK_MS / 1_000)
+            now, before = self._clock.monotonic(), batch
+            batch = self._versions.progress().batch
+            if batch != before or present(self._root) is Present.STARTING:
+                since = now  # it is on its way
+            elif now - since >= BATCH_SELECTION_WAIT_MS / 1_000:
+                raise _too_late()
+            await self._look_later(wanted)
         self._snapshots[name] = found
         return found
+
+    async def preview(self, name: str, operation: BatchOperation) -> Snapshot:
+        """As above, for somebody who waits: says soon if it takes longer, or if nobody is there.
+
+        An Unavailable with the field `pipeline` is worth asking again.
+        """
+        wanted, since = self._request(name, operation), self._clock.monotonic()
+        batch = self._versions.progress().batch
+        while (found := answer(self._root, name)) is None:
+            seconds, there = self._clock.monotonic() - since, present(self._root)
+            if there is None and seconds >= _NOBODY_SECONDS:
+                raise Unavailable(
+                    "Expected a pipeline that selects items, but none runs; start one with"
+                    " holdfast pipeline run, or the node with --pipeline"
+                )
+            is_moving = self._versions.progress().batch != batch
+            if seconds >= _PREVIEW_SECONDS and (there is Present.STARTING or is_moving):
+                doing = "it is starting" if there is Present.STARTING else "its tables catch up"
+                raise Unavailable(
+                    f"Expected the pipeline to select items, but {doing}; ask again",
+                    pipeline="STARTING" if there is Present.STARTING else "CATCHING_UP",
+                )
+            if seconds >= _PREVIEW_SECONDS_MAX:
+                raise _too_late()
+            await self._look_later(wanted)
+        return found
+
+    def _request(self, name: str, operation: BatchOperation) -> Request:
+        table, positions = source_of(operation).table.name, operation.selection.positions
+        return Request(name, table, condition_of(operation), dict(positions))
+
+    async def _look_later(self, wanted: Request) -> None:
+        request(self._root, wanted)
+        await asyncio.sleep(BATCH_SELECTION_LOOK_MS / 1_000)
 
     def drop(self, name: str) -> None:
         """Neither the snapshot nor a request for it is needed any more."""
@@ -93,3 +126,10 @@ class PipelineSelector:
         except FileNotFoundError as error:
             raise Unavailable(f"Expected the tables to stay while read, but {error}") from error
         return tuple(found.get(key) or 0 for key in incidents)
+
+
+def _too_late() -> Unavailable:
+    return Unavailable(
+        f"Expected the pipeline to select items within {BATCH_SELECTION_WAIT_MS // 1_000} s, but it"
+        " has not; is holdfast pipeline run at work?"
+    )

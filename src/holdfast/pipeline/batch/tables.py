@@ -58,7 +58,7 @@ class PipelineTables:
         """What an operation would do: its selection is made, counted and dropped."""
         name = _DRY_RUN + uuid.uuid4().hex
         try:
-            snapshot = await self._selector.snapshot(name, operation)
+            snapshot = await self._selector.preview(name, operation)
             asked = operation.partitions or snapshot.manifest.runs
             counts = {each: snapshot.count(each) for each in asked}
             return Chosen(counts, await asyncio.to_thread(snapshot.sample, BATCH_SAMPLE_ITEMS))

@@ -67,6 +67,8 @@ def _created(rows: Rows, event: Record) -> None:
     plan = new.modification or new.migration
     if plan is not None:
         row["plan"] = as_json(plan).decode()
+    elif new.retries:
+        row["plan"] = as_json({"retries": new.retries}).decode()
     row["actor"] = _actor(new.claims)
     row["throttle"], row["priority"] = new.throttle, new.priority
     row["partitions"], row["partitions_ended"] = len(new.partitions), 0

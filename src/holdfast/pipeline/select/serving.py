@@ -24,7 +24,7 @@ class Serving:
         self._root = root
         self._select = select
         self._clock = clock
-        self._seen: dict[str, float] = {}  # since when a request waits for its tables
+        self._seen: dict[str, tuple[int, float]] = {}  # how far its tables are, and since when
         self._failures: dict[str, int] = {}  # of requests that threw
         self._stopping = threading.Event()
         # Nobody waits for it when the process ends: the request stays, and is done again.
@@ -66,13 +66,17 @@ class Serving:
                 self._answer(each)
 
     def _wait(self, wanted: Request, partition: int, position: int) -> None:
+        """Tables that catch up are waited for; those that stand still only for a while."""
         now = self._clock.monotonic()
-        since = self._seen.setdefault(wanted.name, now)
+        reached, since = self._seen.setdefault(wanted.name, (position, now))
+        if position != reached:
+            self._seen[wanted.name] = (position, now)
+            return
         if now - since < SELECTION_TABLES_WAIT_MS / 1_000:
             return
         error = DeadlineExceeded(
             f"Expected the tables to reach {wanted.as_of[partition]} of partition {partition}"
-            f" within {SELECTION_TABLES_WAIT_MS // 1_000} s, but they are at {position}"
+            f" within {SELECTION_TABLES_WAIT_MS // 1_000} s, but they stay at {position}"
         )
         refuse(self._root, wanted.name, error)
 
