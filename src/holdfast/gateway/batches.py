@@ -19,9 +19,10 @@ from holdfast.engine.batch.values import (
     Selection,
 )
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
-from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch_list import page_of
 from holdfast.gateway.batch_pace import Pace
 from holdfast.gateway.batch_shapes import (
@@ -66,7 +67,9 @@ _replace = msgspec.structs.replace
 class Batches:
     """What can be asked about batch operations."""
 
-    def __init__(self, runner: Asked, clock: Clock, opening: OpenTables | None) -> None:
+    def __init__(
+        self, runner: Runner[EngineState], clock: Clock, opening: OpenTables | None
+    ) -> None:
         self._runner = runner
         self._clock = clock
         self._partitions = len(runner.processors)
