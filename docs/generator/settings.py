@@ -12,7 +12,7 @@ from holdfast.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from holdfast.config import FILE_NAME, Config
 from holdfast.errors import ERRORS
 from holdfast.gateway.http.problems import STATUS_OF_CODE
-from holdfast.metrics import DistributionGauges, Metrics
+from holdfast.metrics import BatchNumbers, DistributionGauges, Metrics
 
 _UNITS = ("KIB", "MIB")
 
@@ -93,6 +93,8 @@ def metrics_page() -> str:
     metrics.partition(1)
     metrics.distribution.of(2)
     metrics.distribution.gauges = lambda: DistributionGauges({1: 0}, {2: 0}, {2: 0})
+    one = {("", ""): 0}
+    metrics.batch.numbers = lambda: BatchNumbers(one, one, one, 0.0)
     rows = []
     for metric in metrics.collect():
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name

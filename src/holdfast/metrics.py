@@ -126,6 +126,52 @@ _DISTRIBUTING = (
 )
 
 
+ByTwo = dict[tuple[str, str], int]  # by a type and a state or an outcome
+
+
+class BatchNumbers(NamedTuple):
+    """What batch operations add up to."""
+
+    running: ByTwo  # operations, by type and state
+    ended: ByTwo  # operations, by type and final state
+    items: ByTwo  # by type and outcome
+    per_second: float
+
+
+class BatchMetrics:
+    """What is counted and measured of batch operations."""
+
+    def __init__(self) -> None:
+        self.numbers: Callable[[], BatchNumbers] = lambda: BatchNumbers({}, {}, {}, 0.0)
+
+    def collect(self) -> Iterable[Metric]:
+        numbers = self.numbers()
+        running = GaugeMetricFamily(
+            "holdfast_batch_operations", "Batch operations not finished", labels=["type", "state"]
+        )
+        ended = CounterMetricFamily(
+            "holdfast_batch_operations_ended", "Batch operations that ended, by their final state",
+            labels=["type", "state"],
+        )  # fmt: skip
+        items = CounterMetricFamily(
+            "holdfast_batch_items", "Items of batch operations with an outcome",
+            labels=["type", "outcome"],
+        )  # fmt: skip
+        for family, counts in (
+            (running, numbers.running),
+            (ended, numbers.ended),
+            (items, numbers.items),
+        ):
+            for labels, count in counts.items():
+                family.add_metric(list(labels), count)
+            yield family
+        yield GaugeMetricFamily(
+            "holdfast_batch_items_per_second",
+            "Items of batch operations in the last seconds, all operations together",
+            value=numbers.per_second,
+        )
+
+
 class PipelineLag(NamedTuple):
     """How far the tables are behind the log."""
 
@@ -140,6 +186,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self.distribution = DistributionMetrics()
+        self.batch = BatchMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self._partitions: dict[int, PartitionMetrics] = {}
         self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
@@ -178,6 +225,7 @@ class Metrics:
                 gauge.add_metric([str(partition)], getattr(numbers, attribute))
             yield gauge
         yield from self.distribution.collect()
+        yield from self.batch.collect()
         yield from self._pipeline()
         yield HistogramMetricFamily(
             "holdfast_journal_sync_seconds",

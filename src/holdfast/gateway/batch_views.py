@@ -49,8 +49,12 @@ class Live:
 
     def done(self) -> dict[int, int]:
         """How many items of each have an outcome."""
-        counts = {key: _sum(self.reports(key, stored)) for key, stored in self.all().items()}
+        counts = {key: self.counts(key, stored) for key, stored in self.all().items()}
         return {key: each.total - each.left for key, each in counts.items()}
+
+    def counts(self, key: int, stored: StoredOperation) -> Counts:
+        """The items of one by their outcomes."""
+        return _sum(self.reports(key, stored))
 
     def reports(self, key: int, stored: StoredOperation) -> list[PartitionReport]:
         """What each partition has done so far, whether or not it has told the leader."""

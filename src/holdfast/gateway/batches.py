@@ -23,6 +23,7 @@ from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
+from holdfast.gateway.batch_counts import BatchCounts
 from holdfast.gateway.batch_list import page_of
 from holdfast.gateway.batch_pace import Pace
 from holdfast.gateway.batch_shapes import (
@@ -75,6 +76,7 @@ class Batches:
         self._partitions = len(runner.processors)
         self._live = Live(runner)
         self._pace = Pace()
+        self.counts = BatchCounts(self._live, self._pace, clock)
         self._turn = count()
         self._created_ms: dict[int, int] = {}  # of operations that this node was asked for
         self._ended: dict[int, PastOperation] = {}  # the last ones, the oldest first
@@ -96,6 +98,7 @@ class Batches:
         view = ended_view(effect.key, effect.operation, effect.end, effect.ended_ms)
         view = _replace(view, start_date=self._started(effect.key))
         self._created_ms.pop(effect.key, None)
+        self.counts.ended(effect)
         while len(self._ended) >= BATCH_ENDED_KEPT:
             del self._ended[next(iter(self._ended))]
         self._ended[effect.key] = PastOperation(effect.operation, view)

@@ -123,6 +123,7 @@ class Gateway:
         self.batches = BatchDriver(runner, clock)
         self._batch_operations = Batches(runner, clock, open_tables)
         self.batches.selector = TablesSelector(self._batch_operations.open_tables)
+        metrics.batch.numbers = self._batch_operations.counts.numbers
         runner.outside = self
 
     # --- what the runner tells ----------------------------------------------------------------
