@@ -15,6 +15,10 @@ class Clock(Protocol):
         """Seconds that never go back, for measuring spans."""
         ...
 
+    def busy(self) -> float:
+        """Seconds that this thread has worked, not waited, for measuring what something costs."""
+        ...
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -24,3 +28,6 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def busy(self) -> float:
+        return time.thread_time()

@@ -38,14 +38,18 @@ _EXECUTE = BatchOperationExecutionIntent.EXECUTE
 
 
 class Portion:
-    """How many items are done at once, so that it takes no longer than it may, nor much less."""
+    """How many items are done at once, so that it takes no longer than it may, nor much less.
+
+    What counts is how long the node works on them. How long the disk takes to sync does not depend
+    on how many they are: fewer at a time would only make all of them slower.
+    """
 
     def __init__(self, items: int, ms_max: int) -> None:
         self.items = items
         self._seconds_max = ms_max / 1_000
 
     def took(self, seconds: float, items: int, items_max: int) -> None:
-        """So many items, in all partitions together, took so long."""
+        """So many items, in all partitions together, took so much work."""
         if seconds > self._seconds_max:
             self.items = max(self.items // 2, 1)
         elif seconds < self._seconds_max / 2 and items >= self.items:
@@ -180,7 +184,7 @@ class BatchDriver:
                 return
         self._waiting_seconds = None
         self._runner.store_rows_max = BATCH_LIVE_STORE_ROWS_MAX if is_live else STORE_ROWS_MAX
-        self._execute(is_live, now)
+        self._execute(is_live)
 
     def _look_for_gap(self) -> None:
         if self._gap_timer is None:
@@ -191,14 +195,14 @@ class BatchDriver:
         self._gap_timer = None
         self._pace()
 
-    def _execute(self, is_live: bool, now: float) -> None:
+    def _execute(self, is_live: bool) -> None:
         partitions = sorted(self._executing)
         if is_live:  # one after the other
             self._last = next((each for each in partitions if each > self._last), partitions[0])
             partitions = [self._last]
         portion = self._portions[is_live]
         limit = min(max(portion.items // len(partitions), 1), _ITEMS_MAX)
-        done = partial(self._done, portion, len(partitions), now)
+        done = partial(self._done, portion, len(partitions), self._clock.busy())
         for partition in partitions:
             command = Command(_EXECUTION, _EXECUTE, self._executing.pop(partition), Execute(limit))
             try:
@@ -214,7 +218,7 @@ class BatchDriver:
         self,
         portion: Portion,
         partitions: int,
-        started: float,
+        busy: float,
         partition: int,
         ticket: "asyncio.Future[list[Reply]]",
     ) -> None:
@@ -228,7 +232,7 @@ class BatchDriver:
         else:
             self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
         if not self._under_way:
-            seconds, items_max = self._clock.monotonic() - started, partitions * _ITEMS_MAX
+            seconds, items_max = self._clock.busy() - busy, partitions * _ITEMS_MAX
             portion.took(seconds, self._done_items, items_max)
             self._done_items = 0
             self._pace()

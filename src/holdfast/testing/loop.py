@@ -39,6 +39,9 @@ class VirtualClock:
     def monotonic(self) -> float:
         return self._passed
 
+    def busy(self) -> float:
+        return self._passed
+
     def advance(self, seconds: float) -> None:
         """Turns the hands forward; timers are run by the loop, see `VirtualLoop.run_for`."""
         assert seconds >= 0, "time does not go back"
