@@ -22,6 +22,7 @@ from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
+from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
@@ -61,6 +62,8 @@ class Node:
         self.runner: Runner[EngineState] = Runner(
             processors, journal, store, clock, metrics, config.commands_in_flight_max
         )
+        if isinstance(clock, PinnableClock):
+            clock.on_turn = self.runner.clock_turned
         self.gateway = Gateway(self.runner, journal, config, clock, metrics, open_tables)
         if selector is not None:
             self.gateway.batches.selector = selector

@@ -86,6 +86,7 @@ def test_an_operation_names_its_parameter_its_body_and_its_answers(
     assert [each["name"] for each in operation["parameters"]] == ["schedule_id"]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"$ref": "#/components/schemas/NewSchedule"}
-    assert set(operation["responses"]) == {"200", "default"}
+    assert set(operation["responses"]) == {"200", "503", "default"}
+    assert operation["responses"]["503"]["headers"].keys() == {"Retry-After"}
     assert "application/problem+json" in operation["responses"]["default"]["content"]
     assert "204" in document["paths"]["/v2/tasks/{task_key}/cancellation"]["post"]["responses"]

@@ -36,4 +36,4 @@ class Messages:
         (reply,) = await self._runner.submit(partition, [command], len(variables))
         if error := reply.error():
             raise error
-        return MessageReceipt(str(reply.key))
+        return MessageReceipt(str(reply.key), [str(each) for each in reply.value])

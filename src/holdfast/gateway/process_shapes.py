@@ -243,6 +243,7 @@ class MessageReceipt(Shape, frozen=True):
     """The message is durable."""
 
     message_key: str
+    started_instance_keys: list[str] = msgspec.field(default_factory=list)  # by the message
 
 
 class JobRetries(Question, frozen=True):

@@ -18,17 +18,16 @@ from camunda_orchestration_sdk.models import (
     ProcessInstanceModificationBatchOperationRequest,
 )
 from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
+from rest_tables import COMPLETE, OF_TASKS, RUNNING, put_batches
 from sdk import UNKNOWN, served
 from tests.gateway.fake_tables import FakeTables
-from tests.pipeline.select_tables import BASE, START_MS, Tables
+from tests.pipeline.select_tables import BASE, Tables
 
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.gateway.service import Gateway
-from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS
 from holdfast.pipeline.search.serving import FolderTables
 
 AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
-ENDED, TASKS, RUNS = BASE + 1, BASE + 2, BASE + 3
 WHERE = {"processDefinitionId": "order", "hasIncident": True, "$or": [{"state": "ACTIVE"}]}
 COLUMNS = {
     "processId": {"$eq": "order"}, "incidents": {"$gt": 0}, "$or": [{"state": {"$in": ["ACTIVE"]}}],
@@ -148,35 +147,10 @@ def test_an_operation_is_suspended_resumed_and_canceled() -> None:
 # --- searches ---------------------------------------------------------------------------------
 
 
-def make_tables(root: Path) -> None:
-    """An operation that ended, one of tasks, one that runs as far as the tables know."""
-    tables = Tables(root)
-    none = {"total": 0, "completed": 0, "failed": 0, "skipped": 0, "canceled": 0}
-    of = {"filter": "{}", "throttle": 0, "priority": 0, "partitions": 1, "created": START_MS} | none
-    errors = '[{"partition":1,"type":"UNKNOWN","message":"no"}]'
-    tables.put(BATCH_OPERATIONS, 1, {
-        ENDED: of | {
-            "type": "MODIFY_PROCESS_INSTANCE", "state": "PARTIALLY_COMPLETED", "actor": "ann",
-            "total": 9, "completed": 3, "skipped": 2, "failed": 1, "canceled": 3,
-            "ended": START_MS + 9, "errors": errors,
-        },
-        TASKS: of | {"type": "DISCARD_TASK", "state": "COMPLETED", "ended": START_MS + 5},
-        RUNS: of | {"type": "CANCEL_PROCESS_INSTANCE", "state": "ACTIVE"},
-    })  # fmt: skip
-    item = {"type": "MODIFY_PROCESS_INSTANCE", "processed": START_MS}
-    tables.put(BATCH_OPERATION_ITEMS, 1, {
-        (BASE + 50, ENDED): item | {"state": "COMPLETED", "process_instance_key": BASE + 50},
-        (BASE + 51, ENDED): item | {"state": "SKIPPED", "process_instance_key": BASE + 51},
-        (BASE + 52, ENDED): item | {"state": "FAILED", "error": "no", "error_code": "NOT_FOUND"},
-        (BASE + 53, TASKS): {"type": "RETRY_TASK", "state": "ACTIVE"},
-    })  # fmt: skip
-    tables.publish({1: 10})
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("batches") / "tables"
-    make_tables(root)
+    put_batches(Tables(root))
     return root
 
 
@@ -196,13 +170,16 @@ def test_operations_are_found_by_what_the_api_calls_their_columns(root: Path) ->
             answer = await client.search_batch_operations(data=query, consistency=AT_ONCE)
             return [int(each.batch_operation_key) for each in answer.items]
 
-        assert await found({}) == [ENDED, TASKS, RUNS]
-        assert await found({"state": "ACTIVE"}) == [RUNS]
-        assert await found({"state": {"$in": ["COMPLETED", "FAILED"]}}) == [TASKS]
-        assert await found({"operationType": {"$neq": "UPDATE_JOB"}}) == [ENDED, RUNS]
+        assert await found({}) == [COMPLETE, OF_TASKS, RUNNING]
+        assert await found({"state": "ACTIVE"}) == [RUNNING]
+        assert await found({"state": {"$in": ["COMPLETED", "FAILED"]}}) == [OF_TASKS]
+        assert await found({"operationType": {"$neq": "UPDATE_JOB"}}) == [COMPLETE, RUNNING]
         assert await found({"operationType": "SUSPEND_PROCESS_INSTANCE"}) == []
-        assert await found({"batchOperationKey": {"$notIn": [str(ENDED)]}}) == [TASKS, RUNS]
-        assert await found({"actorId": {"$like": "a*"}}) == [ENDED]
+        assert await found({"batchOperationKey": {"$notIn": [str(COMPLETE)]}}) == [
+            OF_TASKS,
+            RUNNING,
+        ]
+        assert await found({"actorId": {"$like": "a*"}}) == [COMPLETE]
         assert await found({"actorType": "USER"}) == [], "of which kind an actor is is not known"
         for field in (
             "actorId", "actorType", "batchOperationKey", "endDate", "operationType", "startDate",
@@ -210,8 +187,8 @@ def test_operations_are_found_by_what_the_api_calls_their_columns(root: Path) ->
         ):  # fmt: skip
             order = [{"field": field, "order": "DESC"}]
             assert len(await found({}, sort=order)) == 3
-        assert await found({}, sort=order) == [ENDED, TASKS, RUNS]
-        assert await found({}, page={"limit": 1, "from": 1}) == [TASKS]
+        assert await found({}, sort=order) == [COMPLETE, OF_TASKS, RUNNING]
+        assert await found({}, page={"limit": 1, "from": 1}) == [OF_TASKS]
 
     look(root, story)
 
@@ -243,7 +220,7 @@ def test_items_are_found_and_told_in_the_words_of_the_api(root: Path) -> None:
         done, gone = await found({"state": "COMPLETED"})
         assert (int(done.item_key), done.error_message) == (BASE + 50, None)
         assert gone.error_message is not None and "gone" in gone.error_message
-        [failed] = await found({"batchOperationKey": str(ENDED), "state": "FAILED"})
+        [failed] = await found({"batchOperationKey": str(COMPLETE), "state": "FAILED"})
         assert (failed.error_message, failed.process_instance_key) == ("no", None)
         [task] = await found({"operationType": "UPDATE_JOB"})
         assert (int(task.item_key), task.processed_date) == (BASE + 53, None)

@@ -17,64 +17,13 @@ from camunda_orchestration_sdk.models import (
     VariableSearchQuery,
 )
 from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
+from rest_tables import BROKEN, DEFINITION, ENDED, INCIDENT, JOB, put_processes
 from sdk import served
-from tests.pipeline.select_tables import BASE, START_MS, Tables
+from tests.pipeline.select_tables import Tables
 
-from holdfast.pipeline.schema import (
-    ELEMENT_INSTANCES,
-    INCIDENTS,
-    JOBS,
-    PROCESS_DEFINITIONS,
-    PROCESS_INSTANCES,
-    VARIABLES,
-)
 from holdfast.pipeline.search.serving import FolderTables
 
 AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
-DEFINITION, BROKEN, ENDED, GONE = BASE + 1, BASE + 10, BASE + 20, BASE + 30
-ELEMENT, JOB, INCIDENT, TASK = BASE + 11, BASE + 12, BASE + 13, BASE + 40
-
-
-def make_tables(root: Path) -> None:
-    """A broken instance, one that ended, one that was deleted; and a task that is stuck."""
-    tables = Tables(root)
-    tables.put(PROCESS_DEFINITIONS, 1, {
-        DEFINITION: {"process_id": "order", "version": 1, "name": "An order", "deployed": START_MS},
-    })  # fmt: skip
-    of = {"process_definition_key": DEFINITION, "process_id": "order", "version": 1}
-    over = {"started": START_MS, "ended": START_MS + 5, "incidents": 0}
-    tables.put(PROCESS_INSTANCES, 1, {
-        BROKEN: of | {"state": "ACTIVE", "started": START_MS, "incidents": 1},
-        ENDED: of | over | {"state": "CANCELED"},
-        GONE: of | over | {"state": "DELETED"},
-    })  # fmt: skip
-    tables.put(ELEMENT_INSTANCES, 1, {
-        ELEMENT: {
-            "process_instance_key": BROKEN, "process_definition_key": DEFINITION,
-            "process_id": "order", "element_id": "charge", "type": "JOB", "state": "ACTIVE",
-            "scope_key": BROKEN, "started": START_MS, "incident_key": INCIDENT,
-        },
-    })  # fmt: skip
-    stuck = {"type": "charge", "state": "INCIDENT", "retries": 0, "failures": 1, "error": "no"}
-    tables.put(JOBS, 1, {
-        JOB: stuck | {
-            "process_instance_key": BROKEN, "element_instance_key": ELEMENT, "created": START_MS,
-        },
-        TASK: stuck | {"created": START_MS},
-    })  # fmt: skip
-    tables.put(VARIABLES, 1, {
-        (BROKEN, "total"): {"process_instance_key": BROKEN, "value": "7", "updated": START_MS},
-        (BROKEN, "orderId"): {"process_instance_key": BROKEN, "value": '"A"', "updated": START_MS},
-    })  # fmt: skip
-    opened = {"state": "OPEN", "reason": "NO_RETRIES_LEFT", "error": "no", "created": START_MS}
-    tables.put(INCIDENTS, 1, {
-        INCIDENT: opened | {
-            "process_instance_key": BROKEN, "process_id": "order", "element_id": "charge",
-            "element_instance_key": ELEMENT, "job_key": JOB, "type": "charge",
-        },
-        INCIDENT + 50: opened | {"job_key": TASK, "type": "charge"},
-    })  # fmt: skip
-    tables.publish({1: 10})
 
 
 def tell(root: Path, story: Callable[[CamundaAsyncClient, str], Awaitable[None]]) -> None:
@@ -90,7 +39,7 @@ def tell(root: Path, story: Callable[[CamundaAsyncClient, str], Awaitable[None]]
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("rest") / "tables"
-    make_tables(root)
+    put_processes(Tables(root))
     return root
 
 
@@ -116,6 +65,44 @@ def test_instances_are_found_by_what_the_api_calls_their_columns(root: Path) -> 
         ended = await client.get_process_instance(str(ENDED), consistency=AT_ONCE)
         assert (ended.state, ended.process_definition_id) == ("TERMINATED", "order")
         assert ended.end_date is not None and ended.end_date > ended.start_date
+
+    tell(root, story)
+
+
+def test_conditions_on_the_same_column_all_hold(root: Path) -> None:
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        async def found(filter: dict[str, Any]) -> list[int]:
+            query = ProcessInstanceSearchQuery.from_dict({"filter": filter})
+            answer = await client.search_process_instances(data=query, consistency=AT_ONCE)
+            return [int(each.process_instance_key) for each in answer.items]
+
+        there = {"processInstanceKey": {"$exists": True}}
+        assert await found(there) == [BROKEN, ENDED]
+        for both in ({"tenantId": "other"} | there, there | {"tenantId": "other"}):
+            assert await found(both) == []
+        either = [{"processInstanceKey": str(ENDED)}, {"state": "ACTIVE"}]
+        assert await found({"$or": either, "tenantId": "other"} | there) == []
+        other = IncidentSearchQuery.from_dict({"filter": {"processInstanceKey": str(ENDED)}})
+        answer = await client.search_process_instance_incidents(
+            str(BROKEN), data=other, consistency=AT_ONCE
+        )
+        assert answer.items == [], "it is the path's instance, and the filter's"
+
+    tell(root, story)
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [
+        ({"$like": "TERM*"}, 1), ({"$like": "*E*"}, 2), ({"$like": "ACTIV?"}, 1),
+        ({"$like": "\\*"}, 0), ({"$like": "*", "$neq": "ACTIVE"}, 1), ({"$exists": False}, 0),
+    ],
+)  # fmt: skip
+def test_words_are_found_by_patterns_too(root: Path, asked: dict[str, Any], count: int) -> None:
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        query = ProcessInstanceSearchQuery.from_dict({"filter": {"state": asked}})
+        answer = await client.search_process_instances(data=query, consistency=AT_ONCE)
+        assert len(answer.items) == count
 
     tell(root, story)
 
@@ -189,6 +176,8 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
         ("process-instances/search", {"filter": {"colour": "red"}}, "colour"),
         ("process-instances/search", {"filter": {"state": "GREEN"}}, "state"),
         ("process-instances/search", {"filter": {"hasIncident": "yes"}}, "hasIncident"),
+        ("process-instances/search", {"filter": {"state": {"$in": "ACTIVE"}}}, "state"),
+        ("process-instances/search", {"filter": {"tenantId": {"$in": ""}}}, "tenantId"),
         ("process-instances/search", {"sort": [{"field": "colour"}]}, "sort"),
         ("process-instances/search", {"page": {"limit": 0}}, "limit"),
         ("process-instances/search", {"page": {"after": "?"}}, "after"),

@@ -37,6 +37,7 @@ from sdk import ORDER, UNKNOWN, file_of, served, variables
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.shapes import IncidentQuery, NewTask
 from holdfast.model.bpmn import write_bpmn
+from holdfast.model.dsl import Process
 
 Story = Callable[[CamundaAsyncClient, Gateway, Path], Awaitable[None]]
 
@@ -254,6 +255,23 @@ def test_an_instance_is_changed_migrated_and_cancelled(tmp_path: Path) -> None:
         await client.cancel_process_instance(key, data=CancelProcessInstanceRequest())
         with pytest.raises(NotFoundError):
             await client.cancel_process_instance(key, data=CancelProcessInstanceRequest())
+
+    tell(story, tmp_path)
+
+
+def test_a_message_is_correlated_to_the_process_that_it_starts(tmp_path: Path) -> None:
+    async def story(client: CamundaAsyncClient, gateway: Gateway, folder: Path) -> None:
+        process = Process("letter").starts(message="letter").task("charge")
+        await client.deploy_resources_from_files([file_of(process, folder)])
+        asked = MessageCorrelationRequest(name="letter", correlation_key="7")
+        given = await client.correlate_message(data=asked)
+        shown = await gateway.instance(given.process_instance_key)
+        assert shown.process_id == "letter"
+        with pytest.raises(NotFoundError, match="to keep a message"):
+            await client.correlate_message(data=asked)  # one at a time for a key
+        without = MessageCorrelationRequest(name="letter")
+        keys = {(await client.correlate_message(data=without)).process_instance_key for _ in "ab"}
+        assert len(keys) == 2 and given.process_instance_key not in keys
 
     tell(story, tmp_path)
 

@@ -6,7 +6,7 @@ sync. Partitions that have nothing to do cost nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast.clock import Clock
@@ -335,8 +335,7 @@ class Runner(Generic[S]):
             if not ticket.done():
                 ticket.set_exception(stopped)
 
-    def _refuse(self, partition: int, taken: Iterable[Submission], error: Exception) -> None:
-        taken = list(taken)
+    def _refuse(self, partition: int, taken: Collection[Submission], error: Exception) -> None:
         self._answered(partition, taken)
         for submission in taken:
             if submission.ticket is not None and not submission.ticket.done():
@@ -347,7 +346,7 @@ class Runner(Generic[S]):
             self._refuse(partition, inbox, error)
             inbox.clear()
 
-    def _answered(self, partition: int, taken: list[Submission]) -> None:
+    def _answered(self, partition: int, taken: Collection[Submission]) -> None:
         if taken:
             self._in_flight[partition] -= sum(len(submission.commands) for submission in taken)
             self._partition_metrics[partition].in_flight = self._in_flight[partition]
@@ -357,19 +356,21 @@ class Runner(Generic[S]):
     def _watch_due(self, partition: int) -> None:
         """Sees to it that the partition wakes up when something is due."""
         due_ms = self.processors[partition].next_due_ms()
-        known = self._timers.get(partition)
-        if known is not None:
+        if (known := self._timers.get(partition)) is not None:
             if known[0] == due_ms:
                 return
-            known[1].cancel()
-            del self._timers[partition]
+            self._timers.pop(partition)[1].cancel()
         if due_ms is not None:
             seconds = min((due_ms - self._clock.now_ms()) / 1000, _WAIT_SECONDS_MAX)
             self._set_timer(partition, due_ms, max(seconds, 0.0))
 
+    def clock_turned(self) -> None:
+        """The clock has jumped: every partition looks again at what is due."""
+        for partition in self.processors:
+            self._set_timer(partition, 0, 0.0)
+
     def _set_timer(self, partition: int, due_ms: int, seconds: float) -> None:
-        known = self._timers.pop(partition, None)
-        if known is not None:
+        if (known := self._timers.pop(partition, None)) is not None:
             known[1].cancel()
         loop = asyncio.get_running_loop()
         self._timers[partition] = due_ms, loop.call_later(seconds, self._on_timer, partition)

@@ -34,7 +34,7 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, error.code, error.message)
     key = turn.new_key()
     turn.event(MESSAGE, MessageIntent.PUBLISHED, key, new)
-    start_instances(turn, key, new)
+    started = start_instances(turn, key, new)
     given: set[str] = set()
     waiting = list(turn.state.messages.waiting(new.name, new.correlation))
     for subscription_key, row in waiting:
@@ -42,7 +42,7 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
         if process_id not in given and not row.offered:
             given.add(process_id)
             _offer(turn, subscription_key, process_id, key, new)
-    turn.answer(None, key)
+    turn.answer(started, key)
 
 
 def _offer(

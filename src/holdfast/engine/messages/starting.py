@@ -19,17 +19,19 @@ from holdfast.records import Record, ValueType
 MESSAGE = ValueType.MESSAGE
 
 
-def start_instances(turn: Turn[EngineState], key: int, message: NewMessage) -> None:
+def start_instances(turn: Turn[EngineState], key: int, message: NewMessage) -> list[int]:
     """Every process whose start event waits for the message, unless its key is locked."""
+    started: list[int] = []
     for start in turn.state.processes.start_messages.get(message.name) or ():
         locked = message.correlation and turn.state.messages.locked_by(
             start.process_id, message.correlation
         )
         if not locked:
-            _start(turn, key, message, start)
+            started.append(_start(turn, key, message, start))
+    return started
 
 
-def _start(turn: Turn[EngineState], key: int, message: NewMessage, start: StartMessage) -> None:
+def _start(turn: Turn[EngineState], key: int, message: NewMessage, start: StartMessage) -> int:
     new = NewInstance(
         start.process_id, variables=message.variables, node=start.node, lock=message.correlation
     )
@@ -37,6 +39,7 @@ def _start(turn: Turn[EngineState], key: int, message: NewMessage, start: StartM
     value = MessageStart(start.process_id, instance)
     turn.event(MESSAGE, MessageIntent.STARTED, key, value)
     instances.begin(turn, instance, start.definition, new, from_json(message.variables))
+    return instance
 
 
 def start_next(turn: Turn[EngineState], command: Record) -> None:

@@ -45,19 +45,20 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
         "summary": endpoint.summary,
         "responses": {
             str(endpoint.status): _success(endpoint, schemas),
-            "default": {
-                "description": "The request could not be served.",
-                "content": {PROBLEM_JSON: {"schema": schemas[Problem]}},
-            },
+            "503": _problem("Not now: the node is busy, or has no tables.", schemas)
+            | {"headers": {"Retry-After": _RETRY_AFTER}},
+            "default": _problem("The request could not be served.", schemas),
         },
     }
+    if "await_completion" in getattr(endpoint.request, "__struct_fields__", ()):
+        operation["responses"]["504"] = _problem("It has not ended in time, and goes on.", schemas)
     if endpoint.parameter:
         operation["parameters"] = [
             {
                 "name": endpoint.parameter,
                 "in": "path",
                 "required": True,
-                "schema": {"type": "string"},
+                "schema": _KEY if endpoint.parameter.endswith("_key") else {"type": "string"},
             }
         ]
     if endpoint.request:
@@ -68,6 +69,11 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
     return operation
 
 
+_KEY = {"type": "string", "pattern": "^[0-9]+$"}
+_RETRY_AFTER = {
+    "description": "Seconds until it may be worth another try.",
+    "schema": {"type": "integer", "minimum": 1},
+}
 _FORM = {
     "type": "object",
     "properties": {
@@ -75,7 +81,15 @@ _FORM = {
         "tenantId": {"type": "string"},
     },
     "required": ["resources"],
+    "additionalProperties": False,
 }
+
+
+def _problem(description: str, schemas: dict[type[Any], Any]) -> dict[str, Any]:
+    return {
+        "description": description,
+        "content": {PROBLEM_JSON: {"schema": schemas[Problem]}},
+    }
 
 
 def _success(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, Any]:

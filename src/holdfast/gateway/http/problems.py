@@ -28,6 +28,8 @@ STATUS_OF_CODE: dict[Code, int] = {
     Code.INTERNAL: 500,
 }
 
+_UNAVAILABLE_SECONDS = 1  # until what is not there may have come: tables, a partition's leader
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -61,6 +63,8 @@ def _of_holdfast(error: HoldfastError, path: str) -> tuple[Problem, dict[str, st
     if retry_after_ms is not None or error.code is Code.RESOURCE_EXHAUSTED:
         retry_after_ms = int(retry_after_ms or 0)
         headers["retry-after"] = str(max(1, -(-retry_after_ms // 1_000)))  # whole seconds, up
+    elif STATUS_OF_CODE[error.code] == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["retry-after"] = str(_UNAVAILABLE_SECONDS)
     problem = _problem(
         STATUS_OF_CODE[error.code], error.code, error.message, path, retry_after_ms, fields
     )

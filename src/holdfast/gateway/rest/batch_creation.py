@@ -4,7 +4,7 @@ The filter is that of a search of process instances. What the API has no word fo
 requests: `throttle`, `priority`, `retries` and `dryRun`.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,6 +18,7 @@ from holdfast.gateway.process_shapes import MapElement, MoveTokens, NewMigration
 from holdfast.gateway.rest.common import Reference
 from holdfast.gateway.rest.fields import columns_of
 from holdfast.gateway.rest.instances import INSTANCES
+from holdfast.gateway.rest.queries import filter_of
 from holdfast.gateway.shapes import Question
 
 _T = BatchOperationType
@@ -26,7 +27,8 @@ _T = BatchOperationType
 class InstanceBatch(Reference, frozen=True, kw_only=True):
     """Process instances that a filter chooses."""
 
-    filter: dict[str, Any]  # with at least one condition
+    # which ones, with at least one condition
+    filter: Annotated[dict[str, Any], filter_of(INSTANCES, conditions_min=1)]
     throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
     priority: int = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen

@@ -6,6 +6,7 @@ reach the total does not wait for ever. `GET /v2/batch-operations/{key}/details`
 """
 
 from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,7 +20,8 @@ from holdfast.gateway.api import Api
 from holdfast.gateway.batch_shapes import BatchErrorView, BatchItemState, BatchOperationView
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import PageAnswer, RestApi, SearchQuery
-from holdfast.gateway.rest.fields import Resource, page_of, plain, search, unknown, word
+from holdfast.gateway.rest.fields import KEY, TIME, Resource, page_of, plain, search, unknown, word
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row
 from holdfast.gateway.shapes import Shape
 
@@ -113,15 +115,22 @@ OPERATIONS = Resource(
     "batch_operations",
     "batchOperationKey",
     {
-        "batchOperationKey": plain("batchOperationKey"),
+        "batchOperationKey": plain("batchOperationKey", KEY),
         "operationType": word("type", _TYPES),
         "state": word("state", _STATES),
         "actorType": unknown(_ACTOR_TYPES, "actor"),
         "actorId": plain("actor"),
-        "startDate": plain("created"),
-        "endDate": plain("ended"),
+        "startDate": plain("created", TIME),
+        "endDate": plain("ended", TIME),
     },
 )
+
+
+class OperationQuery(SearchQuery, frozen=True):
+    """Which batch operations to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(OPERATIONS)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(OPERATIONS)] = msgspec.field(default_factory=list)
 
 
 @endpoint("GET", "/v2/batch-operations/{batch_operation_key}")
@@ -131,7 +140,9 @@ async def get_batch_operation(api: Api, batch_operation_key: str) -> OperationRe
 
 
 @endpoint("POST", "/v2/batch-operations/search")
-async def search_batch_operations(api: RestApi, body: SearchQuery | None) -> OperationSearchResult:
+async def search_batch_operations(
+    api: RestApi, body: OperationQuery | None
+) -> OperationSearchResult:
     """Search batch operations, running or ended."""
     found = await search(api.tables, OPERATIONS, body)
     return OperationSearchResult([await _current(api, row) for row in found.rows], page_of(found))
@@ -194,18 +205,25 @@ ITEMS = Resource(
     "batch_operation_items",
     "itemKey",
     {
-        "batchOperationKey": plain("batchOperationKey"),
-        "itemKey": plain("itemKey"),
-        "processInstanceKey": plain("processInstanceKey"),
+        "batchOperationKey": plain("batchOperationKey", KEY),
+        "itemKey": plain("itemKey", KEY),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "state": word("state", _ITEM_STATES),
         "operationType": word("type", _TYPES),
-        "processedDate": plain("processed"),
+        "processedDate": plain("processed", TIME),
     },
 )
 
 
+class ItemQuery(SearchQuery, frozen=True):
+    """Which items of batch operations to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(ITEMS)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(ITEMS)] = msgspec.field(default_factory=list)
+
+
 @endpoint("POST", "/v2/batch-operation-items/search")
-async def search_batch_operation_items(api: RestApi, body: SearchQuery | None) -> ItemSearchResult:
+async def search_batch_operation_items(api: RestApi, body: ItemQuery | None) -> ItemSearchResult:
     """Search items of batch operations with their outcomes."""
     found = await search(api.tables, ITEMS, body)
     return ItemSearchResult([_item(row) for row in found.rows], page_of(found))

@@ -5,7 +5,7 @@ them with what stands for none, a request that sets them is refused with the fie
 leaving out in silence what was asked for is worse.
 """
 
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,7 @@ from holdfast.gateway.api import Api
 from holdfast.gateway.rest.look import Look
 from holdfast.gateway.rest.tables import Tables
 from holdfast.gateway.shapes import Answer, Question, Shape
+from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX
 
 TENANT = "<default>"
 NO_KEY = "-1"  # where the API wants a key and there is none
@@ -26,12 +27,26 @@ class RestApi(Api, Protocol):
     tables: Tables
 
 
+_CURSOR = {"type": "string", "maxLength": CURSOR_CHARS_MAX}
+_PAGE = msgspec.Meta(
+    extra_json_schema={
+        "properties": {
+            "limit": {"type": "integer", "minimum": 1, "maximum": PAGE_ITEMS_MAX},
+            "from": {"type": "integer", "minimum": 0, "maximum": PAGE_OFFSET_MAX},
+            "after": _CURSOR,
+            "before": _CURSOR,
+        },
+        "additionalProperties": False,
+    }
+)
+
+
 class SearchQuery(Question, frozen=True):
     """What to search for: a filter, an order and a page."""
 
     filter: dict[str, Any] = msgspec.field(default_factory=dict)
     sort: list[dict[str, Any]] = msgspec.field(default_factory=list)
-    page: dict[str, Any] = msgspec.field(default_factory=dict)
+    page: Annotated[dict[str, Any], _PAGE] = msgspec.field(default_factory=dict)
 
 
 class PageAnswer(Shape, frozen=True):

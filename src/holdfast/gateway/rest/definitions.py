@@ -1,13 +1,17 @@
 """Process definitions: get, search, show as XML."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.deployments import resource_name
 from holdfast.gateway.rest.fields import (
+    KEY,
     TENANT_FIELD,
+    WHOLE,
     Resource,
     constant,
     flag,
@@ -15,6 +19,7 @@ from holdfast.gateway.rest.fields import (
     plain,
     search,
 )
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.shapes import Shape
 
 
@@ -43,9 +48,9 @@ DEFINITIONS = Resource(
     "process_definitions",
     "processDefinitionKey",
     {
-        "processDefinitionKey": plain("processDefinitionKey"),
+        "processDefinitionKey": plain("processDefinitionKey", KEY),
         "processDefinitionId": plain("processId"),
-        "version": plain("version"),
+        "version": plain("version", WHOLE),
         "name": plain("name"),
         "state": constant("ACTIVE"),
         "tenantId": TENANT_FIELD,
@@ -54,8 +59,22 @@ DEFINITIONS = Resource(
 )
 
 
+_LATEST = {"isLatestVersion": {"type": "boolean"}}
+
+
+class DefinitionQuery(SearchQuery, frozen=True):
+    """Which process definitions to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(DEFINITIONS, _LATEST)] = msgspec.field(
+        default_factory=dict
+    )
+    sort: Annotated[list[dict[str, Any]], sort_of(DEFINITIONS)] = msgspec.field(
+        default_factory=list
+    )
+
+
 @endpoint("POST", "/v2/process-definitions/search")
-async def search_definitions(api: RestApi, body: SearchQuery | None) -> DefinitionSearchResult:
+async def search_definitions(api: RestApi, body: DefinitionQuery | None) -> DefinitionSearchResult:
     """Search process definitions."""
     query, also = _latest(api, body or SearchQuery())
     found = await search(api.tables, DEFINITIONS, query, also)

@@ -1,6 +1,9 @@
 """Element instances: get, search, set variables."""
 
 from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
 
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
@@ -8,7 +11,9 @@ from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.process_shapes import NewVariables
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
+    KEY,
     TENANT_FIELD,
+    TIME,
     Resource,
     flag,
     page_of,
@@ -16,6 +21,7 @@ from holdfast.gateway.rest.fields import (
     search,
     word,
 )
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import Shape
 from holdfast.model.definition import ElementKind
@@ -70,25 +76,32 @@ ELEMENTS = Resource(
     "element_instances",
     "elementInstanceKey",
     {
-        "elementInstanceKey": plain("elementInstanceKey"),
-        "processInstanceKey": plain("processInstanceKey"),
+        "elementInstanceKey": plain("elementInstanceKey", KEY),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "processDefinitionId": plain("processId"),
-        "processDefinitionKey": plain("processDefinitionKey"),
+        "processDefinitionKey": plain("processDefinitionKey", KEY),
         "elementId": plain("elementId"),
         "type": word("type", _KINDS),
         "state": word("state", _STATES),
         "hasIncident": flag("incidentKey", {"$exists": True}, {"$exists": False}),
-        "incidentKey": plain("incidentKey"),
-        "startDate": plain("started"),
-        "endDate": plain("ended"),
-        "elementInstanceScopeKey": plain("scopeKey"),
+        "incidentKey": plain("incidentKey", KEY),
+        "startDate": plain("started", TIME),
+        "endDate": plain("ended", TIME),
+        "elementInstanceScopeKey": plain("scopeKey", KEY),
         "tenantId": TENANT_FIELD,
     },
 )
 
 
+class ElementQuery(SearchQuery, frozen=True):
+    """Which element instances to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(ELEMENTS)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(ELEMENTS)] = msgspec.field(default_factory=list)
+
+
 @endpoint("POST", "/v2/element-instances/search")
-async def search_elements(api: RestApi, body: SearchQuery | None) -> ElementSearchResult:
+async def search_elements(api: RestApi, body: ElementQuery | None) -> ElementSearchResult:
     """Search element instances, active or ended."""
     found = await search(api.tables, ELEMENTS, body)
     return ElementSearchResult([_of_row(api, row) for row in found.rows], page_of(found))

@@ -3,6 +3,7 @@
 from holdfast.gateway.http.endpoint import Endpoint
 from holdfast.gateway.rest.batch_creation import BATCH_CREATION_ENDPOINTS
 from holdfast.gateway.rest.batches import BATCH_LOOK_ENDPOINTS
+from holdfast.gateway.rest.clock import CLOCK_ENDPOINTS
 from holdfast.gateway.rest.definitions import DEFINITION_ENDPOINTS
 from holdfast.gateway.rest.deployments import DEPLOYMENT_ENDPOINTS
 from holdfast.gateway.rest.elements import ELEMENT_ENDPOINTS
@@ -29,4 +30,5 @@ REST_ENDPOINTS: tuple[Endpoint, ...] = (
     *INCIDENT_ENDPOINTS,
     *BATCH_CREATION_ENDPOINTS,
     *BATCH_LOOK_ENDPOINTS,
+    *CLOCK_ENDPOINTS,
 )

@@ -1,5 +1,6 @@
 """What the API calls the columns of a table, for filters and orders."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
@@ -14,13 +15,29 @@ Reader = Callable[[str, Any], tuple[str, Condition] | None]
 """Reads what is asked of a field: a column with a condition, or None for what always holds."""
 
 _NEVER: Condition = {"$exists": False}  # of a column that is never empty
+_ALWAYS: Condition = {"$exists": True}  # of the same
+_NOTHING = object()
+
+
+Schema = dict[str, Any]
+
+# what a column holds, as JSON Schema has it
+KEY: Schema = {"type": "string", "pattern": "^-?[0-9]+$", "maxLength": 20}
+TEXT: Schema = {"type": "string"}
+TIME: Schema = {"type": "string", "format": "date-time"}
+WHOLE: Schema = {"type": "integer"}
+
+_EQUAL = ("$eq", "$neq", "$in", "$notIn", "$exists")
+_ORDER = ("$gt", "$gte", "$lt", "$lte")
 
 
 class Field(msgspec.Struct, frozen=True):
     """One field of a resource, as a filter and an order may name it."""
 
     read: Reader
-    column: str | None = None  # in camelCase, to sort by; None: it cannot be sorted by
+    column: str | None  # in camelCase, to sort by; None: it cannot be sorted by
+    value: Schema  # what it is compared with
+    operators: tuple[str, ...] = ()  # instead of a value there may be an object of these
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -29,19 +46,20 @@ class Resource(msgspec.Struct, frozen=True):
     table: str
     key: str  # the column that is never empty
     fields: Mapping[str, Field]
-    always: Mapping[str, Condition] = {}  # conditions that hold for every search
+    always: dict[str, Condition] = {}  # conditions that hold for every search
 
 
 # --- fields -----------------------------------------------------------------------------------
 
 
-def plain(column: str) -> Field:
+def plain(column: str, value: Schema = TEXT) -> Field:
     """A column under another name."""
 
     def read(_field: str, asked: Any) -> tuple[str, Condition]:
         return column, dict(asked) if isinstance(asked, dict) else {"$eq": asked}
 
-    return Field(read, column)
+    more = ("$like",) if value is TEXT else _ORDER
+    return Field(read, column, value, (*_EQUAL, *more))
 
 
 def word(column: str, words: Mapping[str, tuple[str, ...]]) -> Field:
@@ -52,7 +70,7 @@ def word(column: str, words: Mapping[str, tuple[str, ...]]) -> Field:
         columns = [each for name in wanted for each in words[name]]
         return column, {"$in": columns} if columns else _NEVER
 
-    return Field(read, column)
+    return Field(read, column, {"enum": list(words)}, (*_EQUAL, "$like"))
 
 
 def constant(value: str) -> Field:
@@ -61,7 +79,7 @@ def constant(value: str) -> Field:
     def read(field: str, asked: Any) -> tuple[str, Condition] | None:
         return None if _words(field, asked, {value: ()}, is_open=True) else ("", _NEVER)
 
-    return Field(read)
+    return Field(read, None, TEXT, (*_EQUAL, "$like"))
 
 
 def unknown(words: Collection[str], column: str) -> Field:
@@ -72,7 +90,7 @@ def unknown(words: Collection[str], column: str) -> Field:
             _refuse(field, f"one of {', '.join(words)}", asked)
         return "", _NEVER
 
-    return Field(read, column)
+    return Field(read, column, {"enum": list(words)})
 
 
 def flag(column: str, yes: Condition, no: Condition) -> Field:
@@ -84,7 +102,7 @@ def flag(column: str, yes: Condition, no: Condition) -> Field:
             _refuse(field, "true or false", asked)
         return column, yes if value else no
 
-    return Field(read)
+    return Field(read, None, {"type": "boolean"}, ("$eq",))
 
 
 TENANT_FIELD = constant(TENANT)
@@ -95,8 +113,10 @@ def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = 
     operators = asked if isinstance(asked, dict) else {"$eq": asked}
     left = list(words)
     for operator, operand in operators.items():
-        listed = operand if isinstance(operand, list) else [operand]
         if operator in ("$eq", "$neq", "$in", "$notIn"):
+            listed = [operand] if operator in ("$eq", "$neq") else operand
+            if not isinstance(listed, list):
+                _refuse(field, f"a list for {operator}", operand)
             for each in listed:
                 if not isinstance(each, str) or (each not in words and not is_open):
                     _refuse(field, f"one of {', '.join(words)}", each)
@@ -104,13 +124,24 @@ def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = 
             left = [each for each in left if (each in listed) is keep]
         elif operator == "$exists" and isinstance(operand, bool):
             left = left if operand else []
+        elif operator == "$like" and isinstance(operand, str):
+            left = [each for each in left if fits(each, operand)]
         else:
-            _refuse(field, "$eq, $neq, $in, $notIn or $exists", operator)
+            _refuse(field, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", operator)
     return left
 
 
 def _refuse(field: str, expected: str, found: Any) -> NoReturn:
     raise InvalidArgument(f"Expected {expected} for {field!r}, but found {found!r}", field=field)
+
+
+def fits(word: str, pattern: str) -> bool:
+    """Whether a word fits a pattern: `*` is any text, `?` a character, behind a \\ neither."""
+    pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
+    wild = {"*": ".*", "?": "."}
+    return bool(
+        re.fullmatch("".join(wild.get(each) or re.escape(each[-1]) for each in pieces), word)
+    )
 
 
 # --- searching --------------------------------------------------------------------------------
@@ -124,9 +155,9 @@ async def search(
 ) -> FoundRows:
     """The rows that a request asks for; `also` is a filter that the path names."""
     query = query or SearchQuery()
-    wanted = columns_of(resource, {**query.filter, **(also or {})})
-    for column, condition in resource.always.items():
-        wanted[column] = wanted.get(column, {}) | condition
+    wanted = columns_of(resource, query.filter)
+    for column, condition in (resource.always | columns_of(resource, also or {})).items():
+        wanted = _both(wanted, column, condition)
     page = {
         name: _inward(value) if name in ("after", "before") else value
         for name, value in query.page.items()
@@ -143,22 +174,28 @@ def page_of(found: FoundRows) -> PageAnswer:
 def columns_of(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
     """A filter of the API as one of columns."""
     wanted: dict[str, Any] = {}
+    if (either := source.get("$or", _NOTHING)) is not _NOTHING:
+        if not isinstance(either, list) or not all(isinstance(each, dict) for each in either):
+            _refuse("$or", "a list of filters", either)
+        wanted["$or"] = [columns_of(resource, each) for each in either]
     for name, asked in source.items():
         if name == "$or":
-            if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
-                _refuse("$or", "a list of filters", asked)
-            wanted["$or"] = [columns_of(resource, each) for each in asked]
             continue
         field = resource.fields.get(name)
         if field is None:
             expected = f"one of {', '.join(resource.fields)} or $or"
             raise InvalidArgument(f"Expected {expected}, but found {name!r}", field=name)
-        if (read := field.read(name, asked)) is None:
-            wanted.setdefault(resource.key, {}).setdefault("$exists", True)
-            continue
-        column, condition = read
-        wanted[column or resource.key] = wanted.get(column or resource.key, {}) | condition
+        column, condition = field.read(name, asked) or ("", _ALWAYS)
+        wanted = _both(wanted, column or resource.key, condition)
     return wanted
+
+
+def _both(wanted: dict[str, Any], column: str, condition: Condition) -> dict[str, Any]:
+    """A filter, and a condition beside it; of a filter alone in `$or` that is what it means."""
+    known: Condition = wanted.get(column, {})
+    if any(known.get(each, of) != of for each, of in condition.items()):
+        return {"$or": [wanted], column: condition}
+    return wanted | {column: known | condition}
 
 
 def _order(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:

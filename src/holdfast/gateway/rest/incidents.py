@@ -1,7 +1,9 @@
 """Incidents: get, search, resolve."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from holdfast.engine.incidents.values import Incident, IncidentReason
 from holdfast.errors import NotFound
@@ -14,7 +16,17 @@ from holdfast.gateway.rest.common import (
     RestApi,
     SearchQuery,
 )
-from holdfast.gateway.rest.fields import TENANT_FIELD, Resource, page_of, plain, search, word
+from holdfast.gateway.rest.fields import (
+    KEY,
+    TENANT_FIELD,
+    TIME,
+    Resource,
+    page_of,
+    plain,
+    search,
+    word,
+)
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import IncidentResolution, Shape
 
@@ -64,15 +76,15 @@ INCIDENTS = Resource(
     "incidents",
     "incidentKey",
     {
-        "incidentKey": plain("incidentKey"),
+        "incidentKey": plain("incidentKey", KEY),
         "processDefinitionId": plain("processId"),
-        "processInstanceKey": plain("processInstanceKey"),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "elementId": plain("elementId"),
-        "elementInstanceKey": plain("elementInstanceKey"),
-        "jobKey": plain("jobKey"),
+        "elementInstanceKey": plain("elementInstanceKey", KEY),
+        "jobKey": plain("jobKey", KEY),
         "errorType": word("reason", _REASONS),
         "errorMessage": plain("error"),
-        "creationTime": plain("created"),
+        "creationTime": plain("created", TIME),
         "state": word("state", _STATES),
         "tenantId": TENANT_FIELD,
     },
@@ -81,15 +93,22 @@ INCIDENTS = Resource(
 )
 
 
+class IncidentSearch(SearchQuery, frozen=True):
+    """Which incidents to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(INCIDENTS)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(INCIDENTS)] = msgspec.field(default_factory=list)
+
+
 @endpoint("POST", "/v2/incidents/search")
-async def search_incidents(api: RestApi, body: SearchQuery | None) -> IncidentSearchResult:
+async def search_incidents(api: RestApi, body: IncidentSearch | None) -> IncidentSearchResult:
     """Search incidents of processes."""
     return await _search(api, body, {})
 
 
 @endpoint("POST", "/v2/process-instances/{instance_key}/incidents/search")
 async def search_instance_incidents(
-    api: RestApi, instance_key: str, body: SearchQuery | None
+    api: RestApi, instance_key: str, body: IncidentSearch | None
 ) -> IncidentSearchResult:
     """Search incidents of a process instance."""
     api.look.key(instance_key, "process instance")
@@ -98,7 +117,7 @@ async def search_instance_incidents(
 
 @endpoint("POST", "/v2/element-instances/{element_key}/incidents/search")
 async def search_element_incidents(
-    api: RestApi, element_key: str, body: SearchQuery | None
+    api: RestApi, element_key: str, body: IncidentSearch | None
 ) -> IncidentSearchResult:
     """Search incidents of an element instance."""
     api.look.key(element_key, "element instance")

@@ -1,7 +1,7 @@
 """Process instances: create, get, cancel, search, migrate."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,7 +21,10 @@ from holdfast.gateway.rest.common import (
     refuse_given,
 )
 from holdfast.gateway.rest.fields import (
+    KEY,
     TENANT_FIELD,
+    TIME,
+    WHOLE,
     Resource,
     flag,
     page_of,
@@ -29,6 +32,7 @@ from holdfast.gateway.rest.fields import (
     search,
     word,
 )
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import Question, Shape, no_variables
 from holdfast.limits import WAIT_MS_MAX
@@ -172,13 +176,13 @@ INSTANCES = Resource(
     "process_instances",
     "processInstanceKey",
     {
-        "processInstanceKey": plain("processInstanceKey"),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "processDefinitionId": plain("processId"),
-        "processDefinitionKey": plain("processDefinitionKey"),
-        "processDefinitionVersion": plain("version"),
-        "parentElementInstanceKey": plain("parentElementInstanceKey"),
-        "startDate": plain("started"),
-        "endDate": plain("ended"),
+        "processDefinitionKey": plain("processDefinitionKey", KEY),
+        "processDefinitionVersion": plain("version", WHOLE),
+        "parentElementInstanceKey": plain("parentElementInstanceKey", KEY),
+        "startDate": plain("started", TIME),
+        "endDate": plain("ended", TIME),
         "state": word("state", _STATES),
         "hasIncident": flag("incidents", {"$gt": 0}, {"$lte": 0}),
         "tenantId": TENANT_FIELD,
@@ -187,8 +191,15 @@ INSTANCES = Resource(
 )
 
 
+class InstanceQuery(SearchQuery, frozen=True):
+    """Which process instances to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(INSTANCES)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(INSTANCES)] = msgspec.field(default_factory=list)
+
+
 @endpoint("POST", "/v2/process-instances/search")
-async def search_instances(api: RestApi, body: SearchQuery | None) -> InstanceSearchResult:
+async def search_instances(api: RestApi, body: InstanceQuery | None) -> InstanceSearchResult:
     """Search process instances, running or ended."""
     found = await search(api.tables, INSTANCES, body)
     return InstanceSearchResult([_of_row(api, row) for row in found.rows], page_of(found))

@@ -1,6 +1,7 @@
 """Searching jobs of processes."""
 
 from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
 
@@ -8,7 +9,10 @@ from holdfast.engine.jobs.values import JobState
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
+    KEY,
     TENANT_FIELD,
+    TIME,
+    WHOLE,
     Resource,
     constant,
     page_of,
@@ -16,6 +20,7 @@ from holdfast.gateway.rest.fields import (
     search,
     word,
 )
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row
 from holdfast.gateway.shapes import Shape
 
@@ -70,17 +75,17 @@ JOBS = Resource(
     "jobs",
     "jobKey",
     {
-        "jobKey": plain("jobKey"),
+        "jobKey": plain("jobKey", KEY),
         "type": plain("type"),
         "state": word("state", _STATES),
         "worker": plain("worker"),
-        "priority": plain("priority"),
-        "elementInstanceKey": plain("elementInstanceKey"),
-        "processInstanceKey": plain("processInstanceKey"),
+        "priority": plain("priority", WHOLE),
+        "elementInstanceKey": plain("elementInstanceKey", KEY),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "errorCode": plain("errorCode"),
         "errorMessage": plain("error"),
-        "creationTime": plain("created"),
-        "endTime": plain("ended"),
+        "creationTime": plain("created", TIME),
+        "endTime": plain("ended", TIME),
         "kind": constant("BPMN_ELEMENT"),
         "listenerEventType": constant("UNSPECIFIED"),
         "tenantId": TENANT_FIELD,
@@ -89,8 +94,15 @@ JOBS = Resource(
 )
 
 
+class JobQuery(SearchQuery, frozen=True):
+    """Which jobs to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(JOBS)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(JOBS)] = msgspec.field(default_factory=list)
+
+
 @endpoint("POST", "/v2/jobs/search")
-async def search_jobs(api: RestApi, body: SearchQuery | None) -> JobSearchResult:
+async def search_jobs(api: RestApi, body: JobQuery | None) -> JobSearchResult:
     """Search jobs of processes."""
     found = await search(api.tables, JOBS, body)
     keys = [row["element_instance_key"] for row in found.rows]

@@ -8,8 +8,9 @@ from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.plan import Plan
 from holdfast.engine.processes.state import ElementInstance, Instance, StoredDefinition
 from holdfast.engine.state import EngineState
-from holdfast.errors import InvalidState, NotFound
+from holdfast.errors import Forbidden, InvalidState, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.records import partition_for, partition_of
 
 
@@ -22,6 +23,18 @@ class Look:
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
+
+    def pin(self, now_ms: int | None) -> None:
+        """Pins the clock, or with None lets it go on; what is due by it happens at once."""
+        if not isinstance(self._clock, PinnableClock):
+            raise Forbidden(
+                "Expected a node whose clock may be pinned, but this one's may not; for tests"
+                " start it with HOLDFAST_CLOCK_PINNING=1"
+            )
+        if now_ms is None:
+            self._clock.reset()
+        else:
+            self._clock.pin(now_ms)
 
     async def settled(self) -> None:
         """What was answered before is seen from here on."""
@@ -128,6 +141,16 @@ class Look:
             if element is not None:
                 return element.instance
         return None
+
+    def can_start(self, name: str, correlation_key: str) -> bool:
+        """Whether a message would start an instance now."""
+        partition = partition_for(correlation_key, len(self._runner.processors))
+        state = self._runner.processors[partition].view
+        return any(
+            not correlation_key
+            or state.messages.locked_by(start.process_id, correlation_key) is None
+            for start in state.processes.start_messages.get(name) or ()
+        )
 
     # --- inside -------------------------------------------------------------------------------
 

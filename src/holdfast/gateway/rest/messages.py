@@ -17,7 +17,7 @@ class PublishedMessage(MessageReceipt, frozen=True):
 
 
 class MessageCorrelation(Question, frozen=True):
-    """A message for an instance that waits for it now."""
+    """A message for an instance that waits for it now, or that it starts."""
 
     name: str
     correlation_key: str = ""
@@ -43,25 +43,34 @@ async def publish_message(api: Api, body: MessagePublication) -> PublishedMessag
         body.name, body.correlation_key, object_of(body.variables, "variables"), body.message_id,
         body.time_to_live,
     )  # fmt: skip
-    return PublishedMessage((await api.publish(message)).message_key)
+    published = await api.publish(message)
+    return PublishedMessage(published.message_key, published.started_instance_keys)
 
 
 @endpoint("POST", "/v2/messages/correlation")
 async def correlate_message(api: RestApi, body: MessageCorrelation) -> CorrelatedMessage:
-    """Give a message to an instance that waits for it; one that nobody waits for is not kept."""
+    """Give a message to an instance that waits for it, or start one by it; it is not kept."""
     check_tenant(body.tenant_id)
     refuse_given(businessId=body.business_id)
     await api.look.settled()
-    instance = api.look.waiting_instance(body.name, body.correlation_key)
-    if instance is None:
-        raise NotFound(
-            f"Expected an instance that waits for message {body.name!r} with key"
-            f" {body.correlation_key!r}, but there is none; to keep a message for one that waits"
-            " later, or to start a process by it, publish it"
-        )
+    waiting = api.look.waiting_instance(body.name, body.correlation_key)
+    if waiting is None and not api.look.can_start(body.name, body.correlation_key):
+        raise _nobody(body)
     variables = object_of(body.variables, "variables")
     published = await api.publish(NewMessage(body.name, body.correlation_key, variables))
-    return CorrelatedMessage(published.message_key, str(instance))
+    if waiting is not None:
+        return CorrelatedMessage(published.message_key, str(waiting))
+    if not published.started_instance_keys:  # another message was faster
+        raise _nobody(body)
+    return CorrelatedMessage(published.message_key, published.started_instance_keys[0])
+
+
+def _nobody(body: MessageCorrelation) -> NotFound:
+    return NotFound(
+        f"Expected an instance that waits for message {body.name!r} with key"
+        f" {body.correlation_key!r}, or a process that it starts, but there is none; to keep a"
+        " message for one that waits later, publish it"
+    )
 
 
 MESSAGE_ENDPOINTS: tuple[Endpoint, ...] = (publish_message, correlate_message)

@@ -5,11 +5,15 @@ key, digits of a digest of the name, and last how many digits the scope's key ha
 """
 
 import hashlib
+from typing import Annotated, Any
+
+import msgspec
 
 from holdfast.errors import InvalidArgument, InvalidState, NotFound
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
-from holdfast.gateway.rest.fields import TENANT_FIELD, Resource, page_of, plain, search
+from holdfast.gateway.rest.fields import KEY, TENANT_FIELD, Resource, page_of, plain, search
+from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, TablesMissing
 from holdfast.gateway.shapes import Shape
 from holdfast.limits import PAGE_ITEMS_MAX
@@ -44,11 +48,18 @@ VARIABLES = Resource(
     {
         "name": plain("name"),
         "value": plain("value"),
-        "scopeKey": plain("scopeKey"),
-        "processInstanceKey": plain("processInstanceKey"),
+        "scopeKey": plain("scopeKey", KEY),
+        "processInstanceKey": plain("processInstanceKey", KEY),
         "tenantId": TENANT_FIELD,
     },
 )
+
+
+class VariableQuery(SearchQuery, frozen=True):
+    """Which variables to search for, in which order, and which page."""
+
+    filter: Annotated[dict[str, Any], filter_of(VARIABLES)] = msgspec.field(default_factory=dict)
+    sort: Annotated[list[dict[str, Any]], sort_of(VARIABLES)] = msgspec.field(default_factory=list)
 
 
 def variable_key(scope: int, name: str) -> str:
@@ -68,7 +79,7 @@ def _scope_of(key: str) -> str:
 
 
 @endpoint("POST", "/v2/variables/search")
-async def search_variables(api: RestApi, body: SearchQuery | None) -> VariableSearchResult:
+async def search_variables(api: RestApi, body: VariableQuery | None) -> VariableSearchResult:
     """Search variables by their last values."""
     found = await search(api.tables, VARIABLES, body)
     return VariableSearchResult([_of_row(row) for row in found.rows], page_of(found))
