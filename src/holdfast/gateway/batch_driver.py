@@ -38,10 +38,12 @@ _EXECUTE = BatchOperationExecutionIntent.EXECUTE
 
 
 class Portion:
-    """How many items are done at once, so that it takes no longer than it may, nor much less.
+    """How many items are done at once, so that it takes about as long as it may.
 
     What counts is how long the node works on them. How long the disk takes to sync does not depend
-    on how many they are: fewer at a time would only make all of them slower.
+    on how many they are: fewer at a time would only make all of them slower. A page that comes, or
+    rows that go to the store, make a portion long now and then: it takes more than one to make the
+    next ones much smaller.
     """
 
     def __init__(self, items: int, ms_max: int) -> None:
@@ -50,10 +52,12 @@ class Portion:
 
     def took(self, seconds: float, items: int, items_max: int) -> None:
         """So many items, in all partitions together, took so much work."""
-        if seconds > self._seconds_max:
+        if seconds > 2 * self._seconds_max:
             self.items = max(self.items // 2, 1)
-        elif seconds < self._seconds_max / 2 and items >= self.items:
-            self.items = min(self.items * 2, items_max)
+        elif seconds > self._seconds_max:
+            self.items = max(self.items * 4 // 5, 1)
+        elif items >= self.items:
+            self.items = min(self.items * 5 // 4 + 1, items_max)
 
 
 class BatchDriver:
