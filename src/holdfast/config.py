@@ -36,6 +36,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
     spark_settings: str = ""  # any others of Spark: "name=value, name=value"
+    clock_pinning: bool = False  # whoever may ask may also turn the clock: for tests
     log_level: str = "warning"
     log_json: bool = False
 

@@ -116,7 +116,9 @@ class LocalNode(Node):
         )
         try:
             _create_topic(journal, config)
-            return cls(folder, journal, config, clock, metrics)
+            # The log keeps the time of the machine, whatever a test does with the node's.
+            hands = PinnableClock(clock) if config.clock_pinning else clock
+            return cls(folder, journal, config, hands, metrics)
         except BaseException:
             await journal.close()
             raise

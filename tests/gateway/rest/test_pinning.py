@@ -12,11 +12,15 @@ from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
 from sdk import client_of, file_of, served
 
 from holdfast.clock import SystemClock
+from holdfast.config import load_config
+from holdfast.engine.kernel.runner import TOPIC
+from holdfast.engine.partition import TABLES
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
-from holdfast.gateway.shapes import ActivationRequest
+from holdfast.gateway.shapes import ActivationRequest, NewTask
 from holdfast.model.dsl import Process
+from holdfast.node import LocalNode
 from holdfast.testing import MemoryNode
 
 HOUR_MS = 3_600_000
@@ -78,5 +82,25 @@ def test_a_node_refuses_it_unless_it_was_started_for_it() -> None:
                 await client.reset_clock()
             with pytest.raises(BadRequestError):
                 await client.pin_clock(data=ClockPinRequest(timestamp=-1))
+
+    asyncio.run(story())
+
+
+def test_a_node_that_was_started_for_it_keeps_the_time_of_the_machine_in_its_log(
+    tmp_path: Path,
+) -> None:
+    config = load_config(tmp_path, {"HOLDFAST_CLOCK_PINNING": "1", "HOLDFAST_PARTITIONS": "1"})
+
+    async def story() -> None:
+        node = await LocalNode.open(tmp_path / "data", config)
+        node.gateway.look.pin(0)
+        await node.gateway.submit([NewTask("mail")])
+        node.gateway.look.pin(None)
+        entries = node.journal.read(TOPIC, 1, 0, 1_000_000)
+        records = [TABLES.codec.decode(each.payload) for each in entries]
+        assert {each.timestamp_ms for each in records} == {0}, "what the node writes is of its time"
+        now_ms = SystemClock().now_ms()
+        assert all(now_ms - 60_000 < each.timestamp_ms <= now_ms for each in entries)
+        await node.close()
 
     asyncio.run(story())
