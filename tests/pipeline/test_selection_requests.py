@@ -164,6 +164,12 @@ def test_one_that_throws_is_tried_again_but_not_for_ever(tmp_path: Path) -> None
 def test_a_request_waits_for_its_tables_and_holds_up_no_other(tmp_path: Path) -> None:
     tables, clock, select = with_instances(tmp_path), VirtualClock(), Selecting(tmp_path)
     other = serving(tmp_path, select, clock)
+    request(tmp_path, wanted("batch-0", {2: 50}))
+    for _ in range(5):
+        clock.advance(SELECTION_TABLES_WAIT_MS / 1_000)
+        other.look()
+    assert answer(tmp_path, "batch-0") is None, "its first micro-batch may take longer"
+    withdraw(tmp_path, "batch-0")
     request(tmp_path, wanted("batch-1", {1: 41, 2: 50}))
     request(tmp_path, wanted("batch-2", {1: 41}))
     other.look()

@@ -115,11 +115,9 @@ class Pipeline:
         query = self.start(once=once)
         if on_start is not None:
             on_start()
-        serving = Serving(self._tables, self._select, self._clock)
+        serving = Serving(self._tables, self._select, self._clock, self._on_warm)
         if not once:  # nobody could rely on a run that is about to end
             serving.start()
-            if self._presence is not None:
-                self._presence.tell(Present.SERVING)
         try:
             while not self._stopping.is_set() and not query.awaitTermination(LOOK_SECONDS):
                 self._tell(on_batch)
@@ -128,6 +126,10 @@ class Pipeline:
             with suppress(PySparkException):  # of a server that is gone, which was the reason
                 query.stop()
             self._tell(on_batch)
+
+    def _on_warm(self) -> None:
+        if self._presence is not None:
+            self._presence.tell(Present.SERVING)
 
     def _select(self, wanted: Request) -> None:
         """Makes the snapshot that a request asks for; the tables are as far as it wants."""

@@ -22,7 +22,7 @@ _LOST_SECONDS = 10.0  # without a beat: the process is gone, or the machine is f
 class Present(StrEnum):
     """What whoever answers is doing."""
 
-    STARTING = "STARTING"  # Spark is
+    STARTING = "STARTING"  # Spark is, or its first micro-batch is under way
     SERVING = "SERVING"
 
 

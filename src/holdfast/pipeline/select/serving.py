@@ -1,6 +1,8 @@
 """Answering requests for selections, beside the stream: one after the other, in its own thread.
 
 Requests whose tables are not as far yet are left for the next look, so that none holds up another.
+The first micro-batch of a Spark that has just started takes much longer than others: until it is
+done, or something could be answered without it, nobody is refused because the tables stand still.
 """
 
 import threading
@@ -20,10 +22,19 @@ Select = Callable[[Request], object]  # makes the snapshot of a request, or rais
 class Serving:
     """Looks for requests and has them answered."""
 
-    def __init__(self, root: Path, select: Select, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        select: Select,
+        clock: Clock,
+        on_warm: Callable[[], None] = lambda: None,
+    ) -> None:
         self._root = root
         self._select = select
         self._clock = clock
+        self._on_warm = on_warm  # called once, when the tables are seen to get on
+        self._first_batch = load_progress(root).batch
+        self._is_warm = False
         self._seen: dict[str, tuple[int, float]] = {}  # how far its tables are, and since when
         self._failures: dict[str, int] = {}  # of requests that threw
         self._stopping = threading.Event()
@@ -51,7 +62,10 @@ class Serving:
         for known in (self._seen, self._failures):
             for gone in known.keys() - names:
                 del known[gone]
-        positions = load_progress(self._root).positions if requests else {}
+        progress = load_progress(self._root)
+        if progress.batch != self._first_batch:
+            self._warm_up()
+        positions = progress.positions
         for each in requests:
             if self._stopping.is_set():
                 return
@@ -63,13 +77,19 @@ class Serving:
             if behind:
                 self._wait(each, behind[0], positions.get(behind[0], 0))
             else:
+                self._warm_up()
                 self._answer(each)
+
+    def _warm_up(self) -> None:
+        if not self._is_warm:
+            self._is_warm = True
+            self._on_warm()
 
     def _wait(self, wanted: Request, partition: int, position: int) -> None:
         """Tables that catch up are waited for; those that stand still only for a while."""
         now = self._clock.monotonic()
         reached, since = self._seen.setdefault(wanted.name, (position, now))
-        if position != reached:
+        if position != reached or not self._is_warm:
             self._seen[wanted.name] = (position, now)
             return
         if now - since < SELECTION_TABLES_WAIT_MS / 1_000:
