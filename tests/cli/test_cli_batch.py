@@ -3,12 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from tests.gateway.fake_tables import FakeTables
 
+from holdfast.cli.batch_bar import Bar
 from holdfast.client.portal import Portal
 from holdfast.clock import SystemClock
+from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
+from holdfast.gateway.batch_shapes import BatchOperationView
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.testing import MemoryNode
@@ -88,6 +93,32 @@ def test_one_is_steered_while_it_runs(shell: Shell, served: Served) -> None:
     assert json.loads(shell.run("batch", "show", key, "--json").out)["throttle"] == 3
     assert shell.run("batch", "abort", key).out == f"{key}  canceled\n"
     assert shell.run("batch", "abort", key).code == 3
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [(0.2, "0 s"), (37, "37 s"), (99, "99 s"), (130, "2 min"), (5_900, "98 min"), (7_300, "2 h")],
+)
+def test_the_bar_says_what_is_left_in_few_letters(
+    capfd: pytest.CaptureFixture[str], left: float, said: str
+) -> None:
+    view = BatchOperationView(
+        batch_operation_key="7",
+        batch_operation_type=BatchOperationType.RETRY_TASK,
+        state=BatchOperationState.ACTIVE,
+        filter=msgspec.Raw(b"{}"),
+        operations_total_count=1_000_000,
+        operations_completed_count=430_000,
+        operations_failed_count=12,
+        is_selected=True,
+        items_per_second=15_333.3,
+        estimated_end=datetime.now(UTC) + timedelta(seconds=left + 0.3),
+    )
+    with Bar() as bar:
+        bar(view)
+    line = capfd.readouterr().err
+    assert "ACTIVE" in line and "430,012 of 1,000,000, 12 failed" in line
+    assert f"15,333/s, {said} left" in line and len(line.splitlines()[-1]) <= 80
 
 
 def test_what_is_wrong_is_said_in_one_line(shell: Shell, served: Served) -> None:

@@ -1,12 +1,13 @@
 """The bar that shows how far a batch operation is, while it runs."""
 
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from holdfast.cli.output import moment, number
+from holdfast.cli.output import number
 
 if TYPE_CHECKING:
     from holdfast.gateway.batch_shapes import BatchOperationView
@@ -60,4 +61,14 @@ def _pace(view: "BatchOperationView") -> str:
     if view.items_per_second is None:
         return ""
     said = f"{view.items_per_second:,.0f}/s"
-    return f"{said}, over at {moment(view.estimated_end)}" if view.estimated_end else said
+    if view.estimated_end is None:
+        return said
+    return f"{said}, {_span((view.estimated_end - datetime.now(UTC)).total_seconds())} left"
+
+
+def _span(seconds: float) -> str:
+    """A time to wait, in the largest unit that tells enough: the bar needs the room."""
+    for unit, size, enough in (("s", 1, 100), ("min", 60, 6_000)):
+        if seconds < enough:
+            return f"{max(round(seconds / size), 0)} {unit}"
+    return f"{round(seconds / 3_600)} h"
