@@ -57,9 +57,9 @@ async def page_of(
     try:
         tables = await open_tables()
         if total is None:
-            total = await _total(tables, query, cursor, ours, len(matching))
+            total = await _total(tables, query, ours, len(matching))
         if left := query.page.limit - len(found):
-            rows, after = await _rows(tables, query, cursor, left, ours)
+            rows, after = await _rows(tables, query, after, left, ours)
             found, place = [*found, *rows], None
     except Unavailable:  # there are none: then this is all
         total = len(matching) if total is None else total
@@ -70,13 +70,12 @@ async def page_of(
 async def _total(
     tables: BatchTables,
     query: BatchOperationQuery,
-    cursor: _Cursor,
     ours: dict[str, BatchOperationView],
     matching: int,
 ) -> int:
     """How many there are in all: what the node knows is among the newest in the tables."""
     page = await tables.operations(_asked(query, min(max(matching, 1), PAGE_ITEMS_MAX), None))
-    in_both = sum(_is_listed(each, ours, cursor.began_ms) for each in page.items)
+    in_both = sum(each.batch_operation_key in ours for each in page.items)
     return page.page.total_items + matching - in_both
 
 
@@ -98,27 +97,19 @@ def _matching(
 async def _rows(
     tables: BatchTables,
     query: BatchOperationQuery,
-    cursor: _Cursor,
+    after: str | None,
     wanted: int,
     ours: dict[str, BatchOperationView],
 ) -> tuple[list[BatchOperationView], str | None]:
     """So many that only the tables know, and the cursor behind them."""
     rows: list[BatchOperationView] = []
-    after = cursor.after
     while len(rows) < wanted:
         page = await tables.operations(_asked(query, wanted - len(rows), after))
-        rows += [each for each in page.items if not _is_listed(each, ours, cursor.began_ms)]
+        rows += [each for each in page.items if each.batch_operation_key not in ours]
         if page.page.end_cursor is None or not page.items:
             break
         after = page.page.end_cursor
     return rows, after
-
-
-def _is_listed(row: BatchOperationView, ours: dict[str, BatchOperationView], began_ms: int) -> bool:
-    """Whether an operation is among those that the node knows, or was when the list began."""
-    if row.batch_operation_key in ours:
-        return True
-    return row.end_date is not None and row.end_date.timestamp() * 1_000 >= began_ms
 
 
 def _place(view: BatchOperationView, began_ms: int) -> Place:
