@@ -9,6 +9,7 @@ from camunda_orchestration_sdk import CamundaAsyncClient
 from camunda_orchestration_sdk.models.process_instance_creation_instruction_base_variables import (
     ProcessInstanceCreationInstructionBaseVariables,
 )
+from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
 
 from holdfast.clock import SystemClock
 from holdfast.gateway.batch_tables import OpenTables
@@ -26,6 +27,7 @@ ORDER = (
     )
     .wait("paid", message="payment", key="orderId")
 )  # fmt: skip
+AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)  # a search does not wait until it finds
 UNKNOWN = "2251799813999999"
 
 

@@ -17,9 +17,8 @@ from camunda_orchestration_sdk.models import (
     ProcessInstanceMigrationBatchOperationRequest,
     ProcessInstanceModificationBatchOperationRequest,
 )
-from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
 from rest_tables import COMPLETE, OF_TASKS, RUNNING, put_batches
-from sdk import UNKNOWN, served
+from sdk import AT_ONCE, UNKNOWN, served
 from tests.gateway.fake_tables import FakeTables
 from tests.pipeline.select_tables import BASE, Tables
 
@@ -27,7 +26,6 @@ from holdfast.engine.batch.values import BatchOperation
 from holdfast.gateway.service import Gateway
 from holdfast.pipeline.search.serving import FolderTables
 
-AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
 WHERE = {"processDefinitionId": "order", "hasIncident": True, "$or": [{"state": "ACTIVE"}]}
 COLUMNS = {
     "processId": {"$eq": "order"}, "incidents": {"$gt": 0}, "$or": [{"state": {"$in": ["ACTIVE"]}}],

@@ -149,8 +149,8 @@ def test_no_request_of_very_many_finds_a_bug(node: FuzzNode, operation: str) -> 
         fuzz(node, operation, number, SOAK_EXAMPLES)
 
 
-@pytest.mark.skipif("HOLDFAST_SEED" not in os.environ, reason="for replaying a seed that failed")
-@pytest.mark.parametrize("operation", OPERATIONS)
+# without a seed to replay there is nothing to run: one skipped test
+@pytest.mark.parametrize("operation", OPERATIONS if "HOLDFAST_SEED" in os.environ else [])
 def test_one_seed_finds_no_bug(node: FuzzNode, operation: str) -> None:
     examples = int(os.environ.get("HOLDFAST_EXAMPLES", str(EXAMPLES)))
     fuzz(node, operation, int(os.environ["HOLDFAST_SEED"]), examples)

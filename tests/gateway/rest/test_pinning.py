@@ -2,14 +2,12 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from camunda_orchestration_sdk import CamundaAsyncClient
 from camunda_orchestration_sdk.errors import BadRequestError, UnexpectedStatus
 from camunda_orchestration_sdk.models import ClockPinRequest, ProcessCreationById
-from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
-from sdk import client_of, file_of, served
+from sdk import AT_ONCE, client_of, file_of, served
 
 from holdfast.clock import SystemClock
 from holdfast.config import load_config
@@ -25,7 +23,6 @@ from holdfast.testing import MemoryNode
 
 HOUR_MS = 3_600_000
 SLOW = Process("slow").pause("a_while", "PT1H").task("charge").pause("again", "PT2H")
-AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
 
 
 def test_timers_fire_when_the_pinned_clock_reaches_them(tmp_path: Path) -> None:

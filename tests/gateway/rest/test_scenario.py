@@ -28,13 +28,11 @@ from camunda_orchestration_sdk.models import (
     ProcessInstanceSearchQuery,
     VariableSearchQuery,
 )
-from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
-from sdk import ORDER, client_of, file_of, variables
+from sdk import AT_ONCE, ORDER, client_of, file_of, variables
 
 from holdfast.model.dsl import Process
 
 ORDERS = 5
-AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
 
 
 @contextmanager

@@ -16,14 +16,12 @@ from camunda_orchestration_sdk.models import (
     ProcessInstanceSearchQuery,
     VariableSearchQuery,
 )
-from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
 from rest_tables import BROKEN, DEFINITION, ENDED, INCIDENT, JOB, put_processes
-from sdk import served
-from tests.pipeline.select_tables import Tables
+from sdk import AT_ONCE, served
+from tests.pipeline.select_tables import BASE, START_MS, Tables
 
+from holdfast.pipeline.schema import ELEMENT_INSTANCES, PROCESS_INSTANCES
 from holdfast.pipeline.search.serving import FolderTables
-
-AT_ONCE: Any = ConsistencyOptions(wait_up_to_ms=0)
 
 
 def tell(root: Path, story: Callable[[CamundaAsyncClient, str], Awaitable[None]]) -> None:
@@ -105,6 +103,43 @@ def test_words_are_found_by_patterns_too(root: Path, asked: dict[str, Any], coun
         assert len(answer.items) == count
 
     tell(root, story)
+
+
+def test_an_instance_knows_who_called_it(tmp_path: Path) -> None:
+    top, middle, low, calls = BASE + 1, BASE + 2, BASE + 3, (BASE + 11, BASE + 12)
+    tables = Tables(tmp_path)
+    of = {"process_definition_key": DEFINITION, "process_id": "order", "version": 1}
+    of |= {"state": "COMPLETED", "started": START_MS, "ended": START_MS, "incidents": 0}
+    tables.put(PROCESS_INSTANCES, 1, {
+        top: of,
+        middle: of | {"parent_element_instance_key": calls[0]},
+        low: of | {"parent_element_instance_key": calls[1]},
+    })  # fmt: skip
+    called = {"type": "CALL", "state": "COMPLETED", "element_id": "sub"}
+    tables.put(ELEMENT_INSTANCES, 1, {
+        calls[0]: called | {"process_instance_key": top},
+        calls[1]: called | {"process_instance_key": middle},
+    })  # fmt: skip
+    tables.publish({1: 10})
+
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        async def found(filter: dict[str, Any]) -> list[Any]:
+            query = ProcessInstanceSearchQuery.from_dict({"filter": filter})
+            return (await client.search_process_instances(data=query, consistency=AT_ONCE)).items
+
+        first, second, third = await found({})
+        assert (first.parent_process_instance_key, first.parent_element_instance_key) == (None,) * 2
+        assert second.parent_process_instance_key == str(top)
+        assert third.parent_process_instance_key == str(middle)
+        assert third.parent_element_instance_key == str(calls[1])
+        assert {each.root_process_instance_key for each in (first, second, third)} == {str(top)}
+        assert await found({"parentProcessInstanceKey": str(middle)}) == [third]
+        assert await found({"parentProcessInstanceKey": str(low)}) == []
+        assert await found({"parentElementInstanceKey": str(calls[0])}) == [second]
+        again = await client.get_process_instance(str(low), consistency=AT_ONCE)
+        assert again == third
+
+    tell(tmp_path, story)
 
 
 def test_pages_are_turned_by_cursors_that_the_api_allows(root: Path) -> None:

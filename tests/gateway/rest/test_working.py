@@ -32,7 +32,7 @@ from camunda_orchestration_sdk.models import (
     SetVariableRequest,
     SetVariableRequestVariables,
 )
-from sdk import ORDER, UNKNOWN, file_of, served, variables
+from sdk import AT_ONCE, ORDER, UNKNOWN, file_of, served, variables
 
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.shapes import IncidentQuery, NewTask
@@ -255,6 +255,24 @@ def test_an_instance_is_changed_migrated_and_cancelled(tmp_path: Path) -> None:
         await client.cancel_process_instance(key, data=CancelProcessInstanceRequest())
         with pytest.raises(NotFoundError):
             await client.cancel_process_instance(key, data=CancelProcessInstanceRequest())
+
+    tell(story, tmp_path)
+
+
+def test_a_called_instance_knows_its_root(tmp_path: Path) -> None:
+    async def story(client: CamundaAsyncClient, gateway: Gateway, folder: Path) -> None:
+        processes = [Process("low").task("charge"), Process("top").call("sub", process="low")]
+        await client.deploy_resources_from_files([file_of(each, folder) for each in processes])
+        asked = ProcessCreationById(process_definition_id="top")  # type: ignore[arg-type]
+        top = (await client.create_process_instance(data=asked)).process_instance_key
+        job = await activate(client)
+        assert job.process_instance_key != top and job.root_process_instance_key == top
+        low = await client.get_process_instance(job.process_instance_key, consistency=AT_ONCE)
+        assert (low.parent_process_instance_key, low.root_process_instance_key) == (top, top)
+        element = await client.get_element_instance(job.element_instance_key, consistency=AT_ONCE)
+        assert element.root_process_instance_key == top
+        itself = await client.get_process_instance(top, consistency=AT_ONCE)
+        assert itself.root_process_instance_key == top
 
     tell(story, tmp_path)
 

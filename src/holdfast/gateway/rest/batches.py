@@ -226,16 +226,16 @@ class ItemQuery(SearchQuery, frozen=True):
 async def search_batch_operation_items(api: RestApi, body: ItemQuery | None) -> ItemSearchResult:
     """Search items of batch operations with their outcomes."""
     found = await search(api.tables, ITEMS, body)
-    return ItemSearchResult([_item(row) for row in found.rows], page_of(found))
+    return ItemSearchResult([_item(api, row) for row in found.rows], page_of(found))
 
 
-def _item(row: Row) -> ItemResult:
+def _item(api: RestApi, row: Row) -> ItemResult:
     instance = row["process_instance_key"]
     is_gone = row["state"] == BatchItemState.SKIPPED
     return ItemResult(
         _TYPE_OF[row["type"]], str(row["batch_operation_key"]), str(row["item_key"]),
         str(instance) if instance else None, _ITEM_STATE_OF[row["state"]], row["processed"],
-        row["error"] or (_GONE if is_gone else None),
+        row["error"] or (_GONE if is_gone else None), api.look.root(instance),
     )  # fmt: skip
 
 

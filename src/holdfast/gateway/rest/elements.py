@@ -136,6 +136,7 @@ def _of_state(api: RestApi, key: int) -> ElementResult | None:
         node.element.name or node.id, _TYPES[node.kind], "ACTIVE",
         checks.moment(element.created_ms), None, bool(incident),
         str(incident) if incident else None,
+        root_process_instance_key=api.look.root(element.instance),
     )  # fmt: skip
 
 
@@ -146,6 +147,7 @@ def _of_row(api: RestApi, row: Row) -> ElementResult:
         str(definition), row["element_id"],
         api.look.element_name(definition, row["element_id"]), _TYPE_OF[row["type"]], row["state"],
         row["started"], row["ended"], bool(incident), str(incident) if incident else None,
+        root_process_instance_key=api.look.root(row["process_instance_key"]),
     )  # fmt: skip
 
 

@@ -134,10 +134,10 @@ async def _search(
 async def _of_rows(api: RestApi, rows: list[Row]) -> list[IncidentResult]:
     keys = [row["element_instance_key"] for row in rows]
     elements = await api.tables.rows("element_instances", keys)
-    return [_of_row(row, elements.get(row["element_instance_key"])) for row in rows]
+    return [_of_row(api, row, elements.get(row["element_instance_key"])) for row in rows]
 
 
-def _of_row(row: Row, element: Row | None) -> IncidentResult:
+def _of_row(api: RestApi, row: Row, element: Row | None) -> IncidentResult:
     job_key = row["job_key"]
     return IncidentResult(
         str(row["incident_key"]), row["process_id"],
@@ -145,6 +145,7 @@ def _of_row(row: Row, element: Row | None) -> IncidentResult:
         str(row["process_instance_key"]), row["element_id"], str(row["element_instance_key"]),
         str(job_key) if job_key else None, _ERROR_TYPES[IncidentReason(row["reason"])],
         row["error"], row["created"], _STATE_OF[row["state"]],
+        root_process_instance_key=api.look.root(row["process_instance_key"]),
     )  # fmt: skip
 
 
@@ -177,7 +178,7 @@ def _of_state(api: RestApi, incident_key: str, incident: Incident) -> IncidentRe
         str(definition) if definition else NO_KEY, str(incident.instance_key), element_id,
         str(incident.element_key), str(incident.job_key) if incident.job_key else None,
         _ERROR_TYPES[incident.reason], incident.error, checks.moment(incident.created_ms),
-        "ACTIVE",
+        "ACTIVE", root_process_instance_key=api.look.root(incident.instance_key),
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from holdfast.gateway.rest.common import (
     object_of,
     refuse_given,
 )
+from holdfast.gateway.rest.families import PARENT, Family, by_parent, family_of
 from holdfast.gateway.rest.fields import (
     KEY,
     TENANT_FIELD,
@@ -194,15 +195,22 @@ INSTANCES = Resource(
 class InstanceQuery(SearchQuery, frozen=True):
     """Which process instances to search for, in which order, and which page."""
 
-    filter: Annotated[dict[str, Any], filter_of(INSTANCES)] = msgspec.field(default_factory=dict)
+    filter: Annotated[dict[str, Any], filter_of(INSTANCES, PARENT)] = msgspec.field(
+        default_factory=dict
+    )
     sort: Annotated[list[dict[str, Any]], sort_of(INSTANCES)] = msgspec.field(default_factory=list)
 
 
 @endpoint("POST", "/v2/process-instances/search")
 async def search_instances(api: RestApi, body: InstanceQuery | None) -> InstanceSearchResult:
     """Search process instances, running or ended."""
-    found = await search(api.tables, INSTANCES, body)
-    return InstanceSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
+    query, also = await by_parent(api.tables, body or InstanceQuery())
+    found = await search(api.tables, INSTANCES, query, also)
+    family = await family_of(api.tables, found.rows)
+    return InstanceSearchResult(
+        [_of_row(api, row, family[row["process_instance_key"]]) for row in found.rows],
+        page_of(found),
+    )
 
 
 @endpoint("GET", "/v2/process-instances/{instance_key}")
@@ -217,6 +225,7 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
             instance_key, plan.process_id, plan.definition.name or None, plan.version,
             str(instance.definition), *_parents(api, instance.parent),
             checks.moment(instance.created_ms), None, "ACTIVE", api.look.has_incident(key),
+            root_process_instance_key=api.look.root(key),
         )  # fmt: skip
     row = await row_of(api.tables, "process_instances", key)
     if row is None or row["state"] == "DELETED":
@@ -224,22 +233,22 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
             f"Expected a process instance with key {instance_key}, but there is none",
             key=instance_key,
         )
-    return _of_row(api, row)
+    return _of_row(api, row, (await family_of(api.tables, [row]))[key])
 
 
-def _of_row(api: RestApi, row: Row) -> InstanceResult:
+def _of_row(api: RestApi, row: Row, family: Family) -> InstanceResult:
     plan = api.look.plan(row["process_definition_key"])
     return InstanceResult(
         str(row["process_instance_key"]), row["process_id"],
         (plan.definition.name or None) if plan else None, row["version"],
-        str(row["process_definition_key"]),
-        *_parents(api, row["parent_element_instance_key"]), row["started"], row["ended"],
-        _STATE_OF[row["state"]], (row["incidents"] or 0) > 0,
+        str(row["process_definition_key"]), family.parent, family.parent_element,
+        row["started"], row["ended"], _STATE_OF[row["state"]], (row["incidents"] or 0) > 0,
+        root_process_instance_key=family.root,
     )  # fmt: skip
 
 
 def _parents(api: RestApi, element_key: int | None) -> tuple[str | None, str | None]:
-    """The instance and the element that called; the instance only while it runs."""
+    """The instance and the element that called."""
     if not element_key:
         return None, None
     instance = api.look.instance_of_element(element_key)

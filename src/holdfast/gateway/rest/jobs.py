@@ -143,6 +143,9 @@ def _job(api: RestApi, job: ActivatedJob, worker: str, now_ms: int, *, with_leas
         variables=_variables(job.payload),
         priority=api.look.priority(job.job_key),
         job_lease_token=job.lease if with_lease else None,
+        root_process_instance_key=(
+            api.look.root(int(origin.process_instance_key)) if origin else None
+        ),
     )
 
 

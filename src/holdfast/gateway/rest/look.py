@@ -127,6 +127,15 @@ class Look:
         """The variables of a scope that is active, in JSON."""
         return self._state(scope_key).processes.variables.get(scope_key) or {}
 
+    def root(self, instance_key: int | None) -> str | None:
+        """The instance that no other has called, above one that runs; None if it does not."""
+        while instance_key:
+            instance = self._state(instance_key).processes.instances.get(instance_key)
+            if instance is None or not instance.parent:
+                return None if instance is None else str(instance_key)
+            instance_key = self.instance_of_element(instance.parent)
+        return None
+
     # --- messages -----------------------------------------------------------------------------
 
     def waiting_instance(self, name: str, correlation_key: str) -> int | None:

@@ -11,11 +11,11 @@ from holdfast.gateway.rest.fields import Field, Resource, Schema
 def filter_of(
     resource: Resource, more: Mapping[str, Schema] | None = None, conditions_min: int = 0
 ) -> msgspec.Meta:
-    """The filter of a resource, for the type of a request's field."""
+    """The filter of a resource, with what only its first level has beside its fields."""
     fields = {name: _condition(field) for name, field in resource.fields.items()}
-    fields |= more or {}
     either = {"type": "array", "minItems": 1, "items": _object(fields, 1)}
-    return msgspec.Meta(extra_json_schema=_object(fields | {"$or": either}, conditions_min))
+    first = {**fields, **(more or {}), "$or": either}
+    return msgspec.Meta(extra_json_schema=_object(first, conditions_min))
 
 
 def sort_of(resource: Resource) -> msgspec.Meta:

@@ -82,7 +82,7 @@ def _scope_of(key: str) -> str:
 async def search_variables(api: RestApi, body: VariableQuery | None) -> VariableSearchResult:
     """Search variables by their last values."""
     found = await search(api.tables, VARIABLES, body)
-    return VariableSearchResult([_of_row(row) for row in found.rows], page_of(found))
+    return VariableSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
 
 
 @endpoint("GET", "/v2/variables/{variable_key}")
@@ -93,11 +93,11 @@ async def get_variable(api: RestApi, variable_key: str) -> VariableResult:
     instance = api.look.instance_of_element(scope)
     if instance is not None:
         known = [
-            _result(scope, name, value.decode(), instance)
+            _result(api, scope, name, value.decode(), instance)
             for name, value in api.look.variables(scope).items()
         ]
     else:
-        known = [_of_row(row) for row in await _ended_scope(api, scope)]
+        known = [_of_row(api, row) for row in await _ended_scope(api, scope)]
     named = [each for each in known if each.variable_key == variable_key]
     if not named:
         raise NotFound(
@@ -121,12 +121,15 @@ async def _ended_scope(api: RestApi, scope: int) -> list[Row]:
         return []
 
 
-def _of_row(row: Row) -> VariableResult:
-    return _result(row["scope_key"], row["name"], row["value"], row["process_instance_key"])
+def _of_row(api: RestApi, row: Row) -> VariableResult:
+    return _result(api, row["scope_key"], row["name"], row["value"], row["process_instance_key"])
 
 
-def _result(scope: int, name: str, value: str, instance: int) -> VariableResult:
-    return VariableResult(variable_key(scope, name), name, value, str(scope), str(instance))
+def _result(api: RestApi, scope: int, name: str, value: str, instance: int) -> VariableResult:
+    return VariableResult(
+        variable_key(scope, name), name, value, str(scope), str(instance),
+        root_process_instance_key=api.look.root(instance),
+    )  # fmt: skip
 
 
 VARIABLE_ENDPOINTS: tuple[Endpoint, ...] = (search_variables, get_variable)
