@@ -22,7 +22,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partitions: int | None = (
         None  # fixed when the data folder is first used; None: as it is, 4 if new
     )
-    host: str = "127.0.0.1"  # loopback: there is no authorization yet that would allow more
+    host: str = "127.0.0.1"  # beyond this machine only with authorization
     port: int = 8080
     segment_bytes: int = SEGMENT_BYTES
     journal_bytes_max: int = (
@@ -36,6 +36,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
     spark_settings: str = ""  # any others of Spark: "name=value, name=value"
+    authorization: bool = False  # everybody says who they are, and does what they may
+    jwt_keys: str = ""  # whose tokens are trusted: a file (PEM, JWKS), or the URL of a JWKS
+    jwt_issuer: str = ""  # that a token must name; "": any
+    jwt_audience: str = ""  # that a token must be for; "": any
+    jwt_user_claim: str = "sub"  # what a token calls its bearer
+    jwt_groups_claim: str = "groups"  # the groups that a token puts its bearer into
+    basic_authentication: bool = False  # names and passwords with each request: for development
     clock_pinning: bool = False  # whoever may ask may also turn the clock: for tests
     log_level: str = "warning"
     log_json: bool = False

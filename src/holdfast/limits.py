@@ -107,6 +107,7 @@ GROUP_MEMBERS_MAX = 10_000  # of a group or role: they are one row of 300 KB
 MEMBERSHIPS_MAX = 100  # groups and roles of one member: all are looked at for each command
 AUTHORIZATIONS_PER_OWNER_MAX = 1_000  # they are read for each command: 0.2 ms
 ASKED_KEPT_MAX = 10_000  # answers about permissions kept at hand: 5 MB
+PASSWORDS_KEPT_MAX = 1_000  # that were right just now: 0.1 MB
 TOKEN_MS_MAX = 10 * 365 * 86_400_000  # ten years
 
 # --- tasks ------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class LocalNode(Node):
             raise
         self._snapshot_positions: Positions = {}
         self._clock = clock
-        self.gateway.tables = self._tables
+        self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
         self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
 

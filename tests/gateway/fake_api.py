@@ -93,6 +93,8 @@ JOB = ActivatedJob("7", "mail", msgspec.Raw(b'{"to":"a"}'), "lease-7", 30_000, 1
 class FakeApi:
     """Keeps each call in `calls`; raises `error` if there is one; long polls wait for `ready`."""
 
+    access = None
+
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.error: Exception | None = None

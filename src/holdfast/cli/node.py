@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.config import Config
     from holdfast.node import LocalNode
 
+ADMIN_TOKEN_FILE = "admin-token"
 _WATCH_SECONDS = 0.5  # how soon a node that cannot write any more takes its process down
 
 
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
+            "holdfast start ./data --authorization --host 0.0.0.0   others say who they are",
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
@@ -52,6 +54,14 @@ def start(
             help="Listen beyond this machine. Anybody who reaches the port may then do anything.",
         ),
     ] = False,
+    authorization: Annotated[
+        bool,
+        typer.Option(
+            "--authorization",
+            help="Everybody says who they are, and does what they may. The first start writes the"
+            " token of an administrator to FOLDER/admin-token.",
+        ),
+    ] = False,
     pipeline: Annotated[
         bool,
         typer.Option("--pipeline", help="Keep tables in FOLDER/tables, too, by Spark."),
@@ -71,9 +81,10 @@ def start(
 
     config = load_config(
         folder, partitions=partitions, host=host, port=port, log_level=log_level,
-        log_json=log_json or None,
+        log_json=log_json or None, authorization=authorization or None,
     )  # fmt: skip
-    _check_host(config.host, allow_remote)
+    if not config.authorization:
+        _check_host(config.host, allow_remote)
     configure(json=config.log_json, level=config.log_level)
     if pipeline:
         from holdfast.cli.extras import check_installed
@@ -83,7 +94,7 @@ def start(
 
 
 def _check_host(host: str, allow_remote: bool) -> None:
-    """There is no authorization yet: only this machine may be let in by accident."""
+    """Without authorization only this machine may be let in by accident."""
     from ipaddress import ip_address
 
     from holdfast.errors import InvalidArgument
@@ -95,7 +106,8 @@ def _check_host(host: str, allow_remote: bool) -> None:
     if not is_here and not allow_remote:
         raise InvalidArgument(
             f"Expected a loopback address, but found {host}: whoever reaches the port may do"
-            " anything; if that is wanted, add --allow-remote-without-authorization",
+            " anything; add --authorization, or, if that is wanted,"
+            " --allow-remote-without-authorization",
             host=host,
         )
 
@@ -115,6 +127,8 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
     node = await LocalNode.open(folder, config)
     try:
         recovery_ms = round((time.monotonic() - began) * 1000)
+        if config.authorization:
+            await _let_first_in(node, folder)
         server = HttpServer(node.gateway, config.host, config.port)
         await server.start()
         try:
@@ -128,6 +142,20 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
             await server.close()
     finally:
         await node.close()
+
+
+async def _let_first_in(node: "LocalNode", folder: Path) -> None:
+    """The first start with authorization makes an administrator; its token goes to a file."""
+    from holdfast.cli.output import print_note
+
+    path = folder / ADMIN_TOKEN_FILE
+
+    def keep(token: str) -> None:
+        path.touch(mode=0o600)
+        path.write_text(token + "\n")
+
+    if await node.gateway.identity.let_first_in(keep):
+        print_note(f"the token of an administrator is in {path}; HOLDFAST_TOKEN takes it")
 
 
 async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:

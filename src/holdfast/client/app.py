@@ -77,8 +77,11 @@ class Holdfast(ProcessCalls):
         return cls(portal, node.gateway, close, workers)
 
     @classmethod
-    def connect(cls, url: str | None = None) -> "Holdfast":
-        """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here."""
+    def connect(cls, url: str | None = None, *, token: str | None = None) -> "Holdfast":
+        """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
+
+        Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`.
+        """
         portal = Portal("holdfast")
         if DETACHED:
             return cls(portal, detached_api(), portal.close, 0)
@@ -86,7 +89,7 @@ class Holdfast(ProcessCalls):
 
         config = load_config()
         address = url or os.environ.get("HOLDFAST_URL") or f"http://{config.host}:{config.port}"
-        api = RemoteApi(address)
+        api = RemoteApi(address, token)
 
         def close() -> None:
             portal.call(api.close())

@@ -1,11 +1,13 @@
 """A node over HTTP: the same Api as a node inside the process."""
 
 import asyncio
+import os
+from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohttp
 import msgspec
@@ -13,6 +15,7 @@ from yarl import URL
 
 from holdfast.client.remote_batches import RemoteBatches
 from holdfast.client.remote_distributions import RemoteDistributions
+from holdfast.client.remote_identity import RemoteIdentity
 from holdfast.client.remote_journal import RemoteJournal
 from holdfast.client.remote_processes import RemoteProcesses
 from holdfast.client.wire import quoted
@@ -51,6 +54,7 @@ from holdfast.gateway.shapes import (
     Topology,
 )
 
+TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 CONNECTIONS_MAX = 128
 LONG_POLLS_MAX = 96  # the rest of the connections is for requests that do not wait behind them
 KEEP_ALIVE_S = 30  # shorter than the server's, so that no request goes to a connection it closes
@@ -71,13 +75,20 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
     Only aiohttp itself repeats a GET, PUT or DELETE, once, when a kept connection proves closed.
     """
 
-    def __init__(self, url: str) -> None:
+    access = None  # the node decides whom it lets in
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        """A token says who asks; so do a name and a password in the URL, or `HOLDFAST_TOKEN`."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument(
                 f"Expected a URL such as http://127.0.0.1:8080, but found {url!r}"
             )
+        self.identity = RemoteIdentity(self)
         self.url = url.rstrip("/")
+        self._credentials = _credentials(parts, token)
+        if parts.username is not None:  # they are not part of where it is, and not to be shown
+            self.url = self.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1)
         self._session: aiohttp.ClientSession | None = None
         self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
         self._closed = False
@@ -179,7 +190,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
                 method,
                 URL(self.url + path, encoded=True),
                 data=content,
-                headers=None if content is None else _HEADERS,
+                headers=self._credentials if content is None else _HEADERS | self._credentials,
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
                 allow_redirects=False,
             ) as response:
@@ -232,6 +243,15 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
 
     def _unavailable(self, reason: str) -> Unavailable:
         return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
+
+
+def _credentials(parts: SplitResult, token: str | None) -> dict[str, str]:
+    """The header by which a request says who asks; none where nobody has to say."""
+    if token is None and parts.username is not None:
+        said = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        return {"Authorization": f"Basic {b64encode(said.encode()).decode()}"}
+    token = token or os.environ.get(TOKEN_VARIABLE)
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 @cache

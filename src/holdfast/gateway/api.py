@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.gateway.access.access import Access
 from holdfast.gateway.batch_api import BatchApi
 from holdfast.gateway.distribution_api import DistributionApi
+from holdfast.gateway.identity_api import IdentityApi
 from holdfast.gateway.journal_api import JournalApi
 from holdfast.gateway.process_api import ProcessApi
 from holdfast.gateway.shapes import (
@@ -31,6 +33,14 @@ from holdfast.gateway.shapes import (
 
 class Api(ProcessApi, DistributionApi, BatchApi, JournalApi, Protocol):
     """Everything that clients, workers and the CLI need."""
+
+    @property
+    def access(self) -> Access | None:
+        """Whom whoever serves it to others asks first; None: everybody may do everything."""
+        ...
+
+    @property
+    def identity(self) -> IdentityApi: ...
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
         """Durable when it returns. Tasks without a key are appended together, all or none."""

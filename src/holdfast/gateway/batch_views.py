@@ -12,10 +12,9 @@ from holdfast.engine.batch.values import (
     OperationEnd,
     PartitionReport,
 )
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.partition import TABLES
-from holdfast.engine.state import EngineState
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch_shapes import (
     BatchErrorView,
     BatchOperationView,
@@ -30,7 +29,7 @@ _REPORTS = (BatchOperationIntent.COMPLETE_PARTITION, BatchOperationIntent.FAIL_P
 class Live:
     """Operations that have not ended, all partitions taken together."""
 
-    def __init__(self, runner: Runner[EngineState]) -> None:
+    def __init__(self, runner: Asked) -> None:
         self._runner = runner
 
     def stored(self, key: int) -> StoredOperation | None:

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from holdfast.clock import Clock
+from holdfast.engine.batch.commands import visible_to
+from holdfast.engine.batch.needs import of_type
 from holdfast.engine.batch.state import StoredOperation
 from holdfast.engine.batch.values import (
     BatchOperation,
@@ -18,11 +20,16 @@ from holdfast.engine.batch.values import (
     OperationRef,
     Selection,
 )
-from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.state import EngineState
+from holdfast.engine.identity.values import (
+    DECIDING_PARTITION,
+    EVERY_ID,
+    Permission,
+    ResourceType,
+)
+from holdfast.engine.kernel import Command, Required
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked, asker_now, claims_now
 from holdfast.gateway.batch_counts import BatchCounts
 from holdfast.gateway.batch_list import page_of
 from holdfast.gateway.batch_pace import Pace
@@ -68,9 +75,7 @@ _replace = msgspec.structs.replace
 class Batches:
     """What can be asked about batch operations."""
 
-    def __init__(
-        self, runner: Runner[EngineState], clock: Clock, opening: OpenTables | None
-    ) -> None:
+    def __init__(self, runner: Asked, clock: Clock, opening: OpenTables | None) -> None:
         self._runner = runner
         self._clock = clock
         self._partitions = len(runner.processors)
@@ -141,6 +146,7 @@ class Batches:
         if retry.failed is BatchFailures.ITEMS:
             if not past.view.operations_failed_count:
                 raise InvalidState(f"Expected failed items of operation {key}, but there are none")
+            self._check_creator(past.operation)
             chosen, partitions = failed_items(key), past.operation.partitions
         else:
             partitions = tuple(each.partition_id for each in past.view.errors)
@@ -148,7 +154,8 @@ class Batches:
                 raise InvalidState(f"Expected failed partitions of operation {key}, but none did")
             chosen = past.operation.filter
         operation = _replace(
-            past.operation, filter=chosen, partitions=partitions, repeats=key, claims=None,
+            past.operation, filter=chosen, partitions=partitions, repeats=key,
+            claims=None, visible=None,
             retries=past.operation.retries if retry.retries is None
             else checks.within(retry.retries, 0, RETRIES_MAX, "retries"),
         )  # fmt: skip
@@ -158,6 +165,7 @@ class Batches:
         self, operation: BatchOperation, asked: NewBatchOperation | BatchRetry
     ) -> BatchOperationReceipt:
         """What is chosen is as of now: all that was durable before it was asked for."""
+        self._runner.check(of_type(operation.type))
         throttle = checks.within(asked.throttle, 0, BATCH_THROTTLE_MAX, "throttle")
         priority = checks.within(asked.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
         tables = await self.open_tables()
@@ -168,6 +176,7 @@ class Batches:
             throttle=throttle,
             priority=priority,
             selection=Selection("", self._positions()),
+            visible=visible_to(self._runner.processors[DECIDING_PARTITION].view, claims_now()),
         )
         if asked.dry_run:
             return BatchOperationReceipt(operation.type, preview=await _preview(tables, operation))
@@ -178,6 +187,19 @@ class Batches:
             raise error
         self._created_ms[reply.key] = self._clock.now_ms()
         return BatchOperationReceipt(operation.type, str(reply.key))
+
+    def _check_creator(self, past: BatchOperation) -> None:
+        """Items only say which they are: whoever may not see all repeats what they chose."""
+        asker = asker_now()
+        if asker is None or (past.claims or {}).get("sub") == asker.sub:
+            return
+        everything = (EVERY_ID,)
+        self._runner.check(
+            Required(
+                ResourceType.PROCESS_DEFINITION, (Permission.READ_PROCESS_INSTANCE,), everything
+            ),
+            Required(ResourceType.TASK, (Permission.READ,), everything),
+        )
 
     # --- looking ------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.state import StoredDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
-from holdfast.engine.state import EngineState
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.reading import may_read_definition
 from holdfast.gateway.distributions import Distributions
 from holdfast.gateway.process_shapes import (
     ProcessDefinition,
@@ -36,7 +36,7 @@ PROCESS = ValueType.PROCESS
 class Definitions:
     """What can be asked about definitions."""
 
-    def __init__(self, runner: Runner[EngineState], distributions: Distributions) -> None:
+    def __init__(self, runner: Asked, distributions: Distributions) -> None:
         self._runner = runner
         self._distributions = distributions
         self._partitions = len(runner.processors)
@@ -68,6 +68,7 @@ class Definitions:
             for key, stored in processes.definitions.scan()
             if query.process_id in (None, stored.process_id)
             and (not query.latest or processes.latest.get(stored.process_id) == key)
+            and may_read_definition(self._runner, stored.process_id)
         ]
         return sorted(found, key=lambda each: (each.process_id, each.version))
 
@@ -76,7 +77,7 @@ class Definitions:
         key = checks.key_from(definition_key, self._partitions, "process definition")
         await self._runner.settled()
         stored = self._stored(key)
-        if stored is None:
+        if stored is None or not may_read_definition(self._runner, stored.process_id):
             raise NotFound(f"Expected a process definition with key {key}, but there is none")
         return ProcessSource(definition_key, stored.source.decode())
 

@@ -11,11 +11,10 @@ from holdfast.engine.distribution.values import (
     DistributionIntent,
 )
 from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.partition import TABLES
-from holdfast.engine.state import EngineState
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.distribution_shapes import (
     DistributionCancellation,
     DistributionPage,
@@ -34,7 +33,7 @@ from holdfast.records import ValueType, partition_of
 class Distributions:
     """What can be asked about distributions."""
 
-    def __init__(self, runner: Runner[EngineState], post: Post, clock: Clock) -> None:
+    def __init__(self, runner: Asked, post: Post, clock: Clock) -> None:
         self._runner = runner
         self._post = post
         self._clock = clock

@@ -6,9 +6,10 @@ import msgspec
 
 from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident, Resolution
 from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.reading import may_read_incident
 from holdfast.gateway.shapes import IncidentPage, IncidentQuery, IncidentView
 from holdfast.limits import PAGE_ITEMS_MAX, RETRIES_MAX
 from holdfast.records import ValueType, partition_of
@@ -17,7 +18,7 @@ from holdfast.records import ValueType, partition_of
 class Incidents:
     """What can be asked about incidents."""
 
-    def __init__(self, runner: Runner[EngineState]) -> None:
+    def __init__(self, runner: Asked) -> None:
         self._runner = runner
         self._partitions = len(runner.processors)
 
@@ -31,6 +32,8 @@ class Incidents:
             view = self._runner.processors[partition].view.incidents
             for key, incident in view.open.scan(start=after + 1):
                 if not _is_wanted(incident, query):
+                    continue
+                if not may_read_incident(self._runner, incident):
                     continue
                 items.append(_view(key, incident, self._runner.processors[partition].view))
                 if len(items) == limit:

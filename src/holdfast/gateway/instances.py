@@ -11,7 +11,6 @@ import msgspec
 from holdfast.config import Config
 from holdfast.engine.jobs.values import JobState
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.processes.state import Instance
 from holdfast.engine.processes.values import (
     Activate,
@@ -25,6 +24,8 @@ from holdfast.engine.processes.values import NewVariables as Variables
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.reading import may_read_instance
 from holdfast.gateway.elements import instance_view
 from holdfast.gateway.process_shapes import (
     InstanceState,
@@ -53,7 +54,7 @@ _INSTANCE, _CREATE = ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE
 class Instances:
     """What can be asked about process instances."""
 
-    def __init__(self, runner: Runner[EngineState], config: Config) -> None:
+    def __init__(self, runner: Asked, config: Config) -> None:
         self._runner = runner
         self._config = config
         self._partitions = len(runner.processors)
@@ -108,10 +109,15 @@ class Instances:
         key = self._key(instance_key)
         await self._runner.settled()
         state = self._state(key)
-        if (row := state.processes.instances.get(key)) is not None:
+        row = state.processes.instances.get(key)
+        if row is not None and self._may_read(state, row):
             return instance_view(state, key, row)
         outcome = state.jobs.outcome(key)
-        if outcome is not None and state.processes.latest.get(outcome.type) is not None:
+        if (
+            outcome is not None
+            and state.processes.latest.get(outcome.type) is not None
+            and may_read_instance(self._runner, outcome.type)
+        ):
             completed = outcome.state == JobState.COMPLETED
             return ProcessInstanceView(
                 instance_key, outcome.type,
@@ -137,7 +143,7 @@ class Instances:
             for key, row in state.processes.instances.scan(start=after + 1):
                 if query.with_incidents and key not in broken:
                     continue
-                if not self._is_of(state, row, query):
+                if not self._is_of(state, row, query) or not self._may_read(state, row):
                     continue
                 view = instance_view(state, key, row, whole=False)
                 items.append(msgspec.structs.replace(view, incidents=broken[key]))
@@ -154,6 +160,11 @@ class Instances:
             None,
             stored.version,
         )
+
+    def _may_read(self, state: EngineState, row: Instance) -> bool:
+        stored = state.processes.definitions.get(row.definition)
+        assert stored is not None
+        return may_read_instance(self._runner, stored.process_id)
 
     # --- changing -----------------------------------------------------------------------------
 

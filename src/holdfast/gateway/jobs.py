@@ -27,10 +27,9 @@ from holdfast.engine.jobs.values import (
     JobOrigin as EngineOrigin,
 )
 from holdfast.engine.kernel import Command, Reply, Submission
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.state import EngineState
 from holdfast.errors import Code, HoldfastError, InvalidArgument
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked, claims_now
 from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
@@ -63,13 +62,17 @@ class _Parked:
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
+        # Whoever waits is not who brings the jobs.
+        self.command = Command(
+            _JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation, claims_now()
+        )
         self.ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
 
 
 class Jobs:
     """What workers can ask for and report."""
 
-    def __init__(self, runner: Runner[EngineState], clock: Clock) -> None:
+    def __init__(self, runner: Asked, clock: Clock) -> None:
         self._runner = runner
         self._clock = clock
         self._partitions = len(runner.processors)
@@ -167,10 +170,7 @@ class Jobs:
                 parked = waiting[0]
                 self._unpark(parked)
                 if not parked.ticket.done():
-                    command = Command(
-                        _JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, parked.activation
-                    )
-                    yield Submission([command], parked.ticket)
+                    yield Submission([parked.command], parked.ticket)
 
     def available(self, effect: JobsAvailable) -> None:
         """Jobs of a type are there; a worker that came in between is served now."""
@@ -179,9 +179,8 @@ class Jobs:
         if waiting and self._runner.processors[effect.partition].view.jobs.has_waiting(effect.type):
             parked = waiting[0]
             self._unpark(parked)
-            command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, parked.activation)
             try:
-                ticket = self._runner.submit(effect.partition, [command])
+                ticket = self._runner.submit(effect.partition, [parked.command])
             except HoldfastError as error:  # overload, or the node is closing: the worker is told
                 if not parked.ticket.done():
                     parked.ticket.set_exception(error)

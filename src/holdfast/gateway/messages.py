@@ -1,12 +1,11 @@
 """Messages: publish them to whoever waits."""
 
 from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.messages.values import MessageIntent
 from holdfast.engine.messages.values import NewMessage as Message
 from holdfast.engine.processes.variables import from_json
-from holdfast.engine.state import EngineState
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.process_shapes import MessageReceipt, NewMessage
 from holdfast.limits import MESSAGE_TTL_MS_MAX, VARIABLES_BYTES_MAX
 from holdfast.records import ValueType, partition_for
@@ -16,7 +15,7 @@ from holdfast.records.keys import NO_KEY
 class Messages:
     """What can be asked about messages."""
 
-    def __init__(self, runner: Runner[EngineState]) -> None:
+    def __init__(self, runner: Asked) -> None:
         self._runner = runner
 
     async def publish(self, new: NewMessage) -> MessageReceipt:

@@ -2,13 +2,13 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.state import EngineState
 from holdfast.engine.timers.state import StoredSchedule
 from holdfast.engine.timers.values import Schedule, ScheduleId, ScheduleIntent
 from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.shapes import NewSchedule, ScheduleView
 from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
@@ -17,7 +17,7 @@ from holdfast.records.keys import NO_KEY
 class Schedules:
     """What can be asked about schedules."""
 
-    def __init__(self, runner: Runner[EngineState], config: Config, clock: Clock) -> None:
+    def __init__(self, runner: Asked, config: Config, clock: Clock) -> None:
         self._runner = runner
         self._config = config
         self._clock = clock
@@ -58,6 +58,7 @@ class Schedules:
             schedule
             for processor in self._runner.processors.values()
             for _, schedule in processor.view.schedules.schedules.scan()
+            if self._runner.may(ResourceType.SCHEDULE, Permission.READ, schedule.schedule.id)
         ]
         return sorted(map(_view, stored), key=lambda view: view.schedule_id)
 

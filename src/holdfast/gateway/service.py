@@ -16,6 +16,10 @@ from holdfast.engine.kernel import CommandRefused, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
+from holdfast.gateway.access.access import Access
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.identities import IdentityService
+from holdfast.gateway.access.visible import VisibleTables
 from holdfast.gateway.batch_driver import BatchDriver
 from holdfast.gateway.batch_shapes import (
     BatchChange,
@@ -107,24 +111,32 @@ class Gateway:
         self._runner = runner
         self._config = config
         self._metrics = metrics
-        self.look = Look(runner, clock)
-        self.tables: Tables = NoTables()
-        self._tasks = Tasks(runner, config, clock)
-        self._jobs = Jobs(runner, clock)
-        self._incidents = Incidents(runner)
-        self._schedules = Schedules(runner, config, clock)
+        asked = Asked(runner)
+        self.access = Access(config, clock, asked) if config.authorization else None
+        self.look = Look(asked, clock)
+        self._asked = asked
+        self.show_tables(NoTables())
+        self._tasks = Tasks(asked, config, clock)
+        self._jobs = Jobs(asked, clock)
+        self._incidents = Incidents(asked)
+        self._schedules = Schedules(asked, config, clock)
         self._post = Post(runner, metrics.distribution)
-        self._distributions = Distributions(runner, self._post, clock)
+        self._distributions = Distributions(asked, self._post, clock)
         metrics.distribution.gauges = self._distributions.gauges
-        self._definitions = Definitions(runner, self._distributions)
-        self._instances = Instances(runner, config)
-        self._messages = Messages(runner)
+        self.identity = IdentityService(asked, self._distributions, clock)
+        self._definitions = Definitions(asked, self._distributions)
+        self._instances = Instances(asked, config)
+        self._messages = Messages(asked)
         self._journal = JournalReads(journal)
         self.batches = BatchDriver(runner, clock)
-        self._batch_operations = Batches(runner, clock, open_tables)
+        self._batch_operations = Batches(asked, clock, open_tables)
         self.batches.selector = TablesSelector(self._batch_operations.open_tables)
         metrics.batch.numbers = self._batch_operations.counts.numbers
         runner.outside = self
+
+    def show_tables(self, tables: Tables) -> None:
+        """From now on searches are answered from these."""
+        self.tables: Tables = VisibleTables(tables, self._asked)
 
     # --- what the runner tells ----------------------------------------------------------------
 

@@ -11,10 +11,11 @@ from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Job, JobEnded, JobIntent, JobRef, JobState, NewJob, Outcome
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.reading import may_read_instance, may_read_job, may_read_outcome
 from holdfast.gateway.shapes import (
     NewTask,
     TaskOutcome,
@@ -38,7 +39,7 @@ _CREATE, _JOB = JobIntent.CREATE, ValueType.JOB
 class Tasks:
     """What can be asked about tasks."""
 
-    def __init__(self, runner: Runner[EngineState], config: Config, clock: Clock) -> None:
+    def __init__(self, runner: Asked, config: Config, clock: Clock) -> None:
         self._runner = runner
         self._config = config
         self._clock = clock
@@ -92,9 +93,11 @@ class Tasks:
         key = checks.key_from(task_key, self._partitions, "task")
         await self._runner.settled()
         state = self._state(key)
-        if job := state.jobs.jobs.get(key):
+        job = state.jobs.jobs.get(key)
+        if job is not None and may_read_job(self._runner, job, state):
             return self._view(key, job, state)
-        if outcome := state.jobs.outcome(key):
+        outcome = state.jobs.outcome(key)
+        if outcome is not None and may_read_outcome(self._runner, outcome):
             return TaskView(
                 task_key, outcome.type, outcome.state,
                 result=_raw(outcome), error=outcome.error or None,
@@ -120,6 +123,8 @@ class Tasks:
                 await asyncio.sleep(0)  # a long walk lets others pass
                 await self._runner.settled()
             if query.type is not None and job.submitted.type != query.type:
+                continue
+            if not may_read_job(self._runner, job, state):
                 continue
             if query.state is not None and state.jobs.state_of(key, job) != query.state:
                 continue
@@ -194,10 +199,18 @@ class Tasks:
         state = self._state(key)
         job = state.jobs.jobs.get(key)
         if job is None:
-            if state.processes.instances.get(key) is not None:
-                return None
+            instance = state.processes.instances.get(key)
+            if instance is not None:
+                definition = state.processes.definitions.get(instance.definition)
+                assert definition is not None
+                hidden = not may_read_instance(self._runner, definition.process_id)
+                return TaskOutcome(str(key), None) if hidden else None
             kept = state.jobs.outcome(key)
-            return TaskOutcome(str(key), None) if kept is None else _outcome_shape(key, kept)
+            if kept is None or not may_read_outcome(self._runner, kept):
+                return TaskOutcome(str(key), None)
+            return _outcome_shape(key, kept)
+        if not may_read_job(self._runner, job, state):
+            return TaskOutcome(str(key), None)
         if job.incident_key:
             return TaskOutcome(str(key), JobState.INCIDENT, error=job.error)
         return None

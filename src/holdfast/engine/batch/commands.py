@@ -1,5 +1,7 @@
 """What people ask of batch operations: here as the first to hear of it, or after the leader."""
 
+from typing import Any
+
 import msgspec
 
 from holdfast.engine.batch.reporting import report_if_done, tell_leader
@@ -15,8 +17,11 @@ from holdfast.engine.batch.values import (
     OperationRef,
     PartitionReport,
     Selection,
+    Visible,
 )
 from holdfast.engine.distribution.distributing import distribute
+from holdfast.engine.identity.state import asker_of
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
@@ -69,10 +74,21 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         partitions=tuple(sorted(asked.partitions)) or tuple(range(1, turn.state.partitions + 1)),
         selection=Selection(name, asked.selection.positions),
         claims=command.claims,
+        visible=visible_to(turn.state, command.claims),
     )
     _add(turn, key, operation)
     told = Command(BATCH_OPERATION, _I.CREATE, key, operation, command.claims)
     distribute(turn, told, to=operation.partitions, in_queue=QUEUE)
+
+
+def visible_to(state: EngineState, claims: dict[str, Any] | None) -> Visible | None:
+    """What whoever asks may see; None where nobody has to say who they are."""
+    if claims is None:
+        return None
+    asker, allowed = asker_of(claims), state.identities.allowed
+    processes = allowed(asker, ResourceType.PROCESS_DEFINITION, (Permission.READ_PROCESS_INSTANCE,))
+    types = allowed(asker, ResourceType.TASK, (Permission.READ,))
+    return Visible(tuple(sorted(processes)), tuple(sorted(types)))
 
 
 def follow_create(turn: Turn[EngineState], command: Record) -> None:

@@ -16,7 +16,10 @@ _BY_TYPE = {
 
 
 def create(state: EngineState, command: Record) -> tuple[Required, ...]:
-    """The permission for its type, or the one for all types."""
     new: BatchOperation = command.value
-    any_of = (Permission.CREATE, _BY_TYPE[new.type])
-    return (Required(ResourceType.BATCH, any_of, (EVERY_ID,)),)
+    return (of_type(new.type),)
+
+
+def of_type(type_: BatchOperationType) -> Required:
+    """The permission for a type, or the one for all types."""
+    return Required(ResourceType.BATCH, (Permission.CREATE, _BY_TYPE[type_]), (EVERY_ID,))

@@ -90,6 +90,13 @@ class Selection(msgspec.Struct, frozen=True, array_like=True, gc=False):
     positions: dict[int, int] = {}  # by partition: how far of its log the snapshot has to be
 
 
+class Visible(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the creator of an operation may see; `*` among them: all."""
+
+    processes: tuple[str, ...]
+    task_types: tuple[str, ...]
+
+
 class BatchOperation(Value, frozen=True, tag=96):
     """An operation: CREATE(D). Its key carries the partition that leads it."""
 
@@ -104,6 +111,7 @@ class BatchOperation(Value, frozen=True, tag=96):
     selection: Selection = Selection()
     repeats: int = 0  # the operation whose failed items or partitions are tried again
     claims: dict[str, Any] | None = None  # CREATED: of whoever asked for it
+    visible: Visible | None = None  # CREATED: items of others are not selected; None: none are
 
 
 class OperationRef(Value, frozen=True, tag=97):

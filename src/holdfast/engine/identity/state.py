@@ -136,9 +136,11 @@ class Identities:
         """The groups and roles that one owner was put into itself."""
         return self._memberships.get(owner_name) or ()
 
-    def is_empty(self) -> bool:
-        """Whether nobody was ever let in."""
-        return next(iter(self.authorizations.scan()), None) is None
+    def has_nobody(self) -> bool:
+        """Whether nobody has a role, is in a group or was given anything."""
+        is_member = next(iter(self._memberships.scan()), None) is not None
+        owners = (each.owner_type for _, each in self.authorizations.scan())
+        return not is_member and all(each is OwnerType.ROLE for each in owners)
 
     # --- what the appliers do -----------------------------------------------------------------
 

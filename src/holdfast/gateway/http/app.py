@@ -9,6 +9,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 from litestar.types import ASGIApp, Method, Receive, Scope, Send
 
+from holdfast.gateway.access.asking import asking
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import JSON, Endpoint, endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
@@ -55,6 +56,13 @@ class _Service:
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._api.access is None:
+            return await self._answer(end, scope, receive, send)
+        header = dict(scope["headers"]).get(b"authorization")
+        with asking(await self._api.access.admit(end.name, header)):
+            await self._answer(end, scope, receive, send)
+
+    async def _answer(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         arguments: list[Any] = [self._api]
         try:
             if end.parameter is not None:
@@ -107,8 +115,12 @@ def _route(
 
 
 def _litestar_path(path: str) -> str:
-    # a schedule's id is the user's and may hold slashes; keys are ours and hold digits
-    return path.replace("{schedule_id}", "{schedule_id:path}").replace("_key}", "_key:str}")
+    # a schedule's id is the user's and may hold slashes; no other name does
+    return (
+        path.replace("{schedule_id}", "{schedule_id:path}")
+        .replace("}", ":str}")
+        .replace(":path:str}", ":path}")
+    )
 
 
 def _openapi_endpoints() -> list[Endpoint]:

@@ -8,6 +8,7 @@ from holdfast.gateway.api import Api
 from holdfast.gateway.http.batch_endpoints import BATCH_ENDPOINTS
 from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.http.identity_endpoints import IDENTITY_ENDPOINTS
 from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
 from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
@@ -164,6 +165,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *PROCESS_ENDPOINTS,
     *DISTRIBUTION_ENDPOINTS,
     *BATCH_ENDPOINTS,
+    *IDENTITY_ENDPOINTS,
     *JOURNAL_ENDPOINTS,
     *REST_ENDPOINTS,
     get_health, get_metrics,

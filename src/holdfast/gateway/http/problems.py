@@ -63,6 +63,8 @@ def _of_holdfast(error: HoldfastError, path: str) -> tuple[Problem, dict[str, st
     if retry_after_ms is not None or error.code is Code.RESOURCE_EXHAUSTED:
         retry_after_ms = int(retry_after_ms or 0)
         headers["retry-after"] = str(max(1, -(-retry_after_ms // 1_000)))  # whole seconds, up
+    elif error.code is Code.UNAUTHORIZED:
+        headers["www-authenticate"] = 'Bearer realm="holdfast"'
     elif STATUS_OF_CODE[error.code] == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["retry-after"] = str(_UNAVAILABLE_SECONDS)
     problem = _problem(

@@ -3,13 +3,14 @@
 from holdfast.clock import Clock
 from holdfast.engine.incidents.values import Incident
 from holdfast.engine.jobs.values import Job
-from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.plan import Plan
 from holdfast.engine.processes.state import ElementInstance, Instance, StoredDefinition
 from holdfast.engine.state import EngineState
 from holdfast.errors import Forbidden, InvalidState, NotFound
 from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.reading import may_read_incident, may_read_instance
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.records import partition_for, partition_of
 
@@ -17,7 +18,7 @@ from holdfast.records import partition_for, partition_of
 class Look:
     """What the REST API needs to know beyond what the `Api` tells."""
 
-    def __init__(self, runner: Runner[EngineState], clock: Clock) -> None:
+    def __init__(self, runner: Asked, clock: Clock) -> None:
         self._runner = runner
         self._clock = clock
 
@@ -107,16 +108,19 @@ class Look:
     # --- instances ----------------------------------------------------------------------------
 
     def instance(self, key: int) -> Instance | None:
-        return self._state(key).processes.instances.get(key)
+        found = self._state(key).processes.instances.get(key)
+        return found if found is not None and self._is_visible(found) else None
 
     def instance_of_element(self, key: int) -> int | None:
         return self._state(key).processes.instance_of(key) if key else None
 
     def element(self, key: int) -> ElementInstance | None:
-        return self._state(key).processes.elements.get(key)
+        found = self._state(key).processes.elements.get(key)
+        return found if found is not None and self.instance(found.instance) is not None else None
 
     def incident(self, key: int) -> Incident | None:
-        return self._state(key).incidents.open.get(key)
+        found = self._state(key).incidents.open.get(key)
+        return found if found is not None and may_read_incident(self._runner, found) else None
 
     def has_incident(self, instance_key: int) -> bool:
         """Whether one of the open incidents stops an instance."""
@@ -125,6 +129,8 @@ class Look:
 
     def variables(self, scope_key: int) -> dict[str, bytes]:
         """The variables of a scope that is active, in JSON."""
+        if self.instance(self.instance_of_element(scope_key) or scope_key) is None:
+            return {}
         return self._state(scope_key).processes.variables.get(scope_key) or {}
 
     def root(self, instance_key: int | None) -> str | None:
@@ -162,6 +168,10 @@ class Look:
         )
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _is_visible(self, instance: Instance) -> bool:
+        definition = self._deploying.processes.definitions.get(instance.definition)
+        return definition is None or may_read_instance(self._runner, definition.process_id)
 
     @property
     def _deploying(self) -> EngineState:

@@ -8,7 +8,7 @@ from holdfast.engine.batch.selector import Page
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.limits import BATCH_SELECTION_LOOK_MS, BATCH_SELECTION_WAIT_MS
-from holdfast.pipeline.batch.sources import condition_of, source_of
+from holdfast.pipeline.batch.sources import condition_of, source_of, visible_of
 from holdfast.pipeline.schema import INCIDENTS
 from holdfast.pipeline.select.presence import Present, present
 from holdfast.pipeline.select.requests import Request, answer, request, withdraw
@@ -86,7 +86,9 @@ class PipelineSelector:
 
     def _request(self, name: str, operation: BatchOperation) -> Request:
         table, positions = source_of(operation).table.name, operation.selection.positions
-        return Request(name, table, condition_of(operation), dict(positions))
+        return Request(
+            name, table, condition_of(operation), dict(positions), visible=visible_of(operation)
+        )
 
     async def _look_later(self, wanted: Request) -> None:
         request(self._root, wanted)

@@ -7,6 +7,7 @@ that has ended, is left out from the beginning: nobody wants to see it counted a
 import msgspec
 
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType
+from holdfast.engine.identity.values import EVERY_ID
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.batch_tables import instances_in, is_of_items
 from holdfast.pipeline.schema import (
@@ -21,6 +22,7 @@ from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.tree import (
     EVERYTHING,
     All,
+    Any,
     Compare,
     Comparison,
     Condition,
@@ -65,6 +67,24 @@ def source_of(operation: BatchOperation) -> Source:
     if is_of_items(operation):
         return Source(BATCH_OPERATION_ITEMS, EVERYTHING)
     return SOURCES[operation.type]
+
+
+def visible_of(operation: BatchOperation) -> Condition:
+    """Which rows of its source the creator of an operation may see."""
+    visible, table = operation.visible, source_of(operation).table
+    if visible is None or is_of_items(operation):  # its items were selected by the same creator
+        return EVERYTHING
+    processes = _one_of("process_id", visible.processes)
+    types = _one_of("type", visible.task_types)
+    if table is PROCESS_INSTANCES:
+        return processes
+    return Any((processes, types)) if table is INCIDENTS else types
+
+
+def _one_of(column: str, allowed: tuple[str, ...]) -> Condition:
+    if EVERY_ID in allowed:
+        return Exists(column)
+    return OneOf(column, Kind.TEXT, allowed) if allowed else Any(())
 
 
 def condition_of(operation: BatchOperation) -> Condition:

@@ -1,0 +1,41 @@
+"""The door: who is let in, and to which endpoints."""
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.engine.identity.guard import refused
+from holdfast.engine.identity.state import Asker
+from holdfast.engine.kernel import Required
+from holdfast.errors import Forbidden
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.authentication import Authentication
+from holdfast.gateway.access.needs import NEEDS, Everyone
+
+
+class Access:
+    """Decides about requests before anything is done for them."""
+
+    def __init__(self, config: Config, clock: Clock, asked: Asked) -> None:
+        self._asked = asked
+        self._authentication = Authentication(config, clock, lambda: asked.identities)
+
+    async def admit(self, endpoint: str, authorization: bytes | None) -> Asker | None:
+        """Who asks for an endpoint; None where nobody needs to say.
+
+        Unauthorized or Forbidden if they may not have it: an endpoint that names no need is for
+        nobody.
+        """
+        need = NEEDS.get(endpoint, ())
+        if need is Everyone.ANYBODY:
+            return None
+        asker = await self._authentication.asker(authorization)
+        if need is Everyone.KNOWN:
+            return asker
+        await self._asked.settled()
+        identities = self._asked.identities
+        if not any(identities.allowed(asker, each, (permission,)) for each, permission in need):
+            words = [
+                refused(asker.sub, Required(each, (permission,), ()), "*")
+                for each, permission in need[:1]
+            ]
+            raise Forbidden("".join(words) or f"Expected an endpoint for people, not {endpoint}")
+        return asker

@@ -1,0 +1,89 @@
+"""Who sends a request: by a token of this node, by one that an issuer signed, or by a password."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.engine.identity.state import Asker, Identities
+from holdfast.engine.identity.values import OwnerType
+from holdfast.errors import Unauthorized
+from holdfast.gateway.access.passwords import is_password, is_token, token_id
+from holdfast.limits import PASSWORDS_KEPT_MAX
+
+_PASSWORD_SECONDS = 60.0  # a password that was right is believed for so long: to check it is slow
+
+
+class Authentication:
+    """Reads the `Authorization` header of requests."""
+
+    def __init__(self, config: Config, clock: Clock, identities: Callable[[], Identities]) -> None:
+        self._clock = clock
+        self._identities = identities
+        self._has_passwords = config.basic_authentication
+        self._signatures = None
+        if config.jwt_keys:
+            # Cryptography takes a moment to load, which a node without such tokens does not wait.
+            from holdfast.gateway.access.signatures import Signatures
+
+            self._signatures = Signatures(config)
+        # What is kept of a password that was right -> until when, and what was kept of it then.
+        self._right: dict[bytes, tuple[float, bytes]] = {}
+
+    @property
+    def schemes(self) -> str:
+        """How one can say who one is: the challenge of a refusal."""
+        realm = 'realm="holdfast"'
+        return f"Bearer {realm}" + (f", Basic {realm}" if self._has_passwords else "")
+
+    async def asker(self, header: bytes | None) -> Asker:
+        """Who sends a request with this header; Unauthorized if nobody known does."""
+        if header is None:
+            raise Unauthorized("Expected an Authorization header, but there is none")
+        scheme, _, credentials = header.decode("latin-1").strip().partition(" ")
+        credentials = credentials.strip()
+        if scheme.lower() == "bearer":
+            id_ = token_id(credentials)
+            if id_ is not None:
+                return self._by_token(id_, credentials)
+            if self._signatures is not None:
+                return await self._signatures.bearer(credentials)
+            raise Unauthorized("Expected a token of this node, but found another: it knows no keys")
+        if scheme.lower() == "basic" and self._has_passwords:
+            return await self._by_password(credentials)
+        expected = "Bearer or Basic" if self._has_passwords else "Bearer"
+        raise Unauthorized(f"Expected {expected} in the Authorization header, but found {scheme!r}")
+
+    def _by_token(self, id_: str, token: str) -> Asker:
+        stored = self._identities().tokens.get(id_)
+        if stored is None or not is_token(token, stored.token.digest):
+            raise Unauthorized("Expected a token of this node, but it is unknown or was deleted")
+        expires_ms = stored.token.expires_ms
+        if expires_ms and expires_ms <= self._clock.now_ms():
+            raise Unauthorized("Expected a token that is valid, but its time is over")
+        return Asker(stored.token.client_id, OwnerType.CLIENT)
+
+    async def _by_password(self, credentials: str) -> Asker:
+        try:
+            said = base64.b64decode(credentials, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise Unauthorized("Expected name:password in base64, but found none") from error
+        username, _, password = said.partition(":")
+        stored = self._identities().users.get(username)
+        kept = stored.user.password if stored is not None else b""
+        seen = hashlib.sha256(credentials.encode()).digest()
+        now = self._clock.monotonic()
+        until, then = self._right.get(seen, (0.0, b""))
+        if kept and now < until and then == kept:
+            return Asker(username)
+        # A name that nobody has takes as long as a wrong password.
+        is_right = await asyncio.to_thread(is_password, password, kept or bytes(80))
+        if not kept or not is_right:
+            raise Unauthorized("Expected a known name and its password, but they are not")
+        if len(self._right) >= PASSWORDS_KEPT_MAX:
+            self._right.clear()
+        self._right[seen] = now + _PASSWORD_SECONDS, kept
+        return Asker(username)

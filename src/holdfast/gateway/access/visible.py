@@ -1,0 +1,101 @@
+"""The tables as whoever asks may see them: rows of others are not there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.errors import Forbidden
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.rest.tables import FoundRows, Row, Tables
+
+Right = tuple[ResourceType, Permission]
+
+_DEFINITION: Right = (ResourceType.PROCESS_DEFINITION, Permission.READ_PROCESS_DEFINITION)
+_INSTANCE: Right = (ResourceType.PROCESS_DEFINITION, Permission.READ_PROCESS_INSTANCE)
+_TASK: Right = (ResourceType.TASK, Permission.READ)
+
+# A row is visible to whoever may see what one of these columns names. Incidents are those of a
+# process, or of a plain task.
+_COLUMNS: dict[str, dict[str, Right]] = {
+    "process_definitions": {"process_id": _DEFINITION},
+    "process_instances": {"process_id": _INSTANCE},
+    "element_instances": {"process_id": _INSTANCE},
+    "incidents": {"process_id": _INSTANCE, "type": _TASK},
+    "jobs": {"type": _TASK},
+    "variables": {},
+}
+_FIELDS = {"process_id": "processId", "type": "type"}
+# Rows that only say which instance they are of: whoever does not see all names one.
+_OF_INSTANCES = ("jobs", "variables")
+
+
+class VisibleTables:
+    """Keeps the port of the tables: whoever may see all has them as they are."""
+
+    def __init__(self, tables: Tables, asked: Asked) -> None:
+        self._tables = tables
+        self._asked = asked
+
+    async def search(
+        self,
+        table: str,
+        filter: Mapping[str, Any],
+        sort: Sequence[Mapping[str, Any]],
+        page: Mapping[str, Any],
+    ) -> FoundRows:
+        """A page of the rows that meet a filter and may be seen."""
+        if self._sees_all(table):
+            return await self._tables.search(table, filter, sort, page)
+        key = _instance_in(filter) if table in _OF_INSTANCES else None
+        if key is not None and key in await self.rows("process_instances", [key]):
+            return await self._tables.search(table, filter, sort, page)
+        bounds = [
+            {_FIELDS[name]: {"$in": sorted(allowed)}}
+            for name, right in _COLUMNS[table].items()
+            if (allowed := self._asked.allowed(*right))
+        ]
+        if bounds:
+            return await self._tables.search(table, _bounded(filter, bounds), sort, page)
+        if key is None and table in _OF_INSTANCES:
+            raise Forbidden(
+                f"Expected processInstanceKey in a filter of {table}: you may not see them all"
+            )
+        return FoundRows([], 0, False)
+
+    async def rows(self, table: str, keys: Sequence[int]) -> dict[int, Row]:
+        """The rows of some keys that may be seen."""
+        found = await self._tables.rows(table, keys)
+        if self._sees_all(table):
+            return found
+        rights = [(name, self._asked.allowed(*right)) for name, right in _COLUMNS[table].items()]
+        return {
+            key: row
+            for key, row in found.items()
+            if any(allowed is None or row[name] in allowed for name, allowed in rights)
+        }
+
+    def close(self) -> None:
+        self._tables.close()
+
+    def _sees_all(self, table: str) -> bool:
+        """Whether there is nothing to leave out."""
+        if table not in _COLUMNS:  # batch operations and the like: the endpoint's need is enough
+            return True
+        rights = {*_COLUMNS[table].values(), _INSTANCE} - (
+            {_INSTANCE} if table == "process_definitions" else set()
+        )
+        return all(self._asked.allowed(*right) is None for right in rights)
+
+
+def _instance_in(filter_: Mapping[str, Any]) -> int | None:
+    """The one instance that a filter is about."""
+    asked = filter_.get("processInstanceKey")
+    if isinstance(asked, Mapping):
+        asked = asked.get("$eq")
+    return int(asked) if isinstance(asked, int | str) and str(asked).isdecimal() else None
+
+
+def _bounded(filter_: Mapping[str, Any], bounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """A filter and any of the bounds: fields are met together, and only $or has alternatives."""
+    whole = {"$or": [filter_]} if filter_ else {}
+    return {"$or": [whole | bound for bound in bounds]}

@@ -1,0 +1,158 @@
+"""The shapes of the API about who may do what."""
+
+from datetime import datetime
+
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
+from holdfast.gateway.shapes import Question, Shape
+
+
+class NewUser(Question, frozen=True):
+    """A person."""
+
+    username: str
+    password: str | None = None  # to sign in with, where the node allows that
+    name: str = ""
+    email: str = ""
+
+
+class UserChange(Question, frozen=True):
+    """What is to be known of a person from now on."""
+
+    name: str = ""
+    email: str = ""
+    password: str | None = None  # None: as it is
+
+
+class UserView(Shape, frozen=True):
+    """A person."""
+
+    username: str
+    name: str
+    email: str
+    has_password: bool
+
+
+class Users(Shape, frozen=True):
+    """All people, by their names."""
+
+    items: list[UserView]
+
+
+class NewGroup(Question, frozen=True):
+    """A group, or a role."""
+
+    id: str
+    name: str = ""
+    description: str = ""
+
+
+class GroupChange(Question, frozen=True):
+    """What is to be known of a group, or a role, from now on."""
+
+    name: str = ""
+    description: str = ""
+
+
+class Member(Question, frozen=True):
+    """Who belongs to a group, or has a role."""
+
+    member_type: OwnerType
+    member_id: str
+
+
+class GroupView(Shape, frozen=True):
+    """A group, or a role."""
+
+    id: str
+    name: str
+    description: str
+    members: list[Member]
+
+
+class Groups(Shape, frozen=True):
+    """All groups, or all roles, by their ids."""
+
+    items: list[GroupView]
+
+
+class NewToken(Question, frozen=True):
+    """A token for a machine."""
+
+    client_id: str  # authorizations and memberships are the client's, not the token's
+    lasts_ms: int = 0  # 0: for ever
+
+
+class TokenReceipt(Shape, frozen=True):
+    """A new token. It is told this once: the node keeps only what it recognises it by."""
+
+    token_id: str
+    client_id: str
+    token: str
+    expires: datetime | None = None
+
+
+class TokenView(Shape, frozen=True):
+    """A token of a machine."""
+
+    token_id: str
+    client_id: str
+    created: datetime
+    expires: datetime | None = None
+
+
+class Tokens(Shape, frozen=True):
+    """All tokens, by their ids."""
+
+    items: list[TokenView]
+
+
+class NewAuthorization(Question, frozen=True):
+    """Somebody may do something."""
+
+    owner_type: OwnerType
+    owner_id: str
+    resource_type: ResourceType
+    resource_id: str  # "*": every one there is
+    permission_types: list[Permission]
+
+
+class AuthorizationReceipt(Shape, frozen=True):
+    """A new authorization."""
+
+    authorization_key: str
+
+
+class AuthorizationView(Shape, frozen=True):
+    """Somebody may do something."""
+
+    authorization_key: str
+    owner_type: OwnerType
+    owner_id: str
+    resource_type: ResourceType
+    resource_id: str
+    permission_types: list[Permission]
+
+
+class AuthorizationQuery(Question, frozen=True):
+    """Which authorizations to list: what is named has to be so."""
+
+    owner_type: OwnerType | None = None
+    owner_id: str | None = None
+    resource_type: ResourceType | None = None
+    resource_id: str | None = None
+
+
+class Authorizations(Shape, frozen=True):
+    """Authorizations in the order of their keys."""
+
+    items: list[AuthorizationView]
+
+
+class OwnIdentity(Shape, frozen=True):
+    """Who asks, as the node sees it."""
+
+    owner_type: OwnerType | None  # None: nobody has to say who they are
+    owner_id: str | None
+    groups: list[str]
+    roles: list[str]
+    authorizations: list[AuthorizationView]  # its own, and those of its groups and roles
