@@ -12,7 +12,7 @@ def settled(portion: Portion, item_ms: float, around_ms: float = 0.0) -> list[in
     sizes: list[int] = []
     for _ in range(100):
         sizes.append(portion.items)
-        portion.took((around_ms + portion.items * item_ms) * MS, portion.items, 2_048)
+        portion.took((around_ms + portion.items * item_ms) * MS, True, 2_048)
     return sizes[50:]
 
 
@@ -33,11 +33,11 @@ def test_items_that_take_longer_than_a_portion_may_are_done_one_by_one() -> None
 
 def test_one_long_portion_does_not_undo_what_many_have_shown() -> None:
     portion = Portion(400, ms_max=20)
-    portion.took(5.0, 400, 2_048)
+    portion.took(5.0, True, 2_048)
     assert portion.items == 200
 
 
 def test_a_portion_that_was_not_full_says_nothing_about_larger_ones() -> None:
     portion = Portion(64, ms_max=20)
-    portion.took(0.001, 3, 2_048)
+    portion.took(0.001, False, 2_048)
     assert portion.items == 64

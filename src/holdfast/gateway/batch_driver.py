@@ -50,13 +50,13 @@ class Portion:
         self.items = items
         self._seconds_max = ms_max / 1_000
 
-    def took(self, seconds: float, items: int, items_max: int) -> None:
-        """So many items, in all partitions together, took so much work."""
+    def took(self, seconds: float, is_full: bool, items_max: int) -> None:
+        """It took so much work, in all partitions together; if it is full, there may be more."""
         if seconds > 2 * self._seconds_max:
             self.items = max(self.items // 2, 1)
         elif seconds > self._seconds_max:
             self.items = max(self.items * 4 // 5, 1)
-        elif items >= self.items:
+        elif is_full:
             self.items = min(self.items * 5 // 4 + 1, items_max)
 
 
@@ -174,12 +174,14 @@ class BatchDriver:
 
     def _pace(self) -> None:
         """Does the next portion now, or looks again soon because live commands are waiting."""
-        if self._is_stopped or self._under_way or not self._executing:
+        if self._is_stopped or self._under_way:
             return
         now = self._clock.monotonic()
         accepted, waiting = self._runner.load()
         if (live := accepted - self._given) != self._live_commands:
             self._live_commands, self._live_seconds = live, now
+        if not self._executing:
+            return
         is_live = now - self._live_seconds < BATCH_LIVE_MS / 1_000
         if waiting:
             since = self._waiting_seconds = self._waiting_seconds or now
@@ -206,7 +208,7 @@ class BatchDriver:
             partitions = [self._last]
         portion = self._portions[is_live]
         limit = min(max(portion.items // len(partitions), 1), _ITEMS_MAX)
-        done = partial(self._done, portion, len(partitions), self._clock.busy())
+        done = partial(self._done, portion, len(partitions), limit, self._clock.busy())
         for partition in partitions:
             command = Command(_EXECUTION, _EXECUTE, self._executing.pop(partition), Execute(limit))
             try:
@@ -222,6 +224,7 @@ class BatchDriver:
         self,
         portion: Portion,
         partitions: int,
+        limit: int,
         busy: float,
         partition: int,
         ticket: "asyncio.Future[list[Reply]]",
@@ -236,7 +239,7 @@ class BatchDriver:
         else:
             self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
         if not self._under_way:
-            seconds, items_max = self._clock.busy() - busy, partitions * _ITEMS_MAX
-            portion.took(seconds, self._done_items, items_max)
+            seconds, is_full = self._clock.busy() - busy, self._done_items >= partitions * limit
+            portion.took(seconds, is_full, partitions * _ITEMS_MAX)
             self._done_items = 0
             self._pace()
