@@ -100,6 +100,9 @@ _JSON_NAMES = {
 def _type_text(kind: Any) -> str:
     """A type in the words of JSON."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        known = [code(name) for name in _properties(arguments[1])]
+        return _type_text(arguments[0]) + (f" of {', '.join(known)}" if known else "")
     if origin is list:
         return f"list of {_type_text(arguments[0])}"
     if origin is dict:
@@ -112,6 +115,12 @@ def _type_text(kind: Any) -> str:
         return " / ".join(code(member.value) for member in kind)
     name: str = kind.__name__
     return _JSON_NAMES.get(name, name)
+
+
+def _properties(meta: msgspec.Meta) -> list[str]:
+    """The fields of an object that only a schema tells of."""
+    schema = meta.extra_json_schema or {}
+    return list(schema.get("properties") or schema.get("items", {}).get("properties", {}))
 
 
 def _default_text(shape: type[Any], field: Any) -> str:
