@@ -56,6 +56,11 @@ def test_all_the_verbs_are_there() -> None:
         "batch suspend", "batch resume", "batch abort", "batch change", "batch retry",
         "journal topics", "journal bounds", "journal cat", "journal verify",
         "pipeline run", "pipeline status",
+        "users create", "users list", "users update", "users delete",
+        "groups create", "groups list", "groups delete", "groups add", "groups remove",
+        "roles create", "roles list", "roles delete", "roles give", "roles take",
+        "tokens create", "tokens list", "tokens delete",
+        "permissions list", "permissions grant", "permissions revoke", "whoami",
     }  # fmt: skip
 
 

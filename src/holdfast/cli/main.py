@@ -13,6 +13,10 @@ from holdfast.cli import (
     demo,
     distributions,
     doctor,
+    identity_groups,
+    identity_permissions,
+    identity_tokens,
+    identity_users,
     incidents,
     instances,
     journal,
@@ -55,12 +59,17 @@ app = typer.Typer(
         )
     ),
 )
-for _verb in (node, worker, doctor, demo, definitions, start_process, show, messages, report):
+for _verb in (
+    node, worker, doctor, demo, definitions, start_process, show, messages, report,
+    identity_permissions,
+):  # fmt: skip
     _verb.register(app)
 for _group in (
-    tasks, incidents, definitions, instances, batch, schedules, distributions, journal, pipeline,
+    tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app,
+    distributions.app, journal.app, pipeline.app, identity_users.app, identity_groups.groups,
+    identity_groups.roles, identity_tokens.app, identity_permissions.app,
 ):  # fmt: skip
-    app.add_typer(_group.app)
+    app.add_typer(_group)
 
 
 def _print_version(asked: bool) -> None:
