@@ -170,7 +170,7 @@ def known_member(type_: OwnerType, state: EngineState, named: Membership) -> Non
 
 def new_authorization(state: EngineState, new: Authorization) -> None:
     _check_name(new.owner_id, "owner id")
-    _check_name(new.resource_id, "resource id")
+    _check_resource(new.resource_id)
     _check_permissions(new)
     grants = state.identities.grants(owner(new.owner_type, new.owner_id))
     if any(
@@ -195,7 +195,7 @@ def changed_authorization(state: EngineState, changed: Authorization) -> None:
             f"Expected the authorization of {known.owner_type} {known.owner_id!r} to stay theirs,"
             f" but {changed.owner_type} {changed.owner_id!r} was named"
         )
-    _check_name(changed.resource_id, "resource id")
+    _check_resource(changed.resource_id)
     _check_permissions(changed)
 
 
@@ -227,11 +227,18 @@ def _word(type_: OwnerType) -> str:
 
 
 def _check_name(text: str, what: str) -> None:
-    if not 1 <= len(text) <= NAME_CHARS_MAX or not text.isprintable():
+    if not 1 <= len(text) <= NAME_CHARS_MAX or not text.isprintable() or "/" in text:
         raise InvalidArgument(
-            f"Expected 1 to {NAME_CHARS_MAX} printable characters as {what},"
+            f"Expected 1 to {NAME_CHARS_MAX} printable characters but no slash as {what},"
             f" but found {text[:NAME_CHARS_MAX]!r}"
         )
+
+
+def _check_resource(id_: str) -> None:
+    """Types of jobs, ids of processes, names of messages: whatever they are called."""
+    if not id_:
+        raise InvalidArgument("Expected the id of a resource, or *, but found none")
+    _check_text(id_, "resource id")
 
 
 def _check_text(text: str, what: str) -> None:

@@ -2,9 +2,7 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.guard import refused
 from holdfast.engine.identity.state import Asker
-from holdfast.engine.kernel import Required
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
@@ -33,9 +31,9 @@ class Access:
         await self._asked.settled()
         identities = self._asked.identities
         if not any(identities.allowed(asker, each, (permission,)) for each, permission in need):
-            words = [
-                refused(asker.sub, Required(each, (permission,), ()), "*")
-                for each, permission in need[:1]
-            ]
-            raise Forbidden("".join(words) or f"Expected an endpoint for people, not {endpoint}")
+            words = " or ".join(f"{permission} on some {each}" for each, permission in need)
+            raise Forbidden(
+                f"Expected {asker.sub!r} to have the permission {words or 'for this'},"
+                " but nobody gave it"
+            )
         return asker

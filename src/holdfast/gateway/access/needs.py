@@ -162,6 +162,8 @@ NEEDS: dict[str, Alternatives | Everyone] = {
     # the node
     "get_topology": Everyone.KNOWN,
     "get_metrics": _one(_R.SYSTEM, _P.READ),
+    "pin_clock": _one(_R.SYSTEM, _P.UPDATE),
+    "reset_clock": _one(_R.SYSTEM, _P.UPDATE),
     "get_status": Everyone.ANYBODY,
     "get_health": Everyone.ANYBODY,
     "get_openapi": Everyone.ANYBODY,

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.distribution.values import Distribution
+from holdfast.engine.identity.values import Token, User
 from holdfast.engine.partition import DOMAINS
 from holdfast.engine.plain import as_json
 from holdfast.pipeline.changes.rows import Rows
@@ -37,7 +39,7 @@ def row_of(partition: int, record: Record) -> dict[str, Any]:
         "timestamp": record.timestamp_ms,
     }
     if record.value is not None:
-        row["value"] = as_json(record.value).decode()
+        row["value"] = as_json(_shown(record.value)).decode()
     if record.claims is not None:
         row["claims"] = _encode(record.claims).decode()
     if record.rejection is not None:
@@ -47,3 +49,16 @@ def row_of(partition: int, record: Record) -> dict[str, Any]:
         row["queue"] = record.delivery.queue
         row["attempt"] = record.delivery.attempt
     return row
+
+
+def _shown(value: Any) -> Any:
+    """A value without what passwords and tokens are recognised by: tables are for many readers."""
+    match value:
+        case User():
+            return msgspec.structs.replace(value, password=b"")
+        case Token():
+            return msgspec.structs.replace(value, digest=b"")
+        case Distribution() if value.value_type in (ValueType.USER, ValueType.TOKEN):
+            return msgspec.structs.replace(value, value=b"")
+        case _:
+            return value
