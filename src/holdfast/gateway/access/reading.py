@@ -35,6 +35,7 @@ def may_read_outcome(asked: Asked, outcome: Outcome) -> bool:
 
 
 def may_read_incident(asked: Asked, incident: Incident) -> bool:
+    """By the process that it stops, or by the type of the job."""
     if incident.process_id and may_read_instance(asked, incident.process_id):
         return True
     return bool(incident.job_type) and may_read_task(asked, incident.job_type)
