@@ -1,5 +1,6 @@
 """Who may do what from the command line, against a real node with authorization."""
 
+import json
 import os
 import pty
 import re
@@ -180,7 +181,7 @@ def test_a_machine_does_what_was_granted_until_it_is_revoked(office: Office) -> 
     office.sign_in(robot)
     refused = office.run("tasks", "submit", "mail", "{}")
     assert refused.code == 10
-    assert refused.err.startswith("error: expected 'robot' to have the permission CREATE on TASK")
+    assert refused.err.startswith("error: expected 'robot' to have the permission CREATE on ")
 
     office.sign_in(office.admin)
     granted = office.done("permissions", "grant", "client:robot", "TASK:mail", "WORK", "create")
@@ -207,6 +208,28 @@ def test_a_machine_does_what_was_granted_until_it_is_revoked(office: Office) -> 
     assert office.run("permissions", "revoke", key).code == 3
     office.sign_in(robot)
     assert office.run("tasks", "submit", "mail", "{}").code == 10
+
+
+def test_the_journal_says_who_asked(office: Office) -> None:
+    office.done("permissions", "grant", "client:robot", "TASK:mail", "CREATE")
+    office.sign_in(office.token("robot"))
+    office.shell.submit("mail")
+    assert office.run("tasks", "submit", "invoice", "{}").code == 10
+
+    read = office.done("journal", "cat", "data", "--json").out.splitlines()
+    creates = [
+        record
+        for record in map(json.loads, read)
+        if (record["valueType"], record["intent"]) == ("JOB", "CREATE")
+    ]
+    asked = {each["value"]["type"]: each["claims"] for each in creates if each["value"]}
+    robot = {"sub": "robot", "type": "CLIENT"}
+    assert asked == {"mail": robot, "invoice": robot}
+    (refused,) = [each["rejection"] for each in creates if each["kind"] == "REJECTION"]
+    assert refused["code"] == "FORBIDDEN" and "TASK 'invoice'" in refused["reason"]
+    lines = office.done("journal", "cat", "data").out.splitlines()
+    commands = [line for line in lines if re.search(r" COMMAND +JOB CREATE ", line)]
+    assert len(commands) == 2 and all(" by 'robot' {" in line for line in commands)
 
 
 def test_permissions_are_listed_by_owner_and_resource(office: Office) -> None:

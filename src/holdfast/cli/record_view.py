@@ -29,6 +29,8 @@ def view_of(partition: int, record: Record) -> dict[str, Any]:
         "timestamp": datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
         "value": _plain(record.value),
     }
+    if record.claims is not None:
+        view["claims"] = record.claims
     if record.delivery is not None:
         view["delivery"] = _plain(record.delivery)
     if record.rejection is not None:
@@ -46,6 +48,8 @@ def line_of(view: dict[str, Any]) -> str:
     text = msgspec.json.encode(value).decode()
     if view.get("delivery"):
         text = f"{_came(view)} {text}"
+    if asker := (view.get("claims") or {}).get("sub"):
+        text = f"by {asker!r} {text}"
     return f"{place:<10} {when}  {view['kind']:<9} {subject:<26} {key:<17} {text}"
 
 
