@@ -10,7 +10,7 @@ from tests.pipeline.select_reference import meets
 from tests.pipeline.select_tables import BASE, INCIDENTS, PROCESS_INSTANCES, Tables, instances
 
 from holdfast.clock import SystemClock
-from holdfast.engine.batch.values import BatchOperation, BatchOperationType, Selection
+from holdfast.engine.batch.values import BatchOperation, BatchOperationType, Selection, Visible
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.gateway.batch_shapes import (
     BatchItemFilter,
@@ -22,14 +22,14 @@ from holdfast.gateway.batch_shapes import (
 )
 from holdfast.gateway.batch_tables import failed_items, of_instances
 from holdfast.pipeline.batch import selector as selector_module
-from holdfast.pipeline.batch.sources import condition_of, source_of
+from holdfast.pipeline.batch.sources import condition_of, source_of, visible_of
 from holdfast.pipeline.batch.tables import PipelineTables
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS, TABLES
 from holdfast.pipeline.search.search import Search
 from holdfast.pipeline.select.requests import Request, names
 from holdfast.pipeline.select.serving import Serving
 from holdfast.pipeline.select.snapshot import Manifest, folder_of, store_manifest, write_run
-from holdfast.pipeline.select.tree import apart
+from holdfast.pipeline.select.tree import EVERYTHING, apart
 
 _T = BatchOperationType
 KEY = BASE + 5
@@ -189,6 +189,23 @@ def test_incidents_are_chosen_by_what_their_instances_are() -> None:
     assert (theirs.table, theirs.column) == (PROCESS_INSTANCES.name, "process_instance_key")
     assert meets({"version": 3}, theirs.condition) and not meets({"version": 2}, theirs.condition)
     assert meets({"state": "OPEN"}, own) and not meets({"state": "RESOLVED"}, own)
+
+
+@pytest.mark.parametrize("type_", BatchOperationType)
+def test_what_the_creator_may_not_see_is_not_chosen(type_: BatchOperationType) -> None:
+    def sees(row: dict[str, Any], processes: tuple[str, ...], tasks: tuple[str, ...]) -> bool:
+        visible = Visible(processes, tasks)
+        return meets(row, visible_of(operation(type_, b"{}", visible=visible)))
+
+    of_task = type_ in (_T.RETRY_TASK, _T.DISCARD_TASK)
+    rows: list[tuple[dict[str, Any], bool]] = [({"process_id": "order", "type": None}, False)]
+    if type_ is _T.RESOLVE_INCIDENT:
+        rows.append(({"process_id": None, "type": "mail"}, True))
+    for row, is_task in [({"type": "mail"}, True)] if of_task else rows:
+        mine, others = (("order",), ("mail",)), (("other",), ("other",))
+        assert sees(row, *mine) and not sees(row, *others) and not sees(row, (), ())
+        assert sees(row, ("*",), ()) != is_task and sees(row, (), ("*",)) == is_task
+    assert visible_of(operation(type_, b"{}")) == EVERYTHING
 
 
 def test_failed_items_of_one_operation_are_chosen_for_another() -> None:

@@ -4,6 +4,7 @@ import signal
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from batch_console import (
     PipelineBeside,
@@ -18,14 +19,20 @@ from batch_console import (
 )
 from served_node import ServedNode
 
-from holdfast.engine.batch.values import BatchOperationIntent
+from holdfast.engine.batch.values import BatchOperationIntent, BatchOperationType
+from holdfast.engine.identity.state import Asker
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.access.asking import asking
+from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
+from holdfast.gateway.identity_shapes import NewAuthorization
+from holdfast.gateway.process_shapes import ProcessInstanceQuery
 from holdfast.gateway.shapes import ActivationRequest, IncidentQuery, JobFailure, NewTask
 from holdfast.model.dsl import Process
 from holdfast.pipeline.select.requests import is_open, refuse
 from holdfast.records import RecordKind, ValueType
 
-_I = BatchOperationIntent
+_I, _T = BatchOperationIntent, BatchOperationType
 
 
 class Console:
@@ -231,6 +238,35 @@ def the_more_urgent_one_goes_first(console: Console) -> None:
         assert between[low, -1] <= 1, "only a step that was on its way already"
 
 
+def what_the_creator_may_not_read_is_never_chosen(console: Console) -> None:
+    """Everything may be canceled, but only one process may be read: nothing else is an item."""
+    node = console.node
+    for process in ("ours", "theirs"):
+        node.deploy(Process(process).task("wait-for-it"))
+    ours, theirs = start(node, "ours", 7), start(node, "theirs", 5)
+    for resource, id_, permission in (
+        (ResourceType.BATCH, "*", Permission.CREATE),
+        (ResourceType.PROCESS_DEFINITION, "*", Permission.CANCEL_PROCESS_INSTANCE),
+        (ResourceType.PROCESS_DEFINITION, "ours", Permission.READ_PROCESS_INSTANCE),
+    ):
+        new = NewAuthorization(OwnerType.USER, "clerk", resource, id_, [permission])
+        node.portal.call(node.api.identity.create_authorization(new))
+    where = msgspec.Raw(b'{"processId":{"$in":["ours","theirs"]}}')
+
+    async def cancel(*, dry_run: bool) -> BatchOperationReceipt:
+        asked = NewBatchOperation(type=_T.CANCEL_PROCESS_INSTANCE, filter=where, dry_run=dry_run)
+        with asking(Asker("clerk")):
+            return await node.api.create_batch_operation(asked)
+
+    preview = node.portal.call(cancel(dry_run=True)).preview
+    assert preview is not None and {int(each) for each in preview.sample} == ours
+    key = node.portal.call(cancel(dry_run=False)).batch_operation_key
+    assert key is not None
+    assert outcomes(ended(node, key)) == ("COMPLETED", 7, 0, 0, 0)
+    running = node.portal.call(node.api.instances(ProcessInstanceQuery("theirs"))).items
+    assert {int(each.process_instance_key) for each in running} == theirs
+
+
 @pytest.mark.timeout(400)
 @pytest.mark.xdist_group("spark")
 def test_every_type_works_and_every_one_can_be_steered(node: ServedNode) -> None:
@@ -243,3 +279,4 @@ def test_every_type_works_and_every_one_can_be_steered(node: ServedNode) -> None
         the_pace_is_changed_while_it_runs(console)
         one_is_suspended_resumed_and_aborted(console)
         the_more_urgent_one_goes_first(console)
+        what_the_creator_may_not_read_is_never_chosen(console)

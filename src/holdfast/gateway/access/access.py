@@ -28,7 +28,8 @@ class Access:
         asker = await self._authentication.asker(authorization)
         if need is Everyone.KNOWN:
             return asker
-        await self._asked.settled()
+        # What was given a moment ago counts before it is durable: nobody waits here for others'
+        # commands, and the partition that does this one decides again.
         identities = self._asked.identities
         if not any(identities.allowed(asker, each, (permission,)) for each, permission in need):
             words = " or ".join(f"{permission} on some {each}" for each, permission in need)
