@@ -213,6 +213,7 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
         ("process-instances/search", {"filter": {"hasIncident": "yes"}}, "hasIncident"),
         ("process-instances/search", {"filter": {"state": {"$in": "ACTIVE"}}}, "state"),
         ("process-instances/search", {"filter": {"tenantId": {"$in": ""}}}, "tenantId"),
+        ("process-instances/search", {"filter": {"$or": [{"state": {}}]}}, "state"),
         ("process-instances/search", {"sort": [{"field": "colour"}]}, "sort"),
         ("process-instances/search", {"page": {"limit": 0}}, "limit"),
         ("process-instances/search", {"page": {"after": "?"}}, "after"),

@@ -111,6 +111,8 @@ TENANT_FIELD = constant(TENANT)
 def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = False) -> list[str]:
     """The words that meet all operators."""
     operators = asked if isinstance(asked, dict) else {"$eq": asked}
+    if not operators:
+        _refuse(field, "a value or operators", asked)
     left = list(words)
     for operator, operand in operators.items():
         if operator in ("$eq", "$neq", "$in", "$notIn"):
