@@ -23,7 +23,7 @@ def test_every_figure_is_measured_on_real_items(tmp_path: Path) -> None:
     )
     assert child.returncode == 0, child.stderr[-4_000:]
     figures: dict[str, tuple[float, float | None]] = json.loads(child.stdout.splitlines()[-1])
-    assert len(figures) == 10
+    assert len(figures) == 11
     retried = figures["retried of 6,000 dead letters, among 80,000 tasks, 8 partitions"]
     assert retried == [6_000, 6_000]
     assert all(ours > 0 or "memory" in name for name, (ours, _) in figures.items()), figures
