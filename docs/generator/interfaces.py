@@ -43,6 +43,8 @@ def http_page() -> str:
         "Bodies are JSON. Keys are strings, because they do not fit a JavaScript number. Times are"
         " RFC 3339. A request with a field that the node does not know is refused; an answer may"
         " gain fields. `GET /openapi` gives the whole as OpenAPI 3.1.",
+        "With authorization a request says who asks: `Authorization: Bearer` and a token. What each"
+        " needs is in [Permissions](permissions.md#what-requests-need).",
         "## Endpoints",
         table(("Method", "Path", "What for", "Request", "Answer", "Long poll"), rows),
         "Without an answer the status is 204, otherwise 200. A long poll waits for as long as"

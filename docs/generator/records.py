@@ -10,6 +10,7 @@ from generator.markdown import code, first_line, prose, table
 from generator.source import fields_of, members_of
 from holdfast.engine.batch import values as batch
 from holdfast.engine.distribution import values as distribution
+from holdfast.engine.identity import values as identity
 from holdfast.engine.incidents import values as incidents
 from holdfast.engine.jobs import values as jobs
 from holdfast.engine.messages import values as messages
@@ -38,6 +39,11 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
         batch.BatchOperationExecutionIntent,
         batch.EXECUTION_VALUES,
     ),
+    ValueType.USER: (identity.UserIntent, identity.USER_VALUES),
+    ValueType.GROUP: (identity.GroupIntent, identity.GROUP_VALUES),
+    ValueType.ROLE: (identity.GroupIntent, identity.GROUP_VALUES),
+    ValueType.TOKEN: (identity.TokenIntent, identity.TOKEN_VALUES),
+    ValueType.AUTHORIZATION: (identity.AuthorizationIntent, identity.AUTHORIZATION_VALUES),
 }
 # structs inside values
 _PARTS: tuple[type[Any], ...] = (
@@ -55,6 +61,9 @@ _ENUMS: tuple[type[Enum], ...] = (
     batch.BatchOperationType,
     batch.BatchOperationState,
     batch.PartitionErrorType,
+    identity.OwnerType,
+    identity.ResourceType,
+    identity.Permission,
 )
 
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from documents import Block
 
 _DEFAULT_URL = "http://127.0.0.1:8080"  # as it stands in the documents
+_KEPT = "api task job instance HOLDFAST_TOKEN"  # the variables that the next block has, too
 _SECONDS = 180.0  # Spark starts and works in one of them, on a machine that does other things too
 
 
@@ -54,7 +55,7 @@ class Stage:
             self._start(text)
             return
         script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"
-        keep = f"declare -p api task job instance 2>/dev/null > {self._variables} || true"
+        keep = f"declare -p {_KEPT} 2>/dev/null > {self._variables} || true"
         self._run(["bash", "-c", script + keep])
 
     def _start(self, command: str) -> None:

@@ -1,0 +1,90 @@
+"""The page about who may be permitted what, and what each endpoint needs."""
+
+from collections.abc import Collection
+from itertools import groupby
+
+from generator import markdown
+from generator.markdown import code, table
+from generator.source import members_of
+from holdfast.engine.identity.values import (
+    EVERY_ID,
+    PERMISSIONS,
+    OwnerType,
+    Permission,
+    ResourceType,
+)
+from holdfast.gateway.access.needs import NEEDS, Everyone
+from holdfast.gateway.access.roles import FIRST_CLIENT, ROLES
+from holdfast.gateway.http.endpoints import ENDPOINTS
+
+_EVERYONE = {
+    Everyone.ANYBODY: "nothing, not even to say who one is",
+    Everyone.KNOWN: "only to say who one is",
+}
+_OPENAPI = "get_openapi"  # made of the others, so that it is not among them
+
+
+def page() -> str:
+    """Resources, their permissions, the needs of the endpoints, and the first roles."""
+    names, remarks = members_of(ResourceType), members_of(Permission)
+    resources = [
+        (code(each), names[each.name] or f"only {code(EVERY_ID)}", _words(PERMISSIONS[each]))
+        for each in ResourceType
+    ]
+    paths = {each.name: (code(each.method), code(each.path)) for each in ENDPOINTS}
+    paths[_OPENAPI] = (code("GET"), code("/openapi"))
+    needs = [(*paths[name], _need(name)) for name in NEEDS]
+    said = [f"{code(each)}: {remarks[each.name]}." for each in Permission if remarks[each.name]]
+    owners = ", ".join(
+        code(each) + (f" ({remark})" if (remark := members_of(OwnerType)[each.name]) else "")
+        for each in OwnerType
+    )
+    return markdown.page(
+        "Permissions",
+        "With `authorization` (see [Configuration](configuration.md)) nobody may do anything that"
+        " was not permitted. A permission is given to an owner, for one resource or for all of its"
+        f" type, which is {code(EVERY_ID)}. Owners are {owners}. How to give them is in"
+        " [Say who may do what](../how-to/authorization.md), how they are checked in"
+        " [Who may do what](../explanation/who-may-do-what.md).",
+        "## Resources",
+        "Where nothing names one of them, a permission is for all.",
+        table(("Resource", "Named", "Permissions"), resources),
+        " ".join(said),
+        "## What requests need",
+        "Whoever asks needs one of these for at least one resource, to be let in. For which one"
+        " exactly is decided where it is known: a command by the partition that does it, and"
+        " answers are without what one may not read.",
+        table(("Method", "Path", "Needs"), needs),
+        "## The first roles",
+        f"The first start with authorization makes them, and gives the first of them to the client"
+        f" {code(FIRST_CLIENT)}. They can be changed and deleted like any others. Each permission"
+        f" is for {code(EVERY_ID)}.",
+        *(part for role in ROLES for part in _role(*role)),
+    )
+
+
+def _need(name: str) -> str:
+    need = NEEDS[name]
+    if isinstance(need, Everyone):
+        return _EVERYONE[need]
+    return " or ".join(
+        f"{' or '.join(code(permission) for _, permission in group)} on {code(resource)}"
+        for resource, group in groupby(need, lambda each: each[0])
+    )
+
+
+def _role(
+    id_: str, description: str, grants: dict[ResourceType, tuple[Permission, ...]]
+) -> tuple[str, str, str]:
+    rows = [(code(resource), _words(permissions)) for resource, permissions in grants.items()]
+    is_all = {each: frozenset(permissions) for each, permissions in grants.items()} == PERMISSIONS
+    granted = (
+        "Every permission of every resource."
+        if is_all
+        else table(("Resource", "Permissions"), rows)
+    )
+    return f"### {id_}", f"It {description}.", granted
+
+
+def _words(permissions: Collection[Permission]) -> str:
+    return " ".join(code(each) for each in Permission if each in permissions)
