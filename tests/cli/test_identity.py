@@ -99,10 +99,11 @@ def test_users_are_created_listed_changed_and_deleted(office: Office) -> None:
     again = office.run("users", "create", "ann")
     assert again.code == 5 and "'ann' is there already" in again.err
     office.done("users", "update", "ann", "--email", "lee@example.org")
+    office.done("users", "update", "ann", "--name", "Ann Li")
     assert office.said("users", "update", "bob", "--name", "Bob")["state"] == "UPDATED"
     office.done("users", "update", "bob", "--password-stdin", stdin="secret\n")
     (ann, bob) = office.said("users", "list")["items"]
-    assert (ann["name"], ann["email"], ann["hasPassword"]) == ("Ann Lee", "lee@example.org", False)
+    assert (ann["name"], ann["email"], ann["hasPassword"]) == ("Ann Li", "lee@example.org", False)
     assert (bob["name"], bob["email"], bob["hasPassword"]) == ("Bob", "", True)
 
     assert office.done("users", "delete", "ann").out == "ann  deleted\n"
