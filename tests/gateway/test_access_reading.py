@@ -72,8 +72,7 @@ def test_a_worker_has_the_jobs_of_its_types_only_and_waits_for_them_under_its_na
         worker = await there.machine("worker")
         await there.let("worker", _R.TASK, "mail", _P.WORK)
         with pytest.raises(Forbidden, match="WORK on TASK 'post'"):
-            await there.admin.submit([NewTask("post")])
-            await worker.activate(activation("mail", "post"))
+            await worker.activate(activation("mail", "post", wait_ms=20_000))
         waiting = asyncio.create_task(worker.activate(activation("mail", wait_ms=20_000)))
         await asyncio.sleep(0)
         await there.admin.submit([NewTask("mail")])

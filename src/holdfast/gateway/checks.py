@@ -26,8 +26,12 @@ def key_from(text: str, partitions: int, what: str) -> int:
         key = int(text)
         if 1 <= key >> KEY_COUNTER_BITS <= partitions:
             return key
-        raise NotFound(f"Expected a {what} with key {text}, but there is none", key=text)
-    raise InvalidArgument(f"Expected the key of a {what}, but found {text!r}")
+        raise NotFound(f"Expected {_a(what)} with key {text}, but there is none", key=text)
+    raise InvalidArgument(f"Expected the key of {_a(what)}, but found {text!r}")
+
+
+def _a(what: str) -> str:
+    return f"an {what}" if what[0] in "aeiou" else f"a {what}"
 
 
 # All jobs of a report mostly have the same lease: what was looked at just now need not be again.

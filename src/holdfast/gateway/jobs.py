@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from holdfast.clock import Clock
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.jobs.values import (
     ActivatedJob as EngineJob,
 )
@@ -26,7 +27,7 @@ from holdfast.engine.jobs.values import (
 from holdfast.engine.jobs.values import (
     JobOrigin as EngineOrigin,
 )
-from holdfast.engine.kernel import Command, Reply, Submission
+from holdfast.engine.kernel import Command, Reply, Required, Submission
 from holdfast.errors import Code, HoldfastError, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, claims_now
@@ -85,6 +86,10 @@ class Jobs:
     async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
         """Leases waiting jobs; without any, waits until there are some or the time is over."""
         activation = _activation(request)
+        # Said at once: a worker that waits for what it may not have would wait in silence.
+        self._runner.check(
+            Required(ResourceType.TASK, (Permission.WORK,), activation.types),
+        )
         deadline = self._clock.monotonic() + request.wait_ms / 1000
         while True:
             partition = self._partition_with(activation.types)

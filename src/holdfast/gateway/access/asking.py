@@ -57,7 +57,6 @@ class Asked:
         self._runner = runner
         self.processors: Mapping[int, Processor[EngineState]] = runner.processors
         self.settled = runner.settled
-        self.clock_turned = runner.clock_turned
 
     # --- asking -------------------------------------------------------------------------------
 

@@ -33,12 +33,6 @@ class Authentication:
         # What is kept of a password that was right -> until when, and what was kept of it then.
         self._right: dict[bytes, tuple[float, bytes]] = {}
 
-    @property
-    def schemes(self) -> str:
-        """How one can say who one is: the challenge of a refusal."""
-        realm = 'realm="holdfast"'
-        return f"Bearer {realm}" + (f", Basic {realm}" if self._has_passwords else "")
-
     async def asker(self, header: bytes | None) -> Asker:
         """Who sends a request with this header; Unauthorized if nobody known does."""
         if header is None:

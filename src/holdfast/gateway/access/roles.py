@@ -6,7 +6,10 @@ FIRST_CLIENT = "admin"
 
 _P = Permission
 _READING = {_P.READ, _P.READ_PROCESS_DEFINITION, _P.READ_PROCESS_INSTANCE}
-_USERS_OWN = {ResourceType.TOKEN, ResourceType.USER, ResourceType.AUTHORIZATION}
+# The log itself has all of them on it.
+_USERS_OWN = {
+    ResourceType.TOKEN, ResourceType.USER, ResourceType.AUTHORIZATION, ResourceType.JOURNAL,
+}  # fmt: skip
 
 Role = tuple[str, str, dict[ResourceType, tuple[Permission, ...]]]
 
@@ -18,7 +21,7 @@ ROLES: tuple[Role, ...] = (
     ),
     (
         "reader",
-        "sees everything but users, tokens and authorizations, and changes nothing",
+        "sees everything but users, tokens, authorizations and the log, and changes nothing",
         {
             each: tuple(sorted(_READING & permissions))
             for each, permissions in PERMISSIONS.items()
