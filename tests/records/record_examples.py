@@ -5,6 +5,7 @@ from enum import IntEnum
 import msgspec
 from batch_examples import BATCH_EXAMPLES
 from distribution_examples import DISTRIBUTION_EXAMPLES
+from identity_examples import IDENTITY_EXAMPLES
 from process_examples import PROCESS_EXAMPLES
 
 from holdfast.engine.incidents.values import (
@@ -94,4 +95,5 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     **PROCESS_EXAMPLES,
     **DISTRIBUTION_EXAMPLES,
     **BATCH_EXAMPLES,
+    **IDENTITY_EXAMPLES,
 }
