@@ -240,6 +240,12 @@ def test_searches_leave_out_what_may_not_be_seen(root: Path) -> None:
             assert await found(others, of, filter_) == 0, of
         for of in ("variables", "jobs"):
             assert await found(crew, of, {}) == 403
+        clerk = (await identity.create_token(NewToken("clerk"))).token
+        await there.let("clerk", _R.TASK, "*", _P.READ)
+        for of in ("jobs", "incidents"):
+            assert await found(clerk, of, {}) == await found(admin, of, {}) > 0, "by their types"
+        await there.let("clerk", _DEFINITION, "other", _P.READ_PROCESS_INSTANCE)
+        assert await found(clerk, "process-instances", {}) == 0
         path = f"/v2/process-instances/{ENDED}"
         for token, status in ((crew, 200), (others, 404)):
             assert (await ask(there.url, "GET", path, headers=bearer(token))).status == status

@@ -50,9 +50,9 @@ class VisibleTables:
         if key is not None and key in await self.rows("process_instances", [key]):
             return await self._tables.search(table, filter, sort, page)
         bounds = [
-            {_FIELDS[name]: {"$in": sorted(allowed)}}
-            for name, right in _COLUMNS[table].items()
-            if (allowed := self._asked.allowed(*right))
+            {_FIELDS[name]: {"$exists": True} if allowed is None else {"$in": sorted(allowed)}}
+            for name, allowed in self._allowed(table)
+            if allowed is None or allowed
         ]
         if bounds:
             return await self._tables.search(table, _bounded(filter, bounds), sort, page)
@@ -67,15 +67,22 @@ class VisibleTables:
         found = await self._tables.rows(table, keys)
         if self._sees_all(table):
             return found
-        rights = [(name, self._asked.allowed(*right)) for name, right in _COLUMNS[table].items()]
+        bounds = self._allowed(table)
         return {
             key: row
             for key, row in found.items()
-            if any(allowed is None or row[name] in allowed for name, allowed in rights)
+            if any(
+                row[name] is not None and (allowed is None or row[name] in allowed)
+                for name, allowed in bounds
+            )
         }
 
     def close(self) -> None:
         self._tables.close()
+
+    def _allowed(self, table: str) -> list[tuple[str, frozenset[str] | None]]:
+        """By column: what may be seen of what it names; None is all."""
+        return [(name, self._asked.allowed(*right)) for name, right in _COLUMNS[table].items()]
 
     def _sees_all(self, table: str) -> bool:
         """Whether there is nothing to leave out."""
