@@ -5,6 +5,8 @@ from holdfast.engine.identity.values import PERMISSIONS, Permission, ResourceTyp
 FIRST_CLIENT = "admin"
 
 _P = Permission
+# CREATE on BATCH is for all types: those for single ones add nothing.
+_SINGLE_BATCHES = {each for each in _P if each.startswith("CREATE_BATCH_OPERATION_")}
 _READING = {_P.READ, _P.READ_PROCESS_DEFINITION, _P.READ_PROCESS_INSTANCE}
 # The log itself has all of them on it.
 _USERS_OWN = {
@@ -17,7 +19,10 @@ ROLES: tuple[Role, ...] = (
     (
         "admin",
         "may do everything",
-        {each: tuple(sorted(permissions)) for each, permissions in PERMISSIONS.items()},
+        {
+            each: tuple(sorted(permissions - _SINGLE_BATCHES))
+            for each, permissions in PERMISSIONS.items()
+        },
     ),
     (
         "reader",
