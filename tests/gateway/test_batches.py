@@ -193,7 +193,7 @@ def test_what_is_wrong_is_refused_before_anything_begins() -> None:
                 await question(UNKNOWN)
             with pytest.raises(InvalidArgument, match="the key of a batch operation"):
                 await question("nine")
-        with pytest.raises(InvalidArgument, match="the key of a item"):
+        with pytest.raises(InvalidArgument, match="the key of an item"):
             await gateway.batch_operation_items(BatchItemQuery(BatchItemFilter(item_key="x")))
         with pytest.raises(InvalidArgument, match="limit"):
             await gateway.batch_operations(BatchOperationQuery(page=BatchPageQuery(0)))
