@@ -28,6 +28,7 @@ def canceled(node: ServedNode) -> list[int]:
     return [each.key for each in node.events(ValueType.PROCESS_INSTANCE, InstanceIntent.CANCELED)]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 @pytest.mark.xdist_group("spark")
 def test_a_pipeline_that_is_killed_while_it_selects_costs_nothing(node: ServedNode) -> None:

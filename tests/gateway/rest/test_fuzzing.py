@@ -30,7 +30,7 @@ from schemathesis.core import NOT_SET
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.openapi import openapi_document
 
-SEED, EXAMPLES = 6, 6
+SEED, EXAMPLES = 6, 3
 SOAK_SEEDS, SOAK_EXAMPLES = 5, 60
 WAIT_MS = 20  # what a request asks for at most: nothing is proven by waiting
 SENSIBLE_SHARE, SMALL = 0.8, 100  # of the values in requests, so many are made sensible
