@@ -28,7 +28,7 @@ def draw(rows: Sequence[dict[str, Any]], folder: Path = BUILD) -> list[Path]:
     low, high = _range(measured)
     if high / low >= LOG_FROM:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlim(low / 1.5, high * 1.5)
