@@ -8,6 +8,8 @@ from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
 from holdfast.gateway.access.needs import NEEDS, Everyone
 
+_NAMED_MAX = 2  # of the permissions that would do: the first is for most
+
 
 class Access:
     """Decides about requests before anything is done for them."""
@@ -32,9 +34,11 @@ class Access:
         # commands, and the partition that does this one decides again.
         identities = self._asked.identities
         if not any(identities.allowed(asker, each, (permission,)) for each, permission in need):
-            words = " or ".join(f"{permission} on some {each}" for each, permission in need)
+            named = [f"{permission} on some {each}" for each, permission in need[:_NAMED_MAX]]
+            if len(need) > _NAMED_MAX:
+                named.append("one that is for less")
             raise Forbidden(
-                f"Expected {asker.sub!r} to have the permission {words or 'for this'},"
+                f"Expected {asker.sub!r} to have the permission {' or '.join(named)},"
                 " but nobody gave it"
             )
         return asker
