@@ -4,7 +4,6 @@ What a command needs to know is found by whoever asks: one row for all that an o
 all that an owner is a member of.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -207,14 +206,6 @@ class Identities:
             self._grants.put(name, kept)
         else:
             self._grants.delete(name)
-
-    def has_client(self, client_id: str) -> bool:
-        """Whether any token of a client is left."""
-        return any(stored.token.client_id == client_id for _, stored in self.tokens.scan())
-
-    def members(self, type_: OwnerType, id_: str) -> Iterator[tuple[OwnerType, str]]:
-        stored = self.family(type_).get(id_)
-        return map(owner_parts, stored.members if stored is not None else ())
 
     def _put_or_delete(self, member: str, memberships: tuple[str, ...]) -> None:
         if memberships:
