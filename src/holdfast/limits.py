@@ -12,6 +12,10 @@ PARTITIONS_MAX = (
     4_095  # 13 bits less the sign bit, so that a key is a positive signed 64-bit integer
 )
 
+# --- numbers ----------------------------------------------------------------------------------
+WHOLE_MAX = 2**63 - 1  # what a signed 64-bit integer holds, as records, columns and JSON clients do
+VERSION_MAX = 2**31 - 1  # of a process: a deployment a second for 68 years
+
 # --- journal ----------------------------------------------------------------------------------
 ENTRY_BYTES_MAX = 4 * MIB  # one record; larger content goes by reference
 SEGMENT_BYTES = 64 * MIB  # 0.1 s to fill with zeros ahead of use; 16 of them are a GiB

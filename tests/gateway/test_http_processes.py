@@ -313,7 +313,7 @@ def test_what_is_wrong_in_itself_is_refused() -> None:
             ("POST", instances, one(colour="red"), "colour"),
             ("POST", publication, {"name": ""}, "message name"),
             ("POST", publication, {"name": "a", "variables": 7}, "object"),
-            ("POST", publication, {"name": "a", "timeToLive": -1}, "ttlMs"),
+            ("POST", publication, {"name": "a", "timeToLive": -1}, "timeToLive"),
             ("POST", f"{here}/tokens", {"activate": [{"elementId": "nowhere"}]}, "nowhere"),
             ("PUT", f"/v2/element-instances/{key}/variables", {"variables": "x"}, "object"),
             ("POST", "/v2/deployments", {"resources": []}, "resources"),

@@ -128,6 +128,20 @@ def test_a_page_is_counted_from_the_start(search: Search) -> None:
     assert keys(asked(search, page={"from": 500})) == []
 
 
+@pytest.mark.parametrize("filter_", [{}, {"version": {"$gte": 0}}])
+def test_a_page_of_nothing_has_the_total(search: Search, filter_: dict[str, Any]) -> None:
+    for _ in range(2):  # the second time it is known how many there are
+        answer = asked(search, filter_, [], {"limit": 0})
+        assert answer.items == [] and answer.page.end_cursor is None
+        assert answer.page.total_items == asked(search, filter_).page.total_items > 0
+
+
+def test_an_order_may_be_said_in_small_letters(search: Search) -> None:
+    for order in ("ASC", "DESC"):
+        large, small = [{"field": "started", "order": each} for each in (order, order.lower())]
+        assert keys(asked(search, {}, [large])) == keys(asked(search, {}, [small]))
+
+
 @pytest.mark.parametrize("order", ["ASC", "DESC"])
 def test_the_first_rows_of_very_many_are_found_in_a_few_files(
     search: Search, monkeypatch: pytest.MonkeyPatch, order: str
@@ -240,7 +254,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     ([{"field": "started"}] * 11, None, "sort"),
     (None, [], "page"),
     (None, {"size": 1}, "page"),
-    (None, {"limit": 0}, "limit"),
+    (None, {"limit": -1}, "limit"),
     (None, {"limit": 10_001}, "limit"),
     (None, {"limit": "10"}, "limit"),
     (None, {"limit": True}, "limit"),

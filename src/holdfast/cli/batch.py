@@ -11,6 +11,7 @@ import typer
 from holdfast.cli import batch_steer
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Url, Variables
+from holdfast.limits import BATCH_THROTTLE_MAX, PRIORITY_MAX, RETRIES_MAX
 
 if TYPE_CHECKING:
     from holdfast.gateway.batch_shapes import NewBatchOperation
@@ -36,11 +37,23 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only count what would be chosen, and show a few.")
 ]
 Throttle = Annotated[
-    int, typer.Option(min=0, help="Items a second at most; 0 is as fast as live work lets it.")
+    int,
+    typer.Option(
+        min=0,
+        max=BATCH_THROTTLE_MAX,
+        help="Items a second at most; 0 is as fast as live work lets it.",
+    ),
 ]
-Priority = Annotated[int, typer.Option(help="The higher the sooner, among batch operations.")]
+Priority = Annotated[
+    int,
+    typer.Option(
+        min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner, among batch operations."
+    ),
+]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return at once, and let it run.")]
-Retries = Annotated[int, typer.Option(min=0, help="How often each may fail beyond the next time.")]
+Retries = Annotated[
+    int, typer.Option(min=0, max=RETRIES_MAX, help="How often each may fail beyond the next time.")
+]
 
 _ORDERS = """'{"processId": "order"}'"""
 

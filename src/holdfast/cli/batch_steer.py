@@ -7,6 +7,7 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
+from holdfast.limits import BATCH_THROTTLE_MAX, PRIORITY_MAX, RETRIES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -159,9 +160,12 @@ def abort(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
 def change(
     key: Key,
     throttle: Annotated[
-        int | None, typer.Option(min=0, help="Items a second at most; 0 is no limit.")
+        int | None,
+        typer.Option(min=0, max=BATCH_THROTTLE_MAX, help="Items a second at most; 0 is no limit."),
     ] = None,
-    priority: Annotated[int | None, typer.Option(help="The higher the sooner.")] = None,
+    priority: Annotated[
+        int | None, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner.")
+    ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -185,13 +189,18 @@ def retry(
         int | None,
         typer.Option(
             min=0,
+            max=RETRIES_MAX,
             help="How often each may fail beyond the next time."
             " [default: as in the operation before]",
             show_default=False,
         ),
     ] = None,
-    throttle: Annotated[int, typer.Option(min=0, help="Items a second at most.")] = 0,
-    priority: Annotated[int, typer.Option(help="The higher the sooner.")] = 0,
+    throttle: Annotated[
+        int, typer.Option(min=0, max=BATCH_THROTTLE_MAX, help="Items a second at most.")
+    ] = 0,
+    priority: Annotated[
+        int, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner.")
+    ] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only count what would be tried again.")
     ] = False,

@@ -9,6 +9,7 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
+from holdfast.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
     from holdfast.gateway.distribution_shapes import DistributionView, TargetView
@@ -39,7 +40,10 @@ _Reason = Annotated[str, typer.Option(help="Why: goes on the log.", metavar="TEX
 def list_distributions(
     queue: Annotated[str | None, typer.Option(help="Only in this queue.", metavar="NAME")] = None,
     target: Annotated[
-        int | None, typer.Option(help="Only what this partition does not have.", metavar="P")
+        int | None,
+        typer.Option(
+            min=1, max=PARTITIONS_MAX, help="Only what this partition does not have.", metavar="P"
+        ),
     ] = None,
     limit: Limit = 100,
     after: After = None,
@@ -112,7 +116,9 @@ def show(key: _Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
 )
 def skip(
     key: _Key,
-    partition: Annotated[int, typer.Option(help="That is to go without it.", metavar="P")],
+    partition: Annotated[
+        int, typer.Option(min=1, max=PARTITIONS_MAX, help="That is to go without it.", metavar="P")
+    ],
     by: _By = None,
     reason: _Reason = "",
     url: Url = DEFAULT_URL,
@@ -168,7 +174,10 @@ def cancel(
 @app.command(epilog=examples("holdfast distributions resume 3"))
 def resume(
     partition: Annotated[
-        int, typer.Argument(help="The number of a partition.", metavar="PARTITION")
+        int,
+        typer.Argument(
+            min=1, max=PARTITIONS_MAX, help="The number of a partition.", metavar="PARTITION"
+        ),
     ],
     url: Url = DEFAULT_URL,
     json: Json = False,

@@ -6,6 +6,7 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, IncidentKey, Json, Limit, Url
+from holdfast.limits import RETRIES_MAX
 
 app = typer.Typer(
     name="incidents",
@@ -69,7 +70,9 @@ def list_incidents(
 )
 def retry(
     key: IncidentKey,
-    retries: Annotated[int, typer.Option(min=0, help="Failures allowed beyond the next.")] = 0,
+    retries: Annotated[
+        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the next.")
+    ] = 0,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:

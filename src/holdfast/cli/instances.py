@@ -6,6 +6,7 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, InstanceKey, Json, Limit, Url, Variables
+from holdfast.limits import VERSION_MAX
 
 if TYPE_CHECKING:
     from holdfast.gateway.api import Api
@@ -32,7 +33,9 @@ def _pairs(help_text: str, flag: str) -> typer.models.OptionInfo:
 )
 def list_instances(
     process: Annotated[str | None, typer.Option(help="Only of the process with this id.")] = None,
-    version: Annotated[int | None, typer.Option(help="Only of this version.")] = None,
+    version: Annotated[
+        int | None, typer.Option(min=0, max=VERSION_MAX, help="Only of this version.")
+    ] = None,
     with_incidents: Annotated[
         bool, typer.Option("--with-incidents", help="Only those that need a person.")
     ] = False,

@@ -6,6 +6,7 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import Folder, Json
+from holdfast.limits import PARTITIONS_MAX, WHOLE_MAX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ app = typer.Typer(
     help="Read the log of a node's folder, while the node runs or not. Nothing is written.",
 )
 
-_Partition = Annotated[int | None, typer.Option(help="Only this one.", min=1)]
+_Partition = Annotated[int | None, typer.Option(help="Only this one.", min=1, max=PARTITIONS_MAX)]
 
 
 @app.command(epilog=examples("holdfast journal topics ./data"))
@@ -94,7 +95,9 @@ def bounds(folder: Folder, json: Json = False) -> None:
 def cat(
     folder: Folder,
     partition: _Partition = None,
-    start: Annotated[int, typer.Option("--from", min=0, help="The first position.")] = 0,
+    start: Annotated[
+        int, typer.Option("--from", min=0, max=WHOLE_MAX, help="The first position.")
+    ] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="How many records at most.")] = None,
     key: Annotated[
         int | None,

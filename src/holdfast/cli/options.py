@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from holdfast.limits import PAGE_ITEMS_MAX
+
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_FOLDER = Path("data")
 
@@ -16,7 +18,7 @@ Folder = Annotated[Path, typer.Argument(help="The data folder of a node.", metav
 TaskKey = Annotated[str, typer.Argument(help="The key of a task.", metavar="KEY")]
 IncidentKey = Annotated[str, typer.Argument(help="The key of an incident.", metavar="KEY")]
 InstanceKey = Annotated[str, typer.Argument(help="The key of a process instance.", metavar="KEY")]
-Limit = Annotated[int, typer.Option(min=1, help="How many at most.")]
+Limit = Annotated[int, typer.Option(min=1, max=PAGE_ITEMS_MAX, help="How many at most.")]
 After = Annotated[
     str | None, typer.Option(help="Go on behind this key: the last of the page before.")
 ]

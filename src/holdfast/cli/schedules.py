@@ -7,6 +7,7 @@ import typer
 from holdfast.cli import spans
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Payload, Url
+from holdfast.limits import RETRIES_MAX
 
 app = typer.Typer(
     name="schedules",
@@ -66,7 +67,9 @@ def set_schedule(
     catch_up: Annotated[
         bool, typer.Option(help="After a stand-still, fire for each due time that was missed.")
     ] = True,
-    retries: Annotated[int, typer.Option(help="Failures allowed beyond the first.")] = 3,
+    retries: Annotated[
+        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+    ] = 3,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:

@@ -3,6 +3,7 @@
 import re
 
 from holdfast.errors import InvalidArgument
+from holdfast.limits import SPAN_MS_MAX
 
 _UNITS_MS = {"": 1_000, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
@@ -17,7 +18,12 @@ def parse_span_ms(text: str) -> int:
         raise InvalidArgument(
             f"Expected a span such as 250ms, 90s, 1.5m, 2h or 7d, but found {text!r}"
         )
-    return round(float(found[1]) * _UNITS_MS[found[2]])
+    span_ms = float(found[1]) * _UNITS_MS[found[2]]
+    if span_ms > SPAN_MS_MAX:
+        raise InvalidArgument(
+            f"Expected a span of at most {SPAN_MS_MAX // _UNITS_MS['d']}d, but found {text[:50]!r}"
+        )
+    return round(span_ms)
 
 
 def maybe_span_ms(text: str | None) -> int | None:

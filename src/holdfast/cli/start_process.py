@@ -7,6 +7,7 @@ import typer
 from holdfast.cli import spans
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Url, Variables
+from holdfast.limits import VERSION_MAX
 
 if TYPE_CHECKING:
     from holdfast.gateway.process_shapes import NewProcessInstance, ProcessInstanceReceipt
@@ -27,11 +28,16 @@ def register(app: typer.Typer) -> None:
 def start_process(
     process_id: Annotated[str, typer.Argument(help="The id of the process.", metavar="ID")],
     variables: Variables = "{}",
-    version: Annotated[int, typer.Option(min=0, help="Which version; 0 is the latest.")] = 0,
+    version: Annotated[
+        int, typer.Option(min=0, max=VERSION_MAX, help="Which version; 0 is the latest.")
+    ] = 0,
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: the same key is the same instance.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="So many, all with these variables.")] = 1,
+    count: Annotated[
+        int,
+        typer.Option(min=1, help="So many, all with these variables."),
+    ] = 1,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end and print its variables.")
     ] = False,

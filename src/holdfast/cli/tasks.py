@@ -7,6 +7,7 @@ import typer
 from holdfast.cli import spans
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Payload, TaskKey, Url
+from holdfast.limits import PRIORITY_MAX, RETRIES_MAX
 
 app = typer.Typer(
     name="tasks",
@@ -37,8 +38,12 @@ def submit(
         str | None, typer.Option(help="Idempotency key: the same key is the same task.")
     ] = None,
     delay: Annotated[str | None, _span("Not before this time from now.")] = None,
-    priority: Annotated[int, typer.Option(help="Higher goes first.")] = 0,
-    retries: Annotated[int, typer.Option(help="Failures allowed beyond the first.")] = 3,
+    priority: Annotated[
+        int, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher goes first.")
+    ] = 0,
+    retries: Annotated[
+        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+    ] = 3,
     backoff: Annotated[
         _BackoffKind, typer.Option(help="How the pause before a retry grows.")
     ] = "exponential",

@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
+from holdfast.gateway.numbers import Limit, Priority, Retries, Throttle
 from holdfast.gateway.process_shapes import NewMigration, NewModification
 from holdfast.gateway.shapes import Question, Shape
 
@@ -19,9 +20,9 @@ class NewBatchOperation(Question, frozen=True, kw_only=True):
     filter: msgspec.Raw  # a JSON object with at least one condition
     modification: NewModification | None = None  # of MODIFY_PROCESS_INSTANCE
     migration: NewMigration | None = None  # of MIGRATE_PROCESS_INSTANCE
-    retries: int = 0  # what is resolved or retried may fail so often beyond the next time
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
+    retries: Retries = 0  # what is resolved or retried may fail so often beyond the next time
+    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
+    priority: Priority = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen
 
 
@@ -29,8 +30,8 @@ class BatchRequest(Question, frozen=True, kw_only=True):
     """Tasks to give up."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
+    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
+    priority: Priority = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen
 
 
@@ -38,17 +39,17 @@ class BatchResolution(Question, frozen=True, kw_only=True):
     """Tasks to retry."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    retries: int = 0  # each may fail so often beyond the next time
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
+    retries: Retries = 0  # each may fail so often beyond the next time
+    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
+    priority: Priority = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen
 
 
 class BatchChange(Question, frozen=True):
     """Another pace for an operation that runs."""
 
-    throttle: int | None = None  # None: as it is
-    priority: int | None = None
+    throttle: Throttle | None = None  # None: as it is
+    priority: Priority | None = None
 
 
 class BatchFailures(StrEnum):
@@ -62,9 +63,9 @@ class BatchRetry(Question, frozen=True):
     """What failed in an operation that has ended is tried again by a new one."""
 
     failed: BatchFailures = BatchFailures.ITEMS
-    retries: int | None = None  # None: as often as in the operation before
-    throttle: int = 0
-    priority: int = 0
+    retries: Retries | None = None  # None: as often as in the operation before
+    throttle: Throttle = 0
+    priority: Priority = 0
     dry_run: bool = False
 
 
@@ -142,7 +143,7 @@ class BatchOperationView(Shape, frozen=True, kw_only=True):
 class BatchPageQuery(Question, frozen=True):
     """Which part of an answer is wanted."""
 
-    limit: int = 100
+    limit: Limit = 100
     after: str | None = None  # the end cursor of the page before
 
 

@@ -293,6 +293,10 @@ class Batches:
         await self._do(batch_operation_key, intent, OperationRef())
 
     async def change(self, batch_operation_key: str, change: BatchChange) -> None:
+        if change.throttle is not None:
+            checks.within(change.throttle, 0, BATCH_THROTTLE_MAX, "throttle")
+        if change.priority is not None:
+            checks.within(change.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
         value = Change(throttle=change.throttle, priority=change.priority)
         await self._do(batch_operation_key, _I.CHANGE, value)
 

@@ -17,6 +17,7 @@ from holdfast.limits import (
     PRIORITY_MAX,
     RETRIES_MAX,
     SPAN_MS_MAX,
+    TIMESTAMP_MS_MAX,
 )
 
 
@@ -145,5 +146,8 @@ def raw(json: bytes) -> msgspec.Raw:
 
 
 def moment(ms: int) -> datetime | None:
-    """A stored time for people; None for 0."""
-    return datetime.fromtimestamp(ms / 1000, UTC) if ms else None
+    """A stored time for people; None for 0, and for one that no date has.
+
+    A row that an earlier version let in with such a time must not hide the others of its list.
+    """
+    return datetime.fromtimestamp(ms / 1000, UTC) if 0 < ms <= TIMESTAMP_MS_MAX else None

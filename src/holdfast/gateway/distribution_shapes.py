@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
+from holdfast.gateway.numbers import Limit, Partition
 from holdfast.gateway.shapes import Question, Shape
 
 
@@ -43,8 +44,8 @@ class DistributionQuery(Question, frozen=True):
     """Which distributions to list."""
 
     queue: str | None = None
-    target: int | None = None  # pending at this partition
-    limit: int = 100
+    target: Partition | None = None  # pending at this partition
+    limit: Limit = 100
     after: str | None = None
 
 
@@ -58,7 +59,7 @@ class DistributionPage(Shape, frozen=True):
 class DistributionSkip(Question, frozen=True):
     """Give a distribution up for one partition."""
 
-    partition: int
+    partition: Partition
     by: str  # who decided it: goes on the log
     reason: str = ""
 
@@ -73,7 +74,7 @@ class DistributionCancellation(Question, frozen=True):
 class DistributionResumption(Question, frozen=True):
     """A partition that can be reached again."""
 
-    partition: int
+    partition: Partition
 
 
 class DistributionsResumed(Shape, frozen=True):

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
+from holdfast.gateway.numbers import TokenMs
 from holdfast.gateway.shapes import Question, Shape
 
 
@@ -79,7 +80,7 @@ class NewToken(Question, frozen=True):
     """A token for a machine."""
 
     client_id: str  # authorizations and memberships are the client's, not the token's
-    lasts_ms: int = 0  # 0: for ever
+    lasts_ms: TokenMs = 0  # 0: for ever
 
 
 class TokenReceipt(Shape, frozen=True):

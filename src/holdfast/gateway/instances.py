@@ -44,6 +44,7 @@ from holdfast.limits import (
     SPAN_MS_MAX,
     TASKS_PER_SUBMIT_MAX,
     VARIABLES_BYTES_MAX,
+    VERSION_MAX,
 )
 from holdfast.records import ValueType, partition_for, partition_of
 from holdfast.records.keys import NO_KEY
@@ -97,7 +98,7 @@ class Instances:
             keep_ms = max(keep_ms, window_ms)
         variables = bytes(new.variables)
         checks.within(len(variables), 0, VARIABLES_BYTES_MAX, "bytes of variables")
-        checks.within(new.version, 0, 2**31 - 1, "version")
+        checks.within(new.version, 0, VERSION_MAX, "version")
         return NewInstance(
             checks.name(new.process_id, "process id"), new.version, variables, key, window_ms,
             keep_ms,

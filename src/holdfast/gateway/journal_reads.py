@@ -6,7 +6,7 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.gateway import checks
 from holdfast.gateway.journal_shapes import JournalBounds, PartitionBounds
 from holdfast.journal import Journal
-from holdfast.limits import READ_BYTES_MAX, TIMESTAMP_MS_MAX
+from holdfast.limits import READ_BYTES_MAX, TIMESTAMP_MS_MAX, WHOLE_MAX
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -41,5 +41,6 @@ class JournalReads:
 
     def read(self, partition: int, position: int, bytes_max: int) -> bytes:
         checks.within(partition, 1, self._partitions, "partition")
+        checks.within(position, -WHOLE_MAX - 1, WHOLE_MAX, "position")
         checks.within(bytes_max, 1, READ_BYTES_MAX, "bytesMax")
         return _encode(self._journal.read(TOPIC, partition, position, bytes_max))

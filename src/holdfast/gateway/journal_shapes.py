@@ -1,5 +1,6 @@
 """The shapes of the API about the log itself."""
 
+from holdfast.gateway.numbers import Partition, Position, ReadBytes, TimestampMs
 from holdfast.gateway.shapes import Question, Shape
 from holdfast.limits import READ_BYTES_MAX
 
@@ -21,12 +22,12 @@ class JournalBounds(Shape, frozen=True):
 class JournalSince(Question, frozen=True):
     """Since when."""
 
-    since_ms: int  # since the epoch
+    since_ms: TimestampMs  # since the epoch
 
 
 class JournalQuery(Question, frozen=True):
     """Which part of the log to read."""
 
-    partition: int
-    position: int
-    bytes_max: int = READ_BYTES_MAX  # about so much, but one entry at least
+    partition: Partition
+    position: Position
+    bytes_max: ReadBytes = READ_BYTES_MAX  # about so much, but one entry at least

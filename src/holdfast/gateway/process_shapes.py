@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from holdfast.gateway.numbers import Limit, PauseMs, Retries, SpanMs, TtlMs, Version
 from holdfast.gateway.shapes import Question, Shape, no_variables
 
 
@@ -68,13 +69,13 @@ class NewProcessInstance(Question, frozen=True):
     """A process to start."""
 
     process_id: str
-    version: int = 0  # 0: the latest
+    version: Version = 0  # 0: the latest
     variables: msgspec.Raw = _variables()  # a JSON object
     key: str | None = (
         None  # idempotency key: the same key within its window names the same instance
     )
-    window_ms: int | None = None  # how long the key is remembered; None: the node's setting
-    keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
+    window_ms: PauseMs | None = None  # how long the key is remembered; None: the node's setting
+    keep_ms: SpanMs | None = None  # how long the outcome is kept; None: the node's setting
 
 
 class NewProcessInstances(Question, frozen=True):
@@ -153,9 +154,9 @@ class ProcessInstanceQuery(Question, frozen=True):
     """Which running instances to list."""
 
     process_id: str | None = None
-    version: int | None = None
+    version: Version | None = None
     with_incidents: bool = False
-    limit: int = 100
+    limit: Limit = 100
     after: str | None = None
 
 
@@ -224,7 +225,7 @@ class NewMessage(Question, frozen=True):
     correlation_key: str = ""
     variables: msgspec.Raw = _variables()
     message_id: str | None = None  # the same id is not published twice while it is kept
-    ttl_ms: int = 0  # how long it is kept for those that wait later
+    ttl_ms: TtlMs = 0  # how long it is kept for those that wait later
 
 
 class MessagePublication(Question, frozen=True):
@@ -234,7 +235,7 @@ class MessagePublication(Question, frozen=True):
     correlation_key: str = ""
     variables: msgspec.Raw = _variables()
     message_id: str | None = None
-    time_to_live: int = 0  # ms
+    time_to_live: TtlMs = 0  # ms
     tenant_id: str | None = None
     business_id: str | None = None
 
@@ -249,4 +250,4 @@ class MessageReceipt(Shape, frozen=True):
 class JobRetries(Question, frozen=True):
     """How many failures a job may have from now on."""
 
-    retries: int
+    retries: Retries

@@ -10,6 +10,8 @@ from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.shapes import NewSchedule, ScheduleView
+from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX
+from holdfast.logs import log
 from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
 
@@ -29,6 +31,8 @@ class Schedules:
             raise InvalidArgument(
                 "Expected a task without key, delay and due time, for the schedule sets them"
             )
+        if new.interval_ms is not None:
+            checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
         job = checks.new_job(new.task, self._clock.now_ms(), self._config)
         schedule = Schedule(
             schedule_id, job, new.cron or "", new.interval_ms or 0, new.timezone, new.catch_up
@@ -67,8 +71,14 @@ class Schedules:
 
 
 def _view(stored: StoredSchedule) -> ScheduleView:
-    rule = stored.schedule
+    rule, next_due, error = stored.schedule, checks.moment(stored.next_due_ms), None
+    if stored.next_due_ms and next_due is None:
+        error = (
+            f"Expected a next due time that a date can have, but found {stored.next_due_ms} ms;"
+            " put the schedule again with another rule"
+        )
+        log.warning("schedule cannot be shown", schedule=rule.id, error=error)
     return ScheduleView(
         rule.id, rule.job.type, rule.cron or None, rule.interval_ms or None, rule.timezone,
-        rule.catch_up, checks.moment(stored.next_due_ms), stored.fired,
+        rule.catch_up, next_due, stored.fired, error,
     )  # fmt: skip

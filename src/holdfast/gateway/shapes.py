@@ -11,6 +11,19 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import BackoffKind, JobState
+from holdfast.gateway.numbers import (
+    IntervalMs,
+    JobsMax,
+    LeaseMs,
+    Limit,
+    OperationReference,
+    PauseMs,
+    Percent,
+    Priority,
+    Retries,
+    SpanMs,
+    WaitMs,
+)
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,9 +54,9 @@ class RetryBackoff(Question, frozen=True):
     """The pause before a retry."""
 
     kind: BackoffKind = BackoffKind.EXPONENTIAL
-    base_ms: int = 1_000
-    cap_ms: int = 3_600_000
-    jitter_percent: int = 20
+    base_ms: PauseMs = 1_000
+    cap_ms: PauseMs = 3_600_000
+    jitter_percent: Percent = 20
 
 
 class NewTask(Question, frozen=True):
@@ -52,16 +65,16 @@ class NewTask(Question, frozen=True):
     type: str  # the task's name: workers that take it get it
     payload: msgspec.Raw = msgspec.field(default_factory=_null)  # any JSON
     key: str | None = None  # idempotency key: the same key within its window names the same task
-    priority: int = 0  # higher goes first
-    retries: int = 3
+    priority: Priority = 0  # higher goes first
+    retries: Retries = 3
     backoff: RetryBackoff = RetryBackoff()
-    timeout_ms: int = 0  # how long one attempt may take; 0: as long as its worker lives
-    delay_ms: int = 0
+    timeout_ms: SpanMs = 0  # how long one attempt may take; 0: as long as its worker lives
+    delay_ms: SpanMs = 0
     due: datetime | None = None  # a point in time, instead of a delay
-    window_ms: int | None = (
+    window_ms: PauseMs | None = (
         None  # how long the idempotency key is remembered; None: the node's setting
     )
-    keep_ms: int | None = None  # how long the outcome is kept; None: the node's setting
+    keep_ms: SpanMs | None = None  # how long the outcome is kept; None: the node's setting
 
 
 class NewTasks(Question, frozen=True):
@@ -107,7 +120,7 @@ class TaskQuery(Question, frozen=True):
 
     type: str | None = None
     state: JobState | None = None
-    limit: int = 100
+    limit: Limit = 100
     after: str | None = None  # the last task key of the page before
 
 
@@ -122,7 +135,7 @@ class ResultQuery(Question, frozen=True):
     """Wait for tasks to end."""
 
     task_keys: list[str]
-    wait_ms: int = 0
+    wait_ms: WaitMs = 0
 
     def at_once(self) -> "ResultQuery":
         return msgspec.structs.replace(self, wait_ms=0)
@@ -148,9 +161,9 @@ class ActivationRequest(Question, frozen=True):
 
     types: list[str]
     worker: str = "worker"
-    jobs_max: int = 32
-    lease_ms: int = 30_000  # for jobs without a timeout of their own
-    wait_ms: int = 0  # how long to wait when there is none
+    jobs_max: JobsMax = 32
+    lease_ms: LeaseMs = 30_000  # for jobs without a timeout of their own
+    wait_ms: WaitMs = 0  # how long to wait when there is none
     # which variables of a process the worker wants, by type; all for a type that is not named
     variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
@@ -210,7 +223,7 @@ class JobFailure(Question, frozen=True):
     lease: str
     error: str
     final: bool = False  # trying again is of no use
-    retry_after_ms: int | None = None  # instead of the task's back-off
+    retry_after_ms: SpanMs | None = None  # instead of the task's back-off
 
 
 class JobFailures(Question, frozen=True):
@@ -252,7 +265,7 @@ class LeaseExtension(Question, frozen=True):
     """Leases that are to run on."""
 
     leases: list[str]
-    lease_ms: int = 30_000
+    lease_ms: LeaseMs = 30_000
 
 
 class Answer(Shape, frozen=True):
@@ -288,7 +301,7 @@ class IncidentQuery(Question, frozen=True):
     """Which incidents to list."""
 
     type: str | None = None
-    limit: int = 100
+    limit: Limit = 100
     after: str | None = None
     process_id: str | None = None
     process_instance_key: str | None = None
@@ -305,8 +318,10 @@ class IncidentResolution(Question, frozen=True):
     """Try again what an incident stopped."""
 
     # how many more failures a job may have beyond the next; None: as many as it was given since
-    retries: int | None = None
-    operation_reference: int | None = None  # a number of the caller's own, which is not kept
+    retries: Retries | None = None
+    operation_reference: OperationReference | None = (
+        None  # a number of the caller's own, which is not kept
+    )
 
 
 class NewSchedule(Question, frozen=True):
@@ -314,7 +329,7 @@ class NewSchedule(Question, frozen=True):
 
     task: NewTask
     cron: str | None = None
-    interval_ms: int | None = None
+    interval_ms: IntervalMs | None = None
     timezone: str = "UTC"
     catch_up: bool = True  # fire for every due time that was missed, or once for all of them
 
@@ -330,6 +345,7 @@ class ScheduleView(Shape, frozen=True):
     catch_up: bool
     next_due: datetime | None
     fired: int
+    error: str | None = None  # why its next due time is not known
 
 
 class Schedules(Shape, frozen=True):

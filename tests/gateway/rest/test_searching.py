@@ -215,7 +215,7 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
         ("process-instances/search", {"filter": {"tenantId": {"$in": ""}}}, "tenantId"),
         ("process-instances/search", {"filter": {"$or": [{"state": {}}]}}, "state"),
         ("process-instances/search", {"sort": [{"field": "colour"}]}, "sort"),
-        ("process-instances/search", {"page": {"limit": 0}}, "limit"),
+        ("process-instances/search", {"page": {"limit": -1}}, "limit"),
         ("process-instances/search", {"page": {"after": "?"}}, "after"),
         ("process-instances/search", {"colour": 1}, None),
         ("incidents/search", {"filter": {"incidentKey": "x"}}, "incidentKey"),

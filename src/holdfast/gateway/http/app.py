@@ -16,7 +16,7 @@ from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.exchange import (
     Disconnected,
     body_of,
-    parameter_of,
+    parameters_of,
     send_answer,
 )
 from holdfast.gateway.http.openapi import openapi_document
@@ -65,8 +65,8 @@ class _Service:
     async def _answer(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
         arguments: list[Any] = [self._api]
         try:
-            if end.parameter is not None:
-                arguments.append(parameter_of(end, scope))
+            if end.parameters:
+                arguments += parameters_of(end, scope)
             if end.decoder is not None:
                 arguments.append(await body_of(end, scope, receive, self._body_bytes_max))
             if end.waits and arguments[-1].wait_ms > 0:

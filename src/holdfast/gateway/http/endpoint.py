@@ -16,7 +16,7 @@ Form = Callable[[list[tuple[str, str, bytes]]], Any]
 """Makes a body of the parts of a form: the name, the file's name and the content of each."""
 
 Call = Callable[..., Coroutine[Any, Any, Any]]
-"""A handler: takes the Api, then the path's parameter and the body, where there is one."""
+"""A handler: takes the Api, then the path's parameters and the body, where there are any."""
 
 Undo = Callable[[Any, Any], Awaitable[None]]
 """Takes the Api and takes back an answer that nobody is there to get."""
@@ -29,11 +29,12 @@ class Endpoint:
     """One method of one path."""
 
     method: Method
-    path: str  # with at most one {parameter}
+    path: str  # with {parameters}
     name: str
     summary: str
     call: Call
-    parameter: str | None  # the name of the path's parameter
+    parameters: tuple[str, ...]  # the names of the path's parameters
+    pattern: re.Pattern[str]  # of a path with its parameters
     request: type[Any] | None  # the shape of the body
     decoder: msgspec.json.Decoder[Any] | None  # of that shape; made once, because making it is slow
     may_be_empty: bool  # a request may come without a body
@@ -42,10 +43,13 @@ class Endpoint:
     media_type: str
     waits: bool  # a long poll: the body's wait_ms says how long, and at_once() does without
     undo: Undo | None
+    creates: bool = False  # something new, which the answer shows
 
     @property
     def status(self) -> int:
-        return 204 if self.answer is None else 200
+        if self.answer is None:
+            return 204
+        return 201 if self.creates else 200
 
 
 def endpoint(
@@ -56,12 +60,12 @@ def endpoint(
     waits: bool = False,
     undo: Undo | None = None,
     form: Form | None = None,
+    creates: bool = False,
 ) -> Callable[[Call], Endpoint]:
     """Makes a handler an endpoint; its type hints say which shapes go in and out."""
 
     def of(call: Call) -> Endpoint:
         hints = get_type_hints(call)
-        parameter = _PARAMETER.search(path)
         request, answer = hints.get("body"), hints["return"]
         decoder = msgspec.json.Decoder(request) if request else None
         may_be_empty = NoneType in get_args(request)
@@ -73,7 +77,8 @@ def endpoint(
             name=call.__name__,
             summary=(call.__doc__ or "").partition("\n")[0].rstrip("."),
             call=call,
-            parameter=parameter[1] if parameter else None,
+            parameters=tuple(_PARAMETER.findall(path)),
+            pattern=_pattern(path),
             request=request,
             decoder=decoder,
             may_be_empty=may_be_empty,
@@ -82,6 +87,14 @@ def endpoint(
             media_type=media_type,
             waits=waits,
             undo=undo,
+            creates=creates,
         )
 
     return of
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """What a path looks like. Where it names one thing only, slashes may belong to the name."""
+    texts = _PARAMETER.split(path)[::2]
+    name = "(.*)" if len(texts) == 2 else "([^/]*)"
+    return re.compile(name.join(map(re.escape, texts)))

@@ -4,6 +4,7 @@ Requests come by the thousand a second, so this speaks ASGI itself: the same han
 Litestar's own `data` and return values take almost three times as long (350 against 130 us).
 """
 
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,6 +15,8 @@ from litestar.types import Receive, Scope, Send
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.http.endpoint import FORM, JSON, Endpoint
 from holdfast.gateway.http.forms import parts_of
+
+_PLACE = re.compile(r" - at `\$\.(.+)`$")  # how msgspec names one
 
 
 class Disconnected(Exception):
@@ -81,16 +84,23 @@ def _decoded(endpoint: Endpoint, body: bytes) -> Any:
     except RecursionError as error:
         raise InvalidArgument("Expected JSON, but it is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"The body is no {endpoint.request.__name__}: {error}") from error
+        raise InvalidArgument(
+            f"The body is no {endpoint.request.__name__}: {error}", **_field(error)
+        ) from error
 
 
-def parameter_of(endpoint: Endpoint, scope: Scope) -> str:
+def _field(error: Exception) -> dict[str, str]:
+    """Which field of the body is wrong, where the error says so."""
+    found = _PLACE.search(str(error))
+    return {"field": found[1]} if found else {}
+
+
+def parameters_of(endpoint: Endpoint, scope: Scope) -> list[str]:
     """What the request's path names; an encoded slash belongs to the name."""
-    before, _, after = endpoint.path.partition(f"{{{endpoint.parameter}}}")
-    path = scope["raw_path"].decode("latin-1")
-    if not (path.startswith(before) and path.endswith(after)):
+    found = endpoint.pattern.fullmatch(scope["raw_path"].decode("latin-1"))
+    if found is None:
         raise NotFoundException  # such as doubled slashes, that the router overlooks
-    return unquote(path[len(before) : len(path) - len(after)])
+    return [unquote(each) for each in found.groups()]
 
 
 async def send_answer(send: Send, status: int, media_type: str, body: bytes) -> None:

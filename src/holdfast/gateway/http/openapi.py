@@ -52,14 +52,15 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
     }
     if "await_completion" in getattr(endpoint.request, "__struct_fields__", ()):
         operation["responses"]["504"] = _problem("It has not ended in time, and goes on.", schemas)
-    if endpoint.parameter:
+    if endpoint.parameters:
         operation["parameters"] = [
             {
-                "name": endpoint.parameter,
+                "name": name,
                 "in": "path",
                 "required": True,
-                "schema": _KEY if endpoint.parameter.endswith("_key") else {"type": "string"},
+                "schema": _KEY if name.endswith("_key") else {"type": "string"},
             }
+            for name in endpoint.parameters
         ]
     if endpoint.request:
         content = {"application/json": {"schema": schemas[endpoint.request]}}

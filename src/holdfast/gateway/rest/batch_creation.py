@@ -14,6 +14,7 @@ from holdfast.gateway.api import Api
 from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
 from holdfast.gateway.batch_tables import of_instances
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.numbers import Priority, Retries, Throttle
 from holdfast.gateway.process_shapes import MapElement, MoveTokens, NewMigration, NewModification
 from holdfast.gateway.rest.common import Reference
 from holdfast.gateway.rest.fields import columns_of
@@ -29,15 +30,15 @@ class InstanceBatch(Reference, frozen=True, kw_only=True):
 
     # which ones, with at least one condition
     filter: Annotated[dict[str, Any], filter_of(INSTANCES, conditions_min=1)]
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
+    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
+    priority: Priority = 0  # the higher the sooner
     dry_run: bool = False  # only count what would be chosen
 
 
 class IncidentBatch(InstanceBatch, frozen=True, kw_only=True):
     """Process instances whose incidents are to be resolved."""
 
-    retries: int = 0  # each job may fail so often beyond the next time
+    retries: Retries = 0  # each job may fail so often beyond the next time
 
 
 class BatchMove(Question, frozen=True):

@@ -2,6 +2,7 @@
 
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.numbers import TimestampMs
 from holdfast.gateway.rest.common import RestApi
 from holdfast.gateway.shapes import Question
 
@@ -11,7 +12,7 @@ PINNED_MS_MAX = 7_258_118_400_000  # the year 2200: what is kept for long beyond
 class Pin(Question, frozen=True):
     """The moment that it is from now on."""
 
-    timestamp: int  # ms since 1970
+    timestamp: TimestampMs  # ms since 1970
 
 
 @endpoint("PUT", "/v2/clock")

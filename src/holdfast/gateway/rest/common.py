@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast.errors import InvalidArgument, error_of
 from holdfast.gateway.api import Api
+from holdfast.gateway.numbers import OperationReference
 from holdfast.gateway.rest.look import Look
 from holdfast.gateway.rest.tables import Tables
 from holdfast.gateway.shapes import Answer, Question, Shape
@@ -31,7 +32,7 @@ _CURSOR = {"type": "string", "maxLength": CURSOR_CHARS_MAX}
 _PAGE = msgspec.Meta(
     extra_json_schema={
         "properties": {
-            "limit": {"type": "integer", "minimum": 1, "maximum": PAGE_ITEMS_MAX},
+            "limit": {"type": "integer", "minimum": 0, "maximum": PAGE_ITEMS_MAX},
             "from": {"type": "integer", "minimum": 0, "maximum": PAGE_OFFSET_MAX},
             "after": _CURSOR,
             "before": _CURSOR,
@@ -61,7 +62,7 @@ class PageAnswer(Shape, frozen=True):
 class Reference(Question, frozen=True):
     """A number of the caller's own for what is asked. It is not kept."""
 
-    operation_reference: int | None = None
+    operation_reference: OperationReference | None = None
 
 
 def check_tenant(*tenants: str | None) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.numbers import OperationReference
 from holdfast.gateway.process_shapes import NewVariables
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
@@ -154,7 +155,7 @@ def _of_row(api: RestApi, row: Row) -> ElementResult:
 class VariablesToSet(NewVariables, frozen=True, kw_only=True):
     """New values for variables, as seen from a process instance or an element instance."""
 
-    operation_reference: int | None = None
+    operation_reference: OperationReference | None = None
 
 
 @endpoint("PUT", "/v2/element-instances/{element_key}/variables")

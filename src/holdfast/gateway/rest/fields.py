@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 KEY: Schema = {"type": "string", "pattern": "^-?[0-9]+$", "maxLength": 20}
 TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time"}
-WHOLE: Schema = {"type": "integer"}
+WHOLE: Schema = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
 
 _EQUAL = ("$eq", "$neq", "$in", "$notIn", "$exists")
 _ORDER = ("$gt", "$gte", "$lt", "$lte")

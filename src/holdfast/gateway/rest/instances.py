@@ -9,6 +9,7 @@ from holdfast.engine.jobs.values import JobState
 from holdfast.errors import DeadlineExceeded, InvalidArgument, InvalidState, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.numbers import AnyVersion, OperationReference, RequestTimeoutMs
 from holdfast.gateway.process_shapes import NewMigration, NewProcessInstance
 from holdfast.gateway.rest.common import (
     TENANT,
@@ -54,14 +55,14 @@ class InstanceCreation(Question, frozen=True):
     """A process to start: by the id of a process, or by the key of one version."""
 
     process_definition_id: str | None = None
-    process_definition_version: int | None = None  # -1: the latest
+    process_definition_version: AnyVersion | None = None  # -1: the latest
     process_definition_key: str | None = None
     variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
     await_completion: bool = False  # answer when it has ended, with its variables
     fetch_variables: list[str] | None = None  # all if none is named
-    request_timeout: int | None = None  # ms to wait for the end; 0: the node's own
+    request_timeout: RequestTimeoutMs | None = None  # ms to wait for the end; 0: the node's own
     tenant_id: str | None = None
-    operation_reference: int | None = None
+    operation_reference: OperationReference | None = None
     start_instructions: list[dict[str, Any]] | None = None
     runtime_instructions: list[dict[str, Any]] | None = None
     tags: list[str] | None = None
@@ -112,7 +113,7 @@ def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, int]:
         version = body.process_definition_version
         version = 0 if version is None else version
         asked = f"id {body.process_definition_id!r}" + (f", version {version}" if version else "")
-        version = checks.within(version, -1, 2**31 - 1, "processDefinitionVersion")
+        version = version
         key = api.look.definition_key(str(body.process_definition_id), max(version, 0))
     stored = None if key is None else api.look.definition(key)
     if key is None or stored is None:
@@ -267,7 +268,7 @@ async def cancel_instance(api: RestApi, instance_key: str, body: Reference | Non
 class Migration(NewMigration, frozen=True, kw_only=True):
     """Another version for a running instance."""
 
-    operation_reference: int | None = None
+    operation_reference: OperationReference | None = None
 
 
 @endpoint("POST", "/v2/process-instances/{instance_key}/migration")

@@ -11,6 +11,16 @@ import msgspec
 
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.numbers import (
+    Attempts,
+    JobsMax,
+    LeaseMs,
+    OperationReference,
+    Priority,
+    RequestTimeoutMs,
+    Retries,
+    SpanMs,
+)
 from holdfast.gateway.rest.common import (
     NO_KEY,
     TENANT,
@@ -43,11 +53,11 @@ class JobActivation(Question, frozen=True):
     """A worker asks for work."""
 
     type: str
-    timeout: int  # how long the jobs are held, in ms
-    max_jobs_to_activate: int
+    timeout: LeaseMs  # how long the jobs are held, in ms
+    max_jobs_to_activate: JobsMax
     worker: str | None = None
     fetch_variable: list[str] | None = None  # all if none is named
-    request_timeout: int | None = None  # ms; 0: the node's own, negative: do not wait
+    request_timeout: RequestTimeoutMs | None = None  # ms; 0: the node's own, negative: do not wait
     tenant_ids: list[str] | None = None
     tenant_filter: str | None = None
     with_lease: bool | None = None  # give the token that fences reports
@@ -170,9 +180,9 @@ class JobDone(Question, frozen=True):
 class JobFailed(Question, frozen=True):
     """An attempt failed."""
 
-    retries: int = 0  # attempts that are left; 0: a person has to look at it
+    retries: Retries = 0  # attempts that are left; 0: a person has to look at it
     error_message: str = ""
-    retry_back_off: int = 0  # ms until the next attempt
+    retry_back_off: SpanMs = 0  # ms until the next attempt
     variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
     job_lease_token: str | None = None
 
@@ -202,8 +212,6 @@ async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
     """Report an attempt that failed."""
     body = body or JobFailed()
     refuse_given(variables=_given(body.variables))
-    if body.retries < 0:
-        raise InvalidArgument("Expected retries from 0, but found fewer", field="retries")
     lease = _lease(api, job_key, body.job_lease_token)
     if body.retries and body.retries != api.look.job(job_key).retries:
         # the engine counts down from what it has: it is told another number first, if the worker
@@ -246,16 +254,16 @@ def _given(raw: msgspec.Raw) -> bool:
 class JobChanges(Question, frozen=True):
     """What is to be different about a job."""
 
-    retries: int | None = None
-    timeout: int | None = None  # ms that its worker may hold it from now
-    priority: int | None = None
+    retries: Attempts | None = None
+    timeout: LeaseMs | None = None  # ms that its worker may hold it from now
+    priority: Priority | None = None
 
 
 class JobUpdate(Question, frozen=True):
     """A change of a job."""
 
     changeset: JobChanges
-    operation_reference: int | None = None
+    operation_reference: OperationReference | None = None
     job_lease_token: str | None = None
 
 
@@ -269,8 +277,6 @@ async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
         raise InvalidArgument(
             "Expected retries or timeout in the changeset, but found neither", field="changeset"
         )
-    if changes.retries is not None and changes.retries < 1:
-        raise InvalidArgument("Expected retries from 1, but found fewer", field="retries")
     if changes.timeout is not None:
         [answer] = await api.extend([_lease(api, job_key, body.job_lease_token)], changes.timeout)
         raise_refusal(answer)

@@ -21,7 +21,7 @@ def filter_of(
 def sort_of(resource: Resource) -> msgspec.Meta:
     """The order of a resource."""
     sortable = [name for name, field in resource.fields.items() if field.column is not None]
-    by = {"field": {"enum": sortable}, "order": {"enum": ["ASC", "DESC"]}}
+    by = {"field": {"enum": sortable}, "order": {"enum": ["ASC", "DESC", "asc", "desc"]}}
     return msgspec.Meta(extra_json_schema={"items": _object(by) | {"required": ["field"]}})
 
 

@@ -12,7 +12,14 @@ from typing import Any
 
 import msgspec
 
-from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX, SORT_COLUMNS_MAX
+from holdfast.limits import (
+    CURSOR_CHARS_MAX,
+    PAGE_ITEMS_MAX,
+    PAGE_OFFSET_MAX,
+    SORT_COLUMNS_MAX,
+    TIMESTAMP_MS_MAX,
+    WHOLE_MAX,
+)
 from holdfast.pipeline.schema import Column, Kind, Table
 from holdfast.pipeline.select.filters import fields_of
 from holdfast.pipeline.select.sql import Sql, joined, placeholder, quoted
@@ -20,6 +27,7 @@ from holdfast.pipeline.select.values import refuse
 
 PAGE_ITEMS = 100  # by default
 _TEXT_CHARS = 256
+_TIME_US_MAX = TIMESTAMP_MS_MAX * 1_000 + 999
 _PAGE_FIELDS = ("limit", "from", "after", "before")
 _TYPES: dict[Kind, type] = {Kind.LONG: int, Kind.INT: int, Kind.TIME: int, Kind.TEXT: str}
 _TYPES[Kind.FLAG] = bool
@@ -47,7 +55,7 @@ class By(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, frozen=True):
     """Which rows of an order are wanted; at most one of the last three is given."""
 
-    limit: int = PAGE_ITEMS
+    limit: int = PAGE_ITEMS  # 0: only how many rows there are
     offset: int = 0
     after: str | None = None
     before: str | None = None
@@ -75,6 +83,7 @@ def read_sort(table: Table, source: Any) -> tuple[By, ...]:
 
 def _by(table: Table, source: Mapping[str, Any]) -> By:
     field, direction = source.get("field"), source.get("order", "ASC")
+    direction = direction.upper() if isinstance(direction, str) else direction
     column = fields_of(table).get(field) if isinstance(field, str) else None
     if column is None or column.kind not in _TYPES:
         sortable = (name for name, each in fields_of(table).items() if each.kind in _TYPES)
@@ -104,7 +113,7 @@ def read_page(source: Any) -> Page:
     if sum(source.get(name) is not None for name in ("from", "after", "before")) > 1:
         refuse("page", "only one of from, after and before", source)
     return Page(
-        _whole(source, "limit", PAGE_ITEMS, 1, PAGE_ITEMS_MAX),
+        _whole(source, "limit", PAGE_ITEMS, 0, PAGE_ITEMS_MAX),
         _whole(source, "from", 0, 0, PAGE_OFFSET_MAX),
         _cursor(source, "after"),
         _cursor(source, "before"),
@@ -154,10 +163,10 @@ def place_of(order: tuple[By, ...], field: str, cursor: str) -> Values:
     if found.order != _names(order):
         refuse(field, "a cursor of an answer in the same order", cursor)
     fitting = len(found.values) == len(order) and all(
-        value is None or type(value) is _TYPES[by.column.kind]
+        value is None or (type(value) is _TYPES[by.column.kind] and _storable(by, value))
         for by, value in zip(order, found.values, strict=True)
     )
-    if not fitting or not all(map(_storable, found.values)):
+    if not fitting:
         refuse(field, "a cursor of an earlier page", cursor)
     return tuple(found.values)
 
@@ -166,8 +175,11 @@ def _names(order: tuple[By, ...]) -> list[tuple[str, bool]]:
     return [(by.column.name, by.descending) for by in order]
 
 
-def _storable(value: Any) -> bool:
-    return not isinstance(value, int) or -(1 << 63) <= value < 1 << 63
+def _storable(by: By, value: Any) -> bool:
+    """Whether the column can hold a value."""
+    if by.column.kind is Kind.TIME:
+        return -_TIME_US_MAX <= value <= _TIME_US_MAX
+    return not isinstance(value, int) or -WHOLE_MAX - 1 <= value <= WHOLE_MAX
 
 
 # --- SQL ---------------------------------------------------------------------------------------

@@ -134,13 +134,15 @@ class Search:
             total = self._totals.get(key)
         if condition == EVERYTHING:
             total = sum(file.rows for file in files)
+        if total is not None and not page.limit:
+            return total, []
         if total is None:
             total, places = self._counted(table, files, condition, bounds, order, page)
             with self._lock:
                 while len(self._totals) >= _TOTALS_MAX:
                     del self._totals[next(iter(self._totals))]
                 self._totals[key] = total
-            if total <= TOTAL_ITEMS_MAX:
+            if total <= TOTAL_ITEMS_MAX or not page.limit:
                 return total, places
         where = joined(" AND ", [sql_of(condition), bounds], "TRUE")
         if total > TOTAL_ITEMS_MAX:
