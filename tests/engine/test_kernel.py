@@ -115,6 +115,9 @@ TABLES = Tables(
 
 
 class NothingDue:
+    def put_off(self, command: DueCommand, now_ms: int) -> None:
+        """There is nothing to put off."""
+
     def due(self, now_ms: int, limit: int) -> list[DueCommand]:
         return []
 
@@ -241,6 +244,7 @@ def test_replies_beyond_the_budget_of_a_step_come_with_later_steps(driver: Drive
     assert step.commands == STEP_COMMANDS_MAX
     assert step.replies == []
     assert driver.processor.has_leftover
+    assert set(driver.processor.awaited_tickets()) == {first, second}
     step = driver.step()
     assert not driver.processor.has_leftover
     assert [ticket for ticket, _ in step.replies] == [first, second]

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from typing import NoReturn
 
 import msgspec
 import pytest
 
 from holdfast.config import Config
-from holdfast.engine.jobs.values import JobIntent, JobState, NewJob
+from holdfast.engine.jobs.values import JobBatchIntent, JobIntent, JobState, NewJob, Purge
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.timers.due import DueKind
@@ -147,15 +148,32 @@ def test_large_requests_that_come_together_are_spread_over_steps() -> None:
     run(story())
 
 
-def test_what_the_log_refuses_is_refused_and_the_node_lives_on() -> None:
+def test_what_the_log_refuses_is_refused_and_its_neighbours_are_not() -> None:
+    """One step of two partitions; the journal refuses it as a whole."""
+
     async def story() -> None:
-        node = await MemoryNode().start()
-        before = node.dump()
-        command = Command(ValueType.JOB, JobIntent.CREATE, 0, NewJob("t", bytes(ENTRY_BYTES_MAX)))
-        with pytest.raises(InvalidArgument):
-            await node.node.runner.submit(1, [command])
-        assert node.dump() == before
+        node = await MemoryNode(partitions=2, disk=SimulatedDisk()).start()
+        runner = node.node.runner
+
+        def create(size_bytes: int) -> Command:
+            return Command(ValueType.JOB, JobIntent.CREATE, 0, NewJob("t", bytes(size_bytes)))
+
+        tickets = [
+            runner.submit(1, [create(1)]),
+            runner.submit(1, [create(ENTRY_BYTES_MAX)]),
+            runner.submit(1, [create(2)]),
+            runner.submit(2, [create(3)]),
+        ]
+        replies = [reply for ticket in tickets for reply in await ticket]
+        codes = [reply.rejection and reply.rejection.code for reply in replies]
+        assert codes == [None, "INVALID_ARGUMENT", None, None]
+        assert len((await node.gateway.tasks(TaskQuery())).items) == 3
         assert (await node.gateway.submit([NewTask("t")]))[0].created
+        assert runner.load()[1] == 0, "nothing is in flight any more"
+        before = node.dump()
+        await node.crash()
+        await node.restart()
+        assert node.dump() == before
         await node.close()
 
     run(story())
@@ -244,22 +262,103 @@ def test_a_failed_sync_stops_the_node_with_a_reason() -> None:
 # --- bugs -------------------------------------------------------------------------------------
 
 
-def test_a_due_command_that_throws_is_not_tried_again_and_again_at_once() -> None:
+def add_poison(node: MemoryNode) -> None:
+    """A job becomes due that is not there: the command that wakes it is refused each time."""
+    processor = node.node.runner.processors[1]
+    processor.view.due.add(node.clock.now_ms(), DueKind.JOB, key_of(1, 999))
+    processor.state.commit()
+
+
+def test_a_due_command_that_is_refused_is_tried_after_pauses_that_double() -> None:
     async def story() -> None:
         node = await MemoryNode().start()
-        processor = node.node.runner.processors[1]
-        nobody = key_of(1, 999)
-        processor.view.due.add(node.clock.now_ms(), DueKind.JOB, nobody)  # a job that is not there
-        processor.state.commit()
+        add_poison(node)
         await node.gateway.submit([NewTask("t")])
-        await asyncio.sleep(10)
-        assert 10 <= node.journal.bounds(TOPIC, 1).next < 40
-        assert b'holdfast_failed_commands_total{partition="1"}' in await node.gateway.metrics()
+        await asyncio.sleep(10)  # tries after 0, 1, 3 and 7 s: a command and a rejection each
+        assert node.journal.bounds(TOPIC, 1).next == 2 + 4 * 2
+        await asyncio.sleep(3_600)
+        assert 100 < node.journal.bounds(TOPIC, 1).next < 140, "once a minute in the end"
         assert node.node.runner.failure is None
-        assert (await node.gateway.submit([NewTask("t")]))[0].created
         await node.close()
 
     run(story())
+
+
+def test_live_commands_do_not_shorten_the_pause_of_one_that_is_refused() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        add_poison(node)
+        for _ in range(100):
+            await node.gateway.submit([NewTask("t")])
+            await asyncio.sleep(0.1)
+        assert node.journal.bounds(TOPIC, 1).next == 100 * 2 + 4 * 2
+        await node.close()
+
+    run(story())
+
+
+def test_what_else_is_due_does_not_wait_for_one_that_is_refused() -> None:
+    """The job sleeps until the same moment; it shares the refused command, and is soon awake."""
+
+    async def story() -> None:
+        node = await MemoryNode().start()
+        add_poison(node)
+        await node.gateway.submit([NewTask("t", delay_ms=60) for _ in range(3)])
+        await node.gateway.submit([NewTask("t", delay_ms=20_000)])
+        await asyncio.sleep(3)
+        states = [task.state for task in (await node.gateway.tasks(TaskQuery())).items]
+        assert states.count(JobState.WAITING) == 3
+        await asyncio.sleep(17.1)
+        states = [task.state for task in (await node.gateway.tasks(TaskQuery())).items]
+        assert states.count(JobState.WAITING) == 4
+        await node.close()
+
+    run(story())
+
+
+async def answers_of_a_step(node: MemoryNode) -> list[object]:
+    """What three who ask in one step, with one command that throws, are told."""
+    broken = Command(ValueType.JOB_BATCH, JobBatchIntent.PURGE, 0, Purge(-1))
+    ticket = node.node.runner.submit(1, [broken])
+    asked = [node.gateway.submit([NewTask(each)]) for each in ("a", "b", "c")]
+    (reply,) = await asyncio.wait_for(ticket, 5)
+    assert reply.rejection is not None and reply.rejection.code == "INTERNAL"
+    return await refusals(*(asyncio.wait_for(each, 5) for each in asked))
+
+
+@pytest.mark.parametrize("what", ["deliver", "demand", "take_back", "encode_many", "due"])
+def test_an_exception_anywhere_in_a_step_is_answered_and_the_partition_runs_on(what: str) -> None:
+    """Each once: after it, everything works as before."""
+
+    def throw(*_: object) -> NoReturn:
+        patch.undo()
+        raise ZeroDivisionError(what)
+
+    async def story() -> None:
+        node = await MemoryNode().start()
+        runner = node.node.runner
+        processor = runner.processors[1]
+        where = {
+            "deliver": node.gateway, "demand": node.gateway, "take_back": processor._turn,
+            "encode_many": processor._tables.codec, "due": processor._due,
+        }  # fmt: skip
+        patch.setattr(where[what], what, throw)
+        answers = await answers_of_a_step(node)
+        assert not [each for each in answers if isinstance(each, TimeoutError)]
+        assert runner.failure is None
+        answers = await answers_of_a_step(node)
+        assert not [each for each in answers if isinstance(each, Exception)]
+        assert runner.load()[1] == 0
+        (job,) = await node.gateway.activate(ActivationRequest(["a"], jobs_max=1))
+        await node.gateway.complete([JobCompletion(job.job_key, job.lease)])
+        before = node.dump()
+        await node.crash()
+        await node.restart()
+        assert node.dump() == before
+        await node.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        run(story())
 
 
 # --- virtual time -----------------------------------------------------------------------------

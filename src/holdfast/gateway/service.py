@@ -92,6 +92,7 @@ from holdfast.gateway.shapes import (
 )
 from holdfast.gateway.tasks import Tasks
 from holdfast.journal import Journal
+from holdfast.logs import log
 from holdfast.metrics import Metrics
 from holdfast.version import VERSION
 
@@ -144,32 +145,38 @@ class Gateway:
         return self._jobs.demand(partition, effects)
 
     def deliver(self, effects: list[Any]) -> None:
-        """Each effect goes to whoever it concerns."""
+        """Each effect goes to whoever it concerns; one that nobody can take stops no other."""
         for effect in effects:
-            match effect:
-                case JobEnded():
-                    self._tasks.ended(effect)
-                case JobsAvailable():
-                    self._jobs.available(effect)
-                case ParcelReady():
-                    self._post.parcel(effect)
-                case ParcelsReceived():
-                    self._post.parcels_received(effect)
-                case Sending():
-                    self._post.distribute(effect)
-                case CommandTaken():
-                    self._post.taken(effect)
-                case CommandRefused():
-                    self._post.refused(effect)
-                case DistributionFinished():
-                    self._distributions.ended(effect)
-                case BatchesChanged():
-                    self.batches.look(effect.partition)
-                    self._batch_operations.changed()
-                case BatchOperationEnded():
-                    self._batch_operations.ended(effect)
-                case _:
-                    raise AssertionError(f"nobody takes the effect {effect!r}")
+            try:
+                self._deliver(effect)
+            except Exception as error:
+                log.error("effect not delivered", effect=type(effect).__name__, error=repr(error))
+
+    def _deliver(self, effect: Any) -> None:
+        match effect:
+            case JobEnded():
+                self._tasks.ended(effect)
+            case JobsAvailable():
+                self._jobs.available(effect)
+            case ParcelReady():
+                self._post.parcel(effect)
+            case ParcelsReceived():
+                self._post.parcels_received(effect)
+            case Sending():
+                self._post.distribute(effect)
+            case CommandTaken():
+                self._post.taken(effect)
+            case CommandRefused():
+                self._post.refused(effect)
+            case DistributionFinished():
+                self._distributions.ended(effect)
+            case BatchesChanged():
+                self.batches.look(effect.partition)
+                self._batch_operations.changed()
+            case BatchOperationEnded():
+                self._batch_operations.ended(effect)
+            case _:
+                raise AssertionError(f"nobody takes the effect {effect!r}")
 
     def refresh(self, partition: int) -> None:
         self._jobs.refresh(partition)

@@ -54,6 +54,7 @@ class DueCommand(NamedTuple):
     intent: IntEnum
     key: int
     value: Any
+    rows: tuple[Any, ...] = ()  # the due dates it stands for, as its source knows them
 
 
 class Domain(msgspec.Struct, frozen=True):

@@ -11,16 +11,24 @@ been.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import DueCommand, Tables
-from holdfast.engine.kernel.turn import Command, CommandRefused, Reply, Submission, Turn
+from holdfast.engine.kernel.turn import (
+    Command,
+    CommandRefused,
+    Reply,
+    Submission,
+    Turn,
+    failure,
+)
 from holdfast.errors import Code, Internal
 from holdfast.journal import Entry
-from holdfast.limits import STEP_COMMANDS_MAX
+from holdfast.limits import DUE_BUG_PAUSE_MS, STEP_COMMANDS_MAX
 from holdfast.records import Record, RecordKind, counter_of, key_of
 from holdfast.records.keys import KEY_COUNTER_MAX
 from holdfast.state import PartitionState, Progress
@@ -37,6 +45,10 @@ class DueSource(Protocol):
 
     def next_due_ms(self) -> int | None: ...
 
+    def put_off(self, command: DueCommand, now_ms: int) -> None:
+        """The command was refused: if it is due still, it is not to be given again at once."""
+        ...
+
 
 class Step(msgspec.Struct):
     """What one step wrote, and what is to happen once it is durable."""
@@ -49,7 +61,7 @@ class Step(msgspec.Struct):
     rejections: int
     bugs: list[str]  # commands that threw; each is rejected on the log and counted
     before: "_Before"
-    refused_due: bool = False  # a command that time gave was rejected: time may give it again
+    demanded: list[Submission] = msgspec.field(default_factory=list)  # in the step itself
 
 
 class _Awaited(msgspec.Struct):
@@ -94,6 +106,9 @@ class Processor(Generic[S]):
         self._turn: Turn[S] = Turn(state, domains_state, tables)
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
         self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
+        self._due_again_ms: int | None = (
+            None  # the source of due commands threw: when to look again
+        )
         self._load(state.stored_progress)
 
     def _load(self, progress: Progress) -> None:
@@ -121,34 +136,94 @@ class Processor(Generic[S]):
         """Whether commands of a ticket are on the log and not processed yet."""
         return any(awaited.ticket is ticket for awaited, _ in self._awaited.values())
 
+    def awaited_tickets(self) -> list[Any]:
+        """Whoever asked for commands that are on the log and not processed yet."""
+        return [awaited.ticket for awaited, _ in self._awaited.values()]
+
     def next_due_ms(self) -> int | None:
         """When time will next give a command."""
-        return self._due.next_due_ms()
+        if self._due_again_ms is not None:
+            return self._due_again_ms
+        try:
+            return self._due.next_due_ms()
+        except Exception:  # the next step says so, and tells when to look again
+            return self._turn.now_ms
 
     # --- processing ---------------------------------------------------------------------------
 
     def step(
-        self, submissions: Iterable[Submission], now_ms: int, demand: Demand = _no_demand
+        self,
+        submissions: Sequence[Submission],
+        now_ms: int,
+        demand: Demand = _no_demand,
+        careful: Careful | None = None,
     ) -> Step:
-        """Processes what is left over, what is due and what was submitted; nothing leaves yet."""
+        """Processes what is left over, what is due and what was submitted; nothing leaves yet.
+
+        If that fails as a whole, it is done again carefully: one command must not cost the others.
+        """
         turn = self._turn
-        turn.now_ms = now_ms
+        turn.now_ms, turn.careful = now_ms, careful
         before = _Before(self.progress, tuple(self._leftover), dict(self._awaited))
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
         turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
         turn.said.clear()
+        try:
+            self._fill(step, submissions, now_ms, demand)
+            step.entries = self._tables.codec.encode_many(turn.records)
+        except Exception:
+            self.abandon(step)
+            if careful is not None:
+                raise
+            return self.step_again(step, submissions, now_ms, demand)
+        self._applied = turn.next_position - 1
+        return step
+
+    def step_again(
+        self, step: Step, submissions: Sequence[Submission], now_ms: int, demand: Demand
+    ) -> Step:
+        """Processes carefully what an abandoned step had processed."""
+        careful = Careful(self._tables.codec.encode)
+        again = self.step((*submissions, *step.demanded), now_ms, demand, careful)
+        again.demanded[:0] = step.demanded
+        return again
+
+    def _fill(
+        self, step: Step, submissions: Iterable[Submission], now_ms: int, demand: Demand
+    ) -> None:
         self._drain(step)
-        for due in self._due.due(now_ms, STEP_COMMANDS_MAX) if not self._leftover else ():
+        for due in self._due_now(step, now_ms) if not self._leftover else ():
             reply = self._take(Command(due.value_type, due.intent, due.key, due.value), step)
-            step.refused_due = step.refused_due or reply.rejection is not None
+            if reply.rejection is not None:
+                self._due.put_off(due, now_ms)
         self._submit(submissions, step)
         asked = 0
         while asked < len(step.effects):
             fresh, asked = step.effects[asked:], len(step.effects)
-            self._submit(demand(fresh), step)
-        step.entries = self._tables.codec.encode_many(turn.records)
-        self._applied = turn.next_position - 1
-        return step
+            self._submit(self._demanded(demand, fresh, step), step)
+
+    def _due_now(self, step: Step, now_ms: int) -> Sequence[DueCommand]:
+        """What is due. If that cannot be told, everything else goes on, and it is asked again."""
+        if self._due_again_ms is not None and now_ms < self._due_again_ms:
+            return ()
+        try:
+            due = self._due.due(now_ms, STEP_COMMANDS_MAX)
+            self._due.next_due_ms()
+        except Exception as error:
+            step.bugs.append(f"What is due cannot be told: {reason_of(error)}")
+            self._due_again_ms = now_ms + DUE_BUG_PAUSE_MS
+            return ()
+        self._due_again_ms = None
+        return due
+
+    def _demanded(self, demand: Demand, effects: list[Any], step: Step) -> Iterator[Submission]:
+        """What the effects call for, one after the other: each may depend on the one before."""
+        try:
+            for submission in demand(effects):
+                step.demanded.append(submission)
+                yield submission
+        except Exception as error:  # whoever demands is outside, and may be wrong
+            step.bugs.append(f"What effects call for cannot be told: {reason_of(error)}")
 
     def _submit(self, submissions: Iterable[Submission], step: Step) -> None:
         for submission in submissions:
@@ -161,9 +236,12 @@ class Processor(Generic[S]):
 
     def _take(self, command: Command, step: Step, awaited: _Awaited | None = None) -> Reply:
         """Puts a command on the log and processes it, unless others on the log come first."""
-        record = self._turn.write_command(command)
-        if self._turn.follow_ups:
-            self._turn.follow_ups.append(record)
+        turn = self._turn
+        record, careful = turn.write_command(command), turn.careful
+        if careful is not None and (refused := self._unwritable(record, careful, step)) is not None:
+            return refused
+        if turn.follow_ups or (careful is not None and careful.is_full):
+            turn.follow_ups.append(record)
             if awaited is not None:
                 self._awaited[record.position] = awaited, len(awaited.replies)
                 awaited.missing += 1
@@ -172,10 +250,25 @@ class Processor(Generic[S]):
         self._drain(step)
         return reply
 
+    def _unwritable(self, record: Record, careful: Careful, step: Step) -> Reply | None:
+        """The answer to a command that cannot even be put on the log: nothing is written of it."""
+        turn = self._turn
+        try:
+            careful.check([record])
+        except Unstorable as error:
+            turn.records.pop()
+            turn.next_position -= 1
+            step.bugs.append(error.message)
+            step.rejections += 1
+            return Reply(record.key, None, failure(error))
+        return None
+
     def _drain(self, step: Step) -> None:
         """Processes follow-ups in the order of the log, as many as a step may hold."""
-        follow_ups = self._turn.follow_ups
+        follow_ups, careful = self._turn.follow_ups, self._turn.careful
         while follow_ups and step.commands < STEP_COMMANDS_MAX:
+            if careful is not None and careful.is_full:
+                return
             record = follow_ups.popleft()
             reply = self._process(record, step)
             if self._awaited and (waiting := self._awaited.pop(record.position, None)):
@@ -192,6 +285,8 @@ class Processor(Generic[S]):
         turn.begin(command.position)
         step.commands += 1
         try:
+            if turn.careful is not None:
+                turn.careful.begin(command)
             handler = self._handlers.get((command.value_type, command.intent))
             if handler is None:
                 turn.reject(
@@ -201,12 +296,14 @@ class Processor(Generic[S]):
                 turn.handle(handler, command)
             if len(records) == written:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
+            if turn.careful is not None:
+                turn.careful.check(records[written:])
         except Exception as error:  # a bug of a handler must not stop the partition
             turn.take_back(mark)
-            reason = f"{type(error).__name__}: {error}"
+            code, reason = msgspec.structs.astuple(failure(error))
             step.bugs.append(reason)
             turn.begin(command.position)
-            turn.reject(command, Code.INTERNAL, reason)
+            turn.reject(command, code, reason)
             if command.delivery is not None:
                 turn.effect(CommandRefused(command.key, turn.partition, reason))
         self._processed = command.position

@@ -7,12 +7,20 @@ sync. Partitions that have nothing to do cost nothing.
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast.clock import Clock
+from holdfast.engine.kernel.careful import reason_of
 from holdfast.engine.kernel.processor import Processor, Step
 from holdfast.engine.kernel.turn import Command, Reply, Submission
-from holdfast.errors import DataLoss, InvalidArgument, ResourceExhausted, Unavailable
+from holdfast.errors import (
+    DataLoss,
+    Internal,
+    InvalidArgument,
+    ResourceExhausted,
+    Unavailable,
+)
 from holdfast.journal import Append, Journal
 from holdfast.limits import (
     DUE_BUG_PAUSE_MS,
@@ -53,6 +61,9 @@ class Outside(Protocol):
         ...
 
 
+_Stepped = tuple[int, Step, list[Submission]]  # a partition's step, and what was submitted to it
+
+
 class Runner(Generic[S]):
     """Runs the processors of a node over one journal and one store."""
 
@@ -76,6 +87,8 @@ class Runner(Generic[S]):
             partition: metrics.partition(partition) for partition in processors
         }
         self._in_flight_max = in_flight_max
+        # what the round that is under way has taken
+        self._at_work: list[tuple[list[Submission], Step | None]] = []
         self._in_flight = dict.fromkeys(processors, 0)
         self._inbox: dict[int, deque[Submission]] = {p: deque() for p in processors}
         self._ready: set[int] = set()
@@ -202,6 +215,7 @@ class Runner(Generic[S]):
                     self._work.clear()
                     await self._work.wait()
                     continue
+                self._at_work.clear()
                 await self._round()
         except BaseException as error:
             self.failure = error
@@ -212,7 +226,7 @@ class Runner(Generic[S]):
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()
-        steps: list[tuple[int, Step, list[Submission]]] = []
+        steps: list[_Stepped] = []
         ready, self._ready = self._ready, set()
         room_bytes = REQUEST_BYTES_MAX
         for partition in sorted(ready):
@@ -221,27 +235,20 @@ class Runner(Generic[S]):
                 continue
             taken, taken_bytes = self._take(partition, room_bytes)
             room_bytes -= taken_bytes
-            processor = self.processors[partition]
-            step = processor.step(taken, now_ms, lambda fx, p=partition: self._demand(p, fx))
-            if step.entries:
+            step = self._step(partition, taken, now_ms)
+            if step is not None and step.entries:
                 steps.append((partition, step, taken))
-            else:
-                self._watch_due(partition)
         if not steps:
             return
         self._settled.clear()
         try:
-            await self._journal.append_many(
-                [Append(TOPIC, partition, step.entries) for partition, step, _ in steps]
-            )
-        except (ResourceExhausted, InvalidArgument) as error:
+            await self._append(steps)
+        except ResourceExhausted as error:
             for partition, step, taken in steps:
                 self._abandon(partition, step, taken, error)
             return
-        except BaseException as error:
-            for partition, step, taken in steps:
-                self._lose(partition, step, taken, error)
-            raise
+        except InvalidArgument:
+            await self._append_each(steps, now_ms)
         else:
             for partition, step, taken in steps:
                 self._finish(partition, step, taken)
@@ -255,6 +262,52 @@ class Runner(Generic[S]):
         elif self._store_timer is None:
             loop = asyncio.get_running_loop()
             self._store_timer = loop.call_later(STORE_INTERVAL_MS / 1000, self._write_state_later)
+
+    def _step(
+        self, partition: int, taken: list[Submission], now_ms: int, before: Step | None = None
+    ) -> Step | None:
+        """One step of a partition, or one more try of another that the log has refused.
+
+        A step that fails as a whole, which none should, is told to its askers; the partition lives.
+        """
+        processor = self.processors[partition]
+        demand = partial(self._demand, partition)
+        self._at_work.append((taken, before))
+        try:
+            if before is None:
+                step = processor.step(taken, now_ms, demand)
+            else:
+                step = processor.step_again(before, taken, now_ms, demand)
+        except Exception as error:
+            failed = Internal(f"The step failed: {reason_of(error)}")
+            self._failed("step failed", partition, error)
+            self._refuse(partition, [*taken, *(before.demanded if before else ())], failed)
+            self._set_timer(partition, now_ms + DUE_BUG_PAUSE_MS, DUE_BUG_PAUSE_MS / 1000)
+            return None
+        self._at_work[-1] = (taken, step)
+        if not step.entries:
+            self._finish(partition, step, taken)
+        return step
+
+    async def _append(self, steps: Sequence[_Stepped]) -> None:
+        await self._journal.append_many(
+            [Append(TOPIC, partition, step.entries) for partition, step, _ in steps]
+        )
+
+    async def _append_each(self, steps: Sequence[_Stepped], now_ms: int) -> None:
+        """The log takes something of these steps never: whose it is, is found out one by one."""
+        for partition, step, _ in steps:
+            self.processors[partition].abandon(step)
+        for partition, refused, taken in steps:
+            step = self._step(partition, taken, now_ms, refused)
+            if step is None or not step.entries:
+                continue
+            try:
+                await self._append([(partition, step, taken)])
+            except (ResourceExhausted, InvalidArgument) as error:
+                self._abandon(partition, step, taken, error)
+            else:
+                self._finish(partition, step, taken)
 
     def _take(self, partition: int, room_bytes: int) -> tuple[list[Submission], int]:
         """As many whole submissions as a step may hold, and at least one; and their bytes."""
@@ -283,27 +336,23 @@ class Runner(Generic[S]):
             if not ticket.done():
                 ticket.set_result(replies)
         if step.effects and self.outside is not None:
-            self.outside.deliver(step.effects)
+            try:
+                self.outside.deliver(step.effects)
+            except Exception as error:  # what is on the log stays true, whoever could not hear it
+                self._failed("effects not delivered", partition, error)
         if processor.has_leftover or self._inbox[partition]:
             self._wake(partition)
-        if step.bugs or self._is_refused_again(processor, step):
-            # If it was time that asked, it will ask again: not at once, for ever.
-            pause_ms = DUE_BUG_PAUSE_MS
-            self._set_timer(partition, self._clock.now_ms() + pause_ms, pause_ms / 1000)
-        else:
-            self._watch_due(partition)
+        self._watch_due(partition)
         lag = processor.next_position - 1 - processor.progress.processed_position
         self._partition_metrics[partition].step(
             len(step.entries), step.commands, step.rejections, len(step.bugs),
             lag if processor.has_leftover else 0,
         )  # fmt: skip
 
-    def _is_refused_again(self, processor: Processor[S], step: Step) -> bool:
-        """Whether a command that time gave was refused and is due still."""
-        if not step.refused_due:
-            return False
-        due_ms = processor.next_due_ms()
-        return due_ms is not None and due_ms <= self._clock.now_ms()
+    def _failed(self, what: str, partition: int, error: Exception) -> None:
+        """A bug outside the commands: it is told and counted, and the partition goes on."""
+        log.error(what, partition=partition, error=reason_of(error))
+        self._partition_metrics[partition].bugs += 1
 
     def _abandon(
         self,
@@ -318,30 +367,21 @@ class Runner(Generic[S]):
         if self.outside is not None:
             self.outside.refresh(partition)
         self._refuse(partition, taken, error)
-        for ticket, _ in step.replies:  # those that were demanded in the step itself
-            if not ticket.done() and not processor.awaits(ticket):
-                ticket.set_exception(error)
+        _tell(step.demanded, error)
         retry_after_ms = error.retry_after_ms if isinstance(error, ResourceExhausted) else 0
         retry_seconds = max(retry_after_ms, 100) / 1000
         self._set_timer(partition, self._clock.now_ms() + int(retry_seconds * 1000), retry_seconds)
 
-    def _lose(
-        self, partition: int, step: Step, taken: list[Submission], error: BaseException
-    ) -> None:
-        """Nobody knows what the log has of the step: whoever asked is told so."""
-        stopped = Unavailable(f"The node stopped: {error}")
-        self._refuse(partition, taken, stopped)
-        for ticket, _ in step.replies:
-            if not ticket.done():
-                ticket.set_exception(stopped)
-
     def _refuse(self, partition: int, taken: Collection[Submission], error: Exception) -> None:
         self._answered(partition, taken)
-        for submission in taken:
-            if submission.ticket is not None and not submission.ticket.done():
-                submission.ticket.set_exception(error)
+        _tell(taken, error)
 
     def _refuse_all(self, error: Exception) -> None:
+        """The node stops: whoever waits for an answer is told so, whether the log has it or not."""
+        for taken, step in self._at_work:
+            _tell([*taken, *(step.demanded if step is not None else ())], error)
+        for processor in self.processors.values():
+            _tell([Submission((), ticket) for ticket in processor.awaited_tickets()], error)
         for partition, inbox in self._inbox.items():
             self._refuse(partition, inbox, error)
             inbox.clear()
@@ -398,3 +438,10 @@ class Runner(Generic[S]):
         if puts:
             self._store.write(puts, deletes)
         self._changed.clear()
+
+
+def _tell(asked: Iterable[Submission], error: Exception) -> None:
+    """Whoever asked and has no answer yet is told what went wrong."""
+    for submission in asked:
+        if submission.ticket is not None and not submission.ticket.done():
+            submission.ticket.set_exception(error)

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import CommandHandler, Tables
 from holdfast.errors import Code, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
@@ -63,7 +64,14 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         return error_of(self.rejection.code, self.rejection.reason, key=self.key)
 
 
-Mark = tuple[int, int, int, int, int]
+def failure(error: Exception) -> Rejection:
+    """Why a command that threw is rejected."""
+    if isinstance(error, Unstorable):
+        return Rejection(error.code, error.message)
+    return Rejection(Code.INTERNAL, reason_of(error))
+
+
+Mark = tuple[int, int, int, int, int, int]
 """How much there was of everything that a command can add to."""
 
 
@@ -81,7 +89,8 @@ class Turn(Generic[S]):
         self.records: list[Record] = []
         self.follow_ups: deque[Record] = deque()
         self.effects: list[Any] = []
-        self.said: set[Hashable] = set()
+        self.said: dict[Hashable, None] = {}  # in order, so that the last can be taken back
+        self.careful: Careful | None = None  # looks at what is written, after a failure
         self.tables = tables
         self.is_distributed = False  # the command came from another partition
         self.distributed_key = 0  # the last key that was distributed, or given out before
@@ -154,7 +163,7 @@ class Turn(Generic[S]):
     def effect_once(self, effect: Hashable) -> None:
         """Like `effect`, for what is enough to be said once in a step."""
         if effect not in self.said:
-            self.said.add(effect)
+            self.said[effect] = None
             self.effects.append(effect)
 
     def attempt(self, command: Record) -> Rejection | None:
@@ -165,13 +174,17 @@ class Turn(Generic[S]):
         mark, reply = self.mark(), self.reply
         self.reply = rejection = None
         try:
+            if self.careful is not None:
+                self.careful.begin(command)
             self.handle(self.tables.handlers[command.value_type, command.intent], command)
             answer: Reply | None = self.reply
             rejection = answer.rejection if answer is not None else None
             if len(self.records) == mark[0]:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
+            if self.careful is not None:
+                self.careful.check(self.records[mark[0] :])
         except Exception as error:  # a bug of one must not stop those it is attempted with
-            rejection = Rejection(Code.INTERNAL, f"{type(error).__name__}: {error}")
+            rejection = failure(error)
         self.reply = reply
         if rejection is not None:
             self.take_back(mark)
@@ -201,16 +214,17 @@ class Turn(Generic[S]):
         """A point that `take_back` can go back to."""
         return (
             len(self.records), len(self._rows.undo_log), len(self.effects), len(self.follow_ups),
-            self.key_counter,
+            len(self.said), self.key_counter,
         )  # fmt: skip
 
     def take_back(self, mark: Mark) -> None:
         """Undoes what was done since the mark."""
-        records, changes, effects, follow_ups, self.key_counter = mark
+        records, changes, effects, follow_ups, said, self.key_counter = mark
         if len(self._rows.undo_log) > changes:
             self._rows.undo_to(changes)
         self.next_position -= len(self.records) - records
-        self.said.difference_update(self.effects[effects:])
+        while len(self.said) > said:
+            self.said.popitem()
         del self.records[records:], self.effects[effects:]
         while len(self.follow_ups) > follow_ups:
             self.follow_ups.pop()

@@ -1,5 +1,7 @@
 """The tables of the timers room, and the commands that time itself gives."""
 
+from collections.abc import Sequence
+
 from holdfast.engine.distribution.values import DistributionIntent, Resending
 from holdfast.engine.identity.needs import with_named
 from holdfast.engine.identity.values import Permission, ResourceType
@@ -14,7 +16,8 @@ from holdfast.engine.processes.values import (
     StartFiring,
 )
 from holdfast.engine.timers import commands, events, needs
-from holdfast.engine.timers.due import DueDates, DueKind
+from holdfast.engine.timers.due import Due, DueDates, DueKind
+from holdfast.engine.timers.setbacks import Setbacks
 from holdfast.engine.timers.values import VALUES, Firing, ScheduleIntent
 from holdfast.records import ValueType
 from holdfast.records.keys import NO_KEY
@@ -50,45 +53,68 @@ class DueCommands:
 
     def __init__(self, dates: DueDates) -> None:
         self._dates = dates
-        self.next_due_ms = dates.next_due_ms
+        self._setbacks = Setbacks(dates)
+
+    def next_due_ms(self) -> int | None:
+        """When there is next something to do."""
+        return self._setbacks.next_due_ms() if self._setbacks else self._dates.next_due_ms()
+
+    def put_off(self, command: DueCommand, now_ms: int) -> None:
+        """The command was refused: what it stands for rests for a while."""
+        self._setbacks.put_off(command.rows, now_ms)
 
     def due(self, now_ms: int, limit: int) -> list[DueCommand]:
         """The commands of all that is due, at most so many."""
         found: list[DueCommand] = []
-        awake: list[int] = []
-        for due_ms, kind, key in self._dates.due(now_ms, limit):
-            match kind:
-                case DueKind.JOB:
-                    awake.append(key)
-                case DueKind.LEASE:
-                    found.append(
-                        DueCommand(ValueType.JOB_BATCH, JobBatchIntent.EXPIRE, key, JobList())
-                    )
-                case DueKind.BUCKET:
-                    found.append(
-                        DueCommand(ValueType.JOB_BATCH, JobBatchIntent.PURGE, NO_KEY, Purge(key))
-                    )
-                case DueKind.SCHEDULE:
-                    found.append(
-                        DueCommand(ValueType.SCHEDULE, ScheduleIntent.FIRE, key, Firing(due_ms))
-                    )
-                case DueKind.TIMER:
-                    found.append(DueCommand(_INSTANCE, InstanceIntent.TRIGGER, key, InstanceRef()))
-                case DueKind.CONTINUE:
-                    found.append(DueCommand(_INSTANCE, InstanceIntent.CONTINUE, key, InstanceRef()))
-                case DueKind.START_TIMER:
-                    value = StartFiring(-1, due_ms)
-                    found.append(DueCommand(ValueType.PROCESS, ProcessIntent.FIRE, key, value))
-                case DueKind.MESSAGE:
-                    value = MessageRef()
-                    found.append(DueCommand(ValueType.MESSAGE, MessageIntent.EXPIRE, key, value))
-                case DueKind.PARCEL:
-                    value = ParcelsUpTo(key, 0)
-                    found.append(DueCommand(ValueType.PARCEL, ParcelIntent.RESEND, NO_KEY, value))
-                case DueKind.DISTRIBUTION:
-                    value, intent = Resending(key), DistributionIntent.REDISTRIBUTE
-                    found.append(DueCommand(ValueType.DISTRIBUTION, intent, NO_KEY, value))
+        awake: list[Due] = []
+        setbacks = self._setbacks
+        for row in self._dates.due(now_ms, limit + len(setbacks)):
+            if setbacks and setbacks.is_resting(row, now_ms):
+                continue
+            if row[1] == DueKind.JOB and row not in setbacks:
+                awake.append(row)
+            else:  # a job that could not be woken with others is woken alone
+                found.append(_command(row))
         if awake:
-            value = JobList(tuple(awake))
-            found.append(DueCommand(ValueType.JOB_BATCH, JobBatchIntent.WAKE, NO_KEY, value))
+            found.append(_wake(awake))
         return found
+
+
+def _wake(rows: Sequence[Due]) -> DueCommand:
+    value = JobList(tuple([key for _, _, key in rows]))
+    return DueCommand(ValueType.JOB_BATCH, JobBatchIntent.WAKE, NO_KEY, value, tuple(rows))
+
+
+def _command(row: Due) -> DueCommand:
+    """What is to be done when one thing is due."""
+    due_ms, kind, key = row
+    rows = (row,)
+    match kind:
+        case DueKind.JOB:
+            return _wake(rows)
+        case DueKind.LEASE:
+            return DueCommand(ValueType.JOB_BATCH, JobBatchIntent.EXPIRE, key, JobList(), rows)
+        case DueKind.BUCKET:
+            value = Purge(key)
+            return DueCommand(ValueType.JOB_BATCH, JobBatchIntent.PURGE, NO_KEY, value, rows)
+        case DueKind.SCHEDULE:
+            value = Firing(due_ms)
+            return DueCommand(ValueType.SCHEDULE, ScheduleIntent.FIRE, key, value, rows)
+        case DueKind.TIMER:
+            return DueCommand(_INSTANCE, InstanceIntent.TRIGGER, key, InstanceRef(), rows)
+        case DueKind.CONTINUE:
+            return DueCommand(_INSTANCE, InstanceIntent.CONTINUE, key, InstanceRef(), rows)
+        case DueKind.START_TIMER:
+            value = StartFiring(-1, due_ms)
+            return DueCommand(ValueType.PROCESS, ProcessIntent.FIRE, key, value, rows)
+        case DueKind.MESSAGE:
+            value = MessageRef()
+            return DueCommand(ValueType.MESSAGE, MessageIntent.EXPIRE, key, value, rows)
+        case DueKind.PARCEL:
+            value = ParcelsUpTo(key, 0)
+            return DueCommand(ValueType.PARCEL, ParcelIntent.RESEND, NO_KEY, value, rows)
+        case DueKind.DISTRIBUTION:
+            value, intent = Resending(key), DistributionIntent.REDISTRIBUTE
+            return DueCommand(ValueType.DISTRIBUTION, intent, NO_KEY, value, rows)
+        case _:
+            raise AssertionError(f"nobody knows what is due: kind {kind} of key {key}")

@@ -4,6 +4,7 @@ A domain adds (when, what kind, which key); once it is due the kernel turns it i
 next due date is known without looking at anything that is not due.
 """
 
+from collections.abc import Container
 from enum import IntEnum
 
 from holdfast.engine.families import Tag
@@ -70,6 +71,14 @@ class DueDates:
                 break
             found.append(row)
         return found
+
+    def has(self, row: Due) -> bool:
+        return self._rows.get(row) is not None
+
+    def next_due_ms_but(self, left_out: Container[Due]) -> int | None:
+        """When the next thing is due that is none of these."""
+        rows = self._rows.scan(start=self._first)
+        return next((row[0] for row, _ in rows if row not in left_out), None)
 
     def next_due_ms(self) -> int | None:
         """When the next thing is due."""

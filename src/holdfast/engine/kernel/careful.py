@@ -1,0 +1,77 @@
+"""Processing with every record looked at: the slow way, taken when the quick one has failed.
+
+The quick way encodes all records of a step at once. If that fails, or the journal refuses the step,
+the step is taken back and processed again with a `Careful`: what each command wrote is encoded by
+itself, so the one command whose records cannot be stored is rejected and the others are done.
+"""
+
+from collections.abc import Callable, Sequence
+
+from holdfast.errors import InvalidArgument
+from holdfast.limits import (
+    APPEND_BYTES_MAX,
+    ENTRY_BYTES_MAX,
+    ERROR_CHARS_MAX,
+    MIB,
+    REQUEST_BYTES_MAX,
+)
+from holdfast.records import Record
+
+Encode = Callable[[Record], bytes]
+
+# One append holds what was processed, what one more command leads to, the commands of a request
+# that are only put on the log, and a MiB of what frames them.
+_SHARE_BYTES_MAX = (APPEND_BYTES_MAX - REQUEST_BYTES_MAX - MIB) // 2
+
+
+class Unstorable(InvalidArgument):
+    """A command, or what it leads to, cannot be put on the log."""
+
+
+class Careful:
+    """Looks at the records of one step before they are final."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._step_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further commands are to wait on the log for the next step."""
+        return self._step_bytes > _SHARE_BYTES_MAX
+
+    def begin(self, command: Record) -> None:
+        """A command is about to be processed."""
+
+    def check(self, records: Sequence[Record]) -> None:
+        """Unstorable, with the reason, if one of the records of a command cannot be written."""
+        size_bytes = sum(map(self._size_bytes, records))
+        if size_bytes > _SHARE_BYTES_MAX:
+            raise Unstorable(
+                f"Expected a command that leads to at most {_SHARE_BYTES_MAX} bytes of records,"
+                f" but it leads to {size_bytes}"
+            )
+        self._step_bytes += size_bytes
+
+    def _size_bytes(self, record: Record) -> int:
+        try:
+            size_bytes = len(self._encode(record))
+        except Exception as error:
+            raise Unstorable(
+                f"Expected values that can be stored, but a record has one that cannot:"
+                f" {reason_of(error)}"
+            ) from error
+        if size_bytes > ENTRY_BYTES_MAX:
+            raise Unstorable(
+                f"Expected records of at most {ENTRY_BYTES_MAX} bytes, but one has {size_bytes}"
+            )
+        return size_bytes
+
+
+def reason_of(error: BaseException) -> str:
+    """An exception in words that can always be stored, whatever it says of itself."""
+    try:
+        words = f"{type(error).__name__}: {error}"
+    except Exception:
+        words = f"{type(error).__name__}, which cannot say more"
+    return words[:ERROR_CHARS_MAX].encode("utf-8", "backslashreplace").decode()
