@@ -206,7 +206,7 @@ def test_a_resumed_partition_gets_everything_at_once(monkeypatch: pytest.MonkeyP
 def test_a_full_partition_is_left_alone_for_a_while_and_then_gets_everything() -> None:
     async def story() -> None:
         node = await MemoryNode(partitions=3, config=Config(commands_in_flight_max=5)).start()
-        waiting = node.node.runner._in_flight
+        waiting = node.node.runner._inbox.in_flight
         waiting[2] = 5
         (order,) = await deploy(node, "order")
         assert not order.distributed

@@ -61,7 +61,9 @@ IMPURE = {
     "asyncio", "multiprocessing", "os", "random", "secrets", "shutil", "socket", "subprocess",
     "tempfile", "threading", "time", "uuid",
 }  # fmt: skip
-ALLOWED = {"engine/kernel/runner.py": {"asyncio"}}  # the shell around the processors
+ALLOWED = {  # the shell around the processors
+    f"engine/kernel/{name}.py": {"asyncio"} for name in ("alarms", "inbox", "runner")
+}
 IMPURE_CALLS = {"open", "input", "print", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
 CORE_MODULES = [
     module for module in MODULES if module.name.startswith(CORE) and module.name not in SHELLS

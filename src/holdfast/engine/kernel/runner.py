@@ -5,13 +5,15 @@ sync. Partitions that have nothing to do cost nothing.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from holdfast.clock import Clock
+from holdfast.engine.kernel.alarms import Alarms
 from holdfast.engine.kernel.careful import reason_of
+from holdfast.engine.kernel.inbox import Inbox, tell
+from holdfast.engine.kernel.outside import Outside
 from holdfast.engine.kernel.processor import Processor, Step
 from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.errors import (
@@ -26,7 +28,6 @@ from holdfast.limits import (
     DUE_BUG_PAUSE_MS,
     REPLAY_BYTES,
     REQUEST_BYTES_MAX,
-    STEP_COMMANDS_MAX,
     STORE_INTERVAL_MS,
     STORE_ROWS_MAX,
 )
@@ -37,29 +38,6 @@ from holdfast.state import Store
 S = TypeVar("S")
 
 TOPIC = "records"  # the topic in which every partition has its log
-
-_WAIT_SECONDS_MAX = 60.0  # then a due date is looked at again: the wall clock may have jumped
-
-
-class Outside(Protocol):
-    """Who is told of effects: the gateway."""
-
-    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
-        """Commands that the effects call for in the same step."""
-        ...
-
-    def deliver(self, effects: list[Any]) -> None:
-        """The effects are durable: act on them."""
-        ...
-
-    def started(self, partition: int) -> None:
-        """The partition runs again: what it owes others may be sent."""
-        ...
-
-    def refresh(self, partition: int) -> None:
-        """What the partition has waiting may have changed without an effect: look at its state."""
-        ...
-
 
 _Stepped = tuple[int, Step, list[Submission]]  # a partition's step, and what was submitted to it
 
@@ -86,23 +64,19 @@ class Runner(Generic[S]):
         self._partition_metrics = {
             partition: metrics.partition(partition) for partition in processors
         }
-        self._in_flight_max = in_flight_max
         # what the round that is under way has taken
         self._at_work: list[tuple[list[Submission], Step | None]] = []
-        self._in_flight = dict.fromkeys(processors, 0)
-        self._inbox: dict[int, deque[Submission]] = {p: deque() for p in processors}
+        self._inbox = Inbox(processors, in_flight_max, metrics)
         self._ready: set[int] = set()
         self._changed: dict[int, int] = {}  # partition -> changed rows the store does not have
-        self._timers: dict[int, tuple[int, asyncio.TimerHandle]] = {}
+        self._alarms = Alarms(clock, self._wake)
         self._store_timer: asyncio.TimerHandle | None = None
         self._work = asyncio.Event()
         self._settled = asyncio.Event()  # no step is waiting for the disk
         self._settled.set()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
-        self._accepted = 0  # commands, ever
         self.store_rows_max = STORE_ROWS_MAX  # with fewer, nobody waits long behind a store write
-        self._rate = 10_000.0  # commands a second, lately: for the hint when to come back
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -145,8 +119,7 @@ class Runner(Generic[S]):
         self._work.set()
         if self._task is not None:
             await self._task
-        for _, timer in self._timers.values():
-            timer.cancel()
+        self._alarms.stop()
         if self._store_timer is not None:
             self._store_timer.cancel()
         if self.failure is None:
@@ -169,32 +142,14 @@ class Runner(Generic[S]):
                 "The node is closing" if self._closing else f"The node stopped: {self.failure}"
             )
         for partition, group in commands.items():
-            self._check_room(partition, len(group))
-        return [self._accept(partition, group, size_bytes) for partition, group in commands.items()]
-
-    def _check_room(self, partition: int, commands: int) -> None:
-        waiting = self._in_flight[partition]
-        if waiting and waiting + commands > self._in_flight_max:
-            self._metrics.refused(commands)
-            raise ResourceExhausted(
-                f"Expected at most {self._in_flight_max} commands in flight on partition"
-                f" {partition}, but {waiting} are waiting",
-                retry_after_ms=max(1, int(waiting / self._rate * 1000)),
-            )
-
-    def _accept(
-        self, partition: int, commands: Sequence[Command], size_bytes: int
-    ) -> "asyncio.Future[list[Reply]]":
-        self._in_flight[partition] += len(commands)
-        self._accepted += len(commands)
-        ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
-        self._inbox[partition].append(Submission(commands, ticket, size_bytes))
-        self._wake(partition)
-        return ticket
+            self._inbox.check_room(partition, len(group))
+        for partition in commands:
+            self._wake(partition)
+        return [self._inbox.accept(each, group, size_bytes) for each, group in commands.items()]
 
     def load(self) -> tuple[int, int]:
         """How many commands were accepted so far, and how many of them are not answered yet."""
-        return self._accepted, sum(self._in_flight.values())
+        return self._inbox.accepted, sum(self._inbox.in_flight.values())
 
     async def settled(self) -> None:
         """Waits until the state holds nothing that is not durable, so that it may be read."""
@@ -233,7 +188,7 @@ class Runner(Generic[S]):
             if room_bytes <= 0:
                 self._ready.add(partition)  # for the next round
                 continue
-            taken, taken_bytes = self._take(partition, room_bytes)
+            taken, taken_bytes = self._inbox.take(partition, room_bytes)
             room_bytes -= taken_bytes
             step = self._step(partition, taken, now_ms)
             if step is not None and step.entries:
@@ -255,8 +210,7 @@ class Runner(Generic[S]):
         finally:
             self._settled.set()
         commands = sum(step.commands for _, step, _ in steps)
-        spent = max(self._clock.monotonic() - started, 1e-6)
-        self._rate += (commands / spent - self._rate) * min(1.0, commands / 1000)
+        self._inbox.worked(commands, self._clock.monotonic() - started)
         if sum(self._changed.values()) > self.store_rows_max:
             self.write_state()
         elif self._store_timer is None:
@@ -281,8 +235,9 @@ class Runner(Generic[S]):
         except Exception as error:
             failed = Internal(f"The step failed: {reason_of(error)}")
             self._failed("step failed", partition, error)
-            self._refuse(partition, [*taken, *(before.demanded if before else ())], failed)
-            self._set_timer(partition, now_ms + DUE_BUG_PAUSE_MS, DUE_BUG_PAUSE_MS / 1000)
+            self._refuse(partition, taken, failed)
+            tell(before.demanded if before is not None else (), failed)
+            self._alarms.pause(partition, DUE_BUG_PAUSE_MS)
             return None
         self._at_work[-1] = (taken, step)
         if not step.entries:
@@ -309,18 +264,6 @@ class Runner(Generic[S]):
             else:
                 self._finish(partition, step, taken)
 
-    def _take(self, partition: int, room_bytes: int) -> tuple[list[Submission], int]:
-        """As many whole submissions as a step may hold, and at least one; and their bytes."""
-        inbox, commands, size_bytes = self._inbox[partition], 0, 0
-        taken: list[Submission] = []
-        while inbox:
-            commands += len(inbox[0].commands)
-            size_bytes += inbox[0].size_bytes
-            if taken and (commands > STEP_COMMANDS_MAX or size_bytes > room_bytes):
-                return taken, size_bytes - inbox[0].size_bytes
-            taken.append(inbox.popleft())
-        return taken, size_bytes
-
     def _demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
         return () if self.outside is None else self.outside.demand(partition, effects)
 
@@ -328,7 +271,7 @@ class Runner(Generic[S]):
         """The step is durable: its answers and effects may leave."""
         processor = self.processors[partition]
         processor.commit(step)
-        self._answered(partition, taken)
+        self._inbox.answered(partition, taken)
         self._changed[partition] = processor.state.changed_rows()
         for bug in step.bugs:
             log.error("command failed", partition=partition, error=bug)
@@ -340,7 +283,7 @@ class Runner(Generic[S]):
                 self.outside.deliver(step.effects)
             except Exception as error:  # what is on the log stays true, whoever could not hear it
                 self._failed("effects not delivered", partition, error)
-        if processor.has_leftover or self._inbox[partition]:
+        if processor.has_leftover or self._inbox.has(partition):
             self._wake(partition)
         self._watch_due(partition)
         lag = processor.next_position - 1 - processor.progress.processed_position
@@ -367,57 +310,32 @@ class Runner(Generic[S]):
         if self.outside is not None:
             self.outside.refresh(partition)
         self._refuse(partition, taken, error)
-        _tell(step.demanded, error)
+        tell(step.demanded, error)
         retry_after_ms = error.retry_after_ms if isinstance(error, ResourceExhausted) else 0
-        retry_seconds = max(retry_after_ms, 100) / 1000
-        self._set_timer(partition, self._clock.now_ms() + int(retry_seconds * 1000), retry_seconds)
+        self._alarms.pause(partition, max(retry_after_ms, 100))
 
     def _refuse(self, partition: int, taken: Collection[Submission], error: Exception) -> None:
-        self._answered(partition, taken)
-        _tell(taken, error)
+        self._inbox.answered(partition, taken)
+        tell(taken, error)
 
     def _refuse_all(self, error: Exception) -> None:
         """The node stops: whoever waits for an answer is told so, whether the log has it or not."""
         for taken, step in self._at_work:
-            _tell([*taken, *(step.demanded if step is not None else ())], error)
+            tell([*taken, *(step.demanded if step is not None else ())], error)
         for processor in self.processors.values():
-            _tell([Submission((), ticket) for ticket in processor.awaited_tickets()], error)
-        for partition, inbox in self._inbox.items():
-            self._refuse(partition, inbox, error)
-            inbox.clear()
-
-    def _answered(self, partition: int, taken: Collection[Submission]) -> None:
-        if taken:
-            self._in_flight[partition] -= sum(len(submission.commands) for submission in taken)
-            self._partition_metrics[partition].in_flight = self._in_flight[partition]
+            tell([Submission((), ticket) for ticket in processor.awaited_tickets()], error)
+        tell(self._inbox.take_all(), error)
 
     # --- time ---------------------------------------------------------------------------------
 
     def _watch_due(self, partition: int) -> None:
         """Sees to it that the partition wakes up when something is due."""
-        due_ms = self.processors[partition].next_due_ms()
-        if (known := self._timers.get(partition)) is not None:
-            if known[0] == due_ms:
-                return
-            self._timers.pop(partition)[1].cancel()
-        if due_ms is not None:
-            seconds = min((due_ms - self._clock.now_ms()) / 1000, _WAIT_SECONDS_MAX)
-            self._set_timer(partition, due_ms, max(seconds, 0.0))
+        self._alarms.watch(partition, self.processors[partition].next_due_ms())
 
     def clock_turned(self) -> None:
         """The clock has jumped: every partition looks again at what is due."""
         for partition in self.processors:
-            self._set_timer(partition, 0, 0.0)
-
-    def _set_timer(self, partition: int, due_ms: int, seconds: float) -> None:
-        if (known := self._timers.pop(partition, None)) is not None:
-            known[1].cancel()
-        loop = asyncio.get_running_loop()
-        self._timers[partition] = due_ms, loop.call_later(seconds, self._on_timer, partition)
-
-    def _on_timer(self, partition: int) -> None:
-        self._timers.pop(partition, None)
-        self._wake(partition)
+            self._alarms.ring(partition)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -438,10 +356,3 @@ class Runner(Generic[S]):
         if puts:
             self._store.write(puts, deletes)
         self._changed.clear()
-
-
-def _tell(asked: Iterable[Submission], error: Exception) -> None:
-    """Whoever asked and has no answer yet is told what went wrong."""
-    for submission in asked:
-        if submission.ticket is not None and not submission.ticket.done():
-            submission.ticket.set_exception(error)

@@ -1,0 +1,26 @@
+"""What a partition's runner tells the world around it: the gateway."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from holdfast.engine.kernel.turn import Submission
+
+
+class Outside(Protocol):
+    """Who is told of effects: the gateway."""
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
+        """Commands that the effects call for in the same step."""
+        ...
+
+    def deliver(self, effects: list[Any]) -> None:
+        """The effects are durable: act on them."""
+        ...
+
+    def started(self, partition: int) -> None:
+        """The partition runs again: what it owes others may be sent."""
+        ...
+
+    def refresh(self, partition: int) -> None:
+        """What the partition has waiting may have changed without an effect: look at its state."""
+        ...
