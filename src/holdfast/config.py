@@ -24,6 +24,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     host: str = "127.0.0.1"  # beyond this machine only with authorization
     port: int = 8080
+    allowed_hosts: str = ""  # further names of the node in requests: "db-1, holdfast.example.org"
+    allowed_origins: str = ""  # web pages that may use the node: "https://ui.example.org"
     segment_bytes: int = SEGMENT_BYTES
     journal_bytes_max: int = (
         16_384 * MIB

@@ -172,6 +172,26 @@ class BatchMetrics:
         )
 
 
+class HttpMetrics:
+    """What is counted of the requests that were refused before anything was done for them."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, int] = {}
+
+    def refuse(self, reason: str) -> None:
+        """A request or a connection was refused."""
+        self._refused[reason] = self._refused.get(reason, 0) + 1
+
+    def collect(self) -> Iterable[Metric]:
+        refused = CounterMetricFamily(
+            "holdfast_http_refused", "Requests and connections that were refused at the door",
+            labels=["reason"],
+        )  # fmt: skip
+        for reason, count in self._refused.items():
+            refused.add_metric([reason], count)
+        yield refused
+
+
 class PipelineLag(NamedTuple):
     """How far the tables are behind the log."""
 
@@ -187,6 +207,7 @@ class Metrics:
         self.registry.register(self)
         self.distribution = DistributionMetrics()
         self.batch = BatchMetrics()
+        self.http = HttpMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self._partitions: dict[int, PartitionMetrics] = {}
         self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
@@ -226,6 +247,7 @@ class Metrics:
             yield gauge
         yield from self.distribution.collect()
         yield from self.batch.collect()
+        yield from self.http.collect()
         yield from self._pipeline()
         yield HistogramMetricFamily(
             "holdfast_journal_sync_seconds",

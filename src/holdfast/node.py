@@ -55,6 +55,7 @@ class Node:
         self.journal = journal
         self.store = store
         self.config = config
+        self.metrics = metrics
         partitions = range(1, journal.topics()[TOPIC] + 1)
         processors = {
             partition: open_partition(store, partition, len(partitions)) for partition in partitions

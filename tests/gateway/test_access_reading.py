@@ -159,7 +159,7 @@ def test_processes_of_others_are_neither_seen_nor_touched() -> None:
         with pytest.raises(NotFound):
             await crew.instance(theirs)
         shown = await ask(
-            there.url, "GET", f"/v2/process-instances/{theirs}", headers=crew._credentials
+            there.url, "GET", f"/v2/process-instances/{theirs}", headers=crew._headers
         )
         assert shown.status == 404
         with pytest.raises(

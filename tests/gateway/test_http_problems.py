@@ -160,7 +160,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_read() -> None
             reader, writer = await asyncio.open_connection(host, int(port))
             length = BODY_BYTES_MAX + 1
             writer.write(
-                b"POST /v2/tasks HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+                b"POST /v2/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 b"Content-Length: %d\r\n\r\n" % length
             )
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from fake_api import FakeApi, ask, served
 
-HEALTH = b"GET /v2/health HTTP/1.1\r\nHost: here\r\n\r\n"
-CLOSING = b"GET /v2/topology HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+HEALTH = b"GET /v2/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CLOSING = b"GET /v2/topology HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bytes]]
 
@@ -55,7 +55,7 @@ def test_a_connection_that_is_to_close_gives_its_answer_first() -> None:
 
 def test_an_answer_without_a_body_is_sent_at_once() -> None:
     async def story(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        writer.write(b"HEAD /v2/health HTTP/1.1\r\nHost: here\r\n\r\n")
+        writer.write(b"HEAD /v2/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return await reader.readuntil(b"\r\n\r\n")
 
     assert talk(story).startswith(b"HTTP/1.1 405")
@@ -96,7 +96,7 @@ def test_a_client_that_goes_in_the_middle_of_its_body_harms_nothing() -> None:
             host, port = server.url.removeprefix("http://").split(":")
             _, writer = await asyncio.open_connection(host, int(port))
             writer.write(
-                b"POST /v2/tasks HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+                b"POST /v2/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                 b'Content-Length: 100\r\n\r\n{"type":'
             )
             await writer.drain()

@@ -43,6 +43,20 @@ def start(
     port: Annotated[
         int | None, typer.Option(help="0 takes any free port. [default: 8080]", min=0, max=65_535)
     ] = None,
+    allowed_hosts: Annotated[
+        str | None,
+        typer.Option(
+            help="Further names by which clients call the node, with commas; * allows all.",
+            metavar="NAMES",
+        ),
+    ] = None,
+    allowed_origins: Annotated[
+        str | None,
+        typer.Option(
+            help="Web pages that may use the node, as in https://ui.example.org, with commas.",
+            metavar="ORIGINS",
+        ),
+    ] = None,
     log_level: Annotated[
         str | None, typer.Option(help="debug, info, warning or error. [default: warning]")
     ] = None,
@@ -82,6 +96,7 @@ def start(
     config = load_config(
         folder, partitions=partitions, host=host, port=port, log_level=log_level,
         log_json=log_json or None, authorization=authorization or None,
+        allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
     )  # fmt: skip
     if not config.authorization:
         _check_host(config.host, allow_remote)
@@ -129,7 +144,10 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
         recovery_ms = round((time.monotonic() - began) * 1000)
         if config.authorization:
             await _let_first_in(node, folder)
-        server = HttpServer(node.gateway, config.host, config.port)
+        server = HttpServer(
+            node.gateway, config.host, config.port, allowed_hosts=config.allowed_hosts,
+            allowed_origins=config.allowed_origins, metrics=node.metrics.http,
+        )  # fmt: skip
         await server.start()
         try:
             for number in (signal.SIGINT, signal.SIGTERM):

@@ -64,7 +64,6 @@ _EXCERPT_CHARS = 200
 
 _Shape = TypeVar("_Shape")
 _encode = msgspec.json.Encoder().encode
-_HEADERS = {"Content-Type": "application/json"}
 
 
 class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJournal):
@@ -86,7 +85,9 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
             )
         self.identity = RemoteIdentity(self)
         self.url = url.rstrip("/")
-        self._credentials = _credentials(parts, token)
+        self._headers = _credentials(parts, token)
+        # by its content type the node knows that no web page sent a request, also without a body
+        self._acting_headers = {"Content-Type": "application/json", **self._headers}
         if parts.username is not None:  # they are not part of where it is, and not to be shown
             self.url = self.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1)
         self._session: aiohttp.ClientSession | None = None
@@ -190,7 +191,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
                 method,
                 URL(self.url + path, encoded=True),
                 data=content,
-                headers=self._credentials if content is None else _HEADERS | self._credentials,
+                headers=self._headers if method == "GET" else self._acting_headers,
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
                 allow_redirects=False,
             ) as response:

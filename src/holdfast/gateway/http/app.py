@@ -16,6 +16,7 @@ from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.exchange import (
     Disconnected,
     body_of,
+    check_sender,
     parameters_of,
     send_answer,
 )
@@ -56,19 +57,22 @@ class _Service:
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        check_sender(end, headers)
         if self._api.access is None:
-            return await self._answer(end, scope, receive, send)
-        header = dict(scope["headers"]).get(b"authorization")
-        with asking(await self._api.access.admit(end.name, header)):
-            await self._answer(end, scope, receive, send)
+            return await self._answer(end, headers, scope, receive, send)
+        with asking(await self._api.access.admit(end.name, headers.get(b"authorization"))):
+            await self._answer(end, headers, scope, receive, send)
 
-    async def _answer(self, end: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, end: Endpoint, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
+    ) -> None:
         arguments: list[Any] = [self._api]
         try:
             if end.parameters:
                 arguments += parameters_of(end, scope)
             if end.decoder is not None:
-                arguments.append(await body_of(end, scope, receive, self._body_bytes_max))
+                arguments.append(await body_of(end, headers, receive, self._body_bytes_max))
             if end.waits and arguments[-1].wait_ms > 0:
                 answer = await self._poll(end, arguments, receive)
             else:

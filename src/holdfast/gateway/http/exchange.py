@@ -15,6 +15,11 @@ from litestar.types import Receive, Scope, Send
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.http.endpoint import FORM, JSON, Endpoint
 from holdfast.gateway.http.forms import parts_of
+from holdfast.gateway.http.origins import READING, REQUESTED_WITH, is_from_program
+
+_JSON, _FORM = JSON.encode(), FORM.encode()
+# what a browser lets a page of another site send without asking that site
+_SIMPLE = (b"text/plain", b"application/x-www-form-urlencoded", _FORM)
 
 _PLACE = re.compile(r" - at `\$\.(.+)`$")  # how msgspec names one
 
@@ -23,31 +28,49 @@ class Disconnected(Exception):
     """The client is gone; there is nobody to answer."""
 
 
-async def body_of(endpoint: Endpoint, scope: Scope, receive: Receive, bytes_max: int) -> Any:
+def check_sender(endpoint: Endpoint, headers: dict[bytes, bytes]) -> None:
+    """Refuses whatever may act and could have been sent by a form of a web page.
+
+    Without leave a browser sends neither JSON to another site, nor headers of a page's choice.
+    """
+    media_type = headers.get(b"content-type", b"").lower()
+    if endpoint.method in READING or media_type.startswith(_JSON):
+        return
+    if endpoint.form is not None and media_type.startswith(_FORM):
+        expected = not is_from_program(headers) and f"the header {REQUESTED_WITH.decode()} too"
+    elif _has_content(endpoint, headers) or media_type.startswith(_SIMPLE):
+        expected = f"content-type {JSON}{f' or {FORM}' if endpoint.form else ''}"
+    else:
+        is_proven = bool(media_type) or is_from_program(headers)
+        expected = not is_proven and f"content-type {JSON} or the header {REQUESTED_WITH.decode()}"
+    if expected:
+        found = media_type.decode("latin-1") or "none"
+        raise HTTPException(
+            f"Expected {expected}, but found content-type {found}: a web page can send that",
+            status_code=415,
+        )
+
+
+def _has_content(endpoint: Endpoint, headers: dict[bytes, bytes]) -> bool:
+    return (
+        headers.get(b"content-length", b"0") != b"0"
+        or b"transfer-encoding" in headers
+        or (endpoint.decoder is not None and not endpoint.may_be_empty)
+    )
+
+
+async def body_of(
+    endpoint: Endpoint, headers: dict[bytes, bytes], receive: Receive, bytes_max: int
+) -> Any:
     """What the request brings, as the endpoint's shape; None where it may bring nothing."""
-    headers = dict(scope["headers"])
     media_type = headers.get(b"content-type", b"")
     length = int(headers.get(b"content-length", b"0"))
     if endpoint.may_be_empty and not length and b"transfer-encoding" not in headers:
         return None
-    if media_type.startswith(JSON.encode()):
-        return _decoded(endpoint, await _read(receive, length, bytes_max))
-    if endpoint.form is not None and media_type.startswith(FORM.encode()):
-        # what keeps web pages out here is the check of where the request comes from
-        _check_origin(headers)
-        return endpoint.form(parts_of(media_type, await _read(receive, length, bytes_max)))
-    # also keeps out web pages: without leave a browser sends anything but JSON to another site
-    raise HTTPException(
-        f"Expected content-type {JSON}{f' or {FORM}' if endpoint.form else ''},"
-        f" but found {media_type.decode('latin-1') or 'none'}",
-        status_code=415,
-    )
-
-
-def _check_origin(headers: dict[bytes, bytes]) -> None:
-    """A form is all that a browser sends to another site unasked: it says that it is a page's."""
-    if b"origin" in headers or headers.get(b"sec-fetch-site", b"none") != b"none":
-        raise HTTPException(f"Expected a program, but a web page sent {FORM}", status_code=403)
+    content = await _read(receive, length, bytes_max)
+    if endpoint.form is not None and media_type.lower().startswith(_FORM):
+        return endpoint.form(parts_of(media_type, content))
+    return _decoded(endpoint, content)
 
 
 async def _read(receive: Receive, length: int, bytes_max: int) -> bytes:

@@ -79,6 +79,8 @@ def _of_http(error: HTTPException, method: str, path: str) -> tuple[Problem, dic
         code, detail = Code.NOT_FOUND, f"Expected a path of the API, but found {path}; see /openapi"
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
         detail = f"Expected another method on {path}, but found {method}"
+    elif status in (HTTPStatus.FORBIDDEN, HTTPStatus.MISDIRECTED_REQUEST):
+        code = Code.FORBIDDEN
     elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         code = Code.INTERNAL
     return _problem(status, code, detail, path), dict(error.headers or {})

@@ -10,8 +10,11 @@ import uvicorn
 from holdfast.errors import InvalidState, Unavailable
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.app import BODY_BYTES_MAX, create_app
+from holdfast.gateway.http.guard import Guard
+from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
 from holdfast.gateway.http.protocol import GatheringProtocol
+from holdfast.metrics import HttpMetrics
 
 BACKLOG_CONNECTIONS = 2_048
 KEEP_ALIVE_S = (
@@ -30,12 +33,19 @@ class HttpServer:
         port: int = 0,
         *,
         body_bytes_max: int = BODY_BYTES_MAX,
+        allowed_hosts: str = "",
+        allowed_origins: str = "",
+        metrics: HttpMetrics | None = None,
     ) -> None:
         self._host = host
         self._port = port
         self._polls = LongPolls()
         config = uvicorn.Config(
-            create_app(api, polls=self._polls, body_bytes_max=body_bytes_max),
+            Guard(
+                create_app(api, polls=self._polls, body_bytes_max=body_bytes_max),
+                Origins(host, allowed_hosts, allowed_origins),
+                metrics or HttpMetrics(),
+            ),
             http=GatheringProtocol,
             ws="none",
             lifespan="off",
