@@ -4,6 +4,7 @@
 <folder>/state     the store and its snapshots
 <folder>/tables    what `holdfast pipeline run` makes of the log, if it does
 <folder>/readers   how far readers in other processes are, one JSON file each
+<folder>/running   there while a node runs: see `starts.py`
 """
 
 import asyncio
@@ -31,6 +32,7 @@ from holdfast.metrics import Metrics, PipelineLag
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
+from holdfast.starts import Starts
 from holdfast.state import Store
 from holdfast.state.snapshots import Positions, Snapshots
 
@@ -97,6 +99,8 @@ class LocalNode(Node):
         except BaseException:
             store.close()
             raise
+        self._starts = Starts(folder)
+        self._starts.begin(self.runner)
         self._snapshot_positions: Positions = {}
         self._clock = clock
         self.gateway.show_tables(self._tables)
@@ -129,6 +133,7 @@ class LocalNode(Node):
         with contextlib.suppress(asyncio.CancelledError):
             await self._snapshot_task
         await super().close()
+        self._starts.end()
 
     # --- snapshots and the end of the log -----------------------------------------------------
 

@@ -16,6 +16,7 @@ from holdfast.errors import HoldfastError
 from holdfast.journal.local import JournalReader, verify
 from holdfast.journal.local.lock import lock_file
 from holdfast.journal.local.names import LOCK
+from holdfast.starts import load_suspects
 
 _AHEAD_MS_MAX = 1_000  # clocks of one machine do not jump by more without being set
 
@@ -29,6 +30,7 @@ def folder_checks(folder: Path) -> list[Run]:
         partial(check_journal, folder),
         partial(check_state, folder),
         partial(check_times, folder),
+        partial(check_quarantine, folder),
     ]
 
 
@@ -134,3 +136,18 @@ def check_times(folder: Path) -> Check:
     if not newest_ms:
         return Check("times", Status.OK, "nothing is written yet")
     return Check("times", Status.OK, f"newest entry {-ahead_ms / 1000:,.0f} s ago")
+
+
+def check_quarantine(folder: Path) -> Check:
+    """No command has ended the node again and again."""
+    path = folder / "quarantine.json"
+    suspects = load_suspects(path)
+    if not suspects:
+        return Check("quarantine", Status.OK, "no command has ended the node")
+    notes = [each.note for each in suspects]
+    found = "the node ended while it processed " + ", ".join(
+        f"{note.intent} of {note.value_type} {note.key} (partition {note.partition})"
+        for note in notes[:5]
+    )
+    advice = f"find the cause; to have them tried again, stop the node and delete {path}"
+    return Check("quarantine", Status.WARN, found, advice)

@@ -27,6 +27,7 @@ class IncidentReason(StrEnum):
     UNHANDLED_ERROR = "UNHANDLED_ERROR"
     CALLED_PROCESS_MISSING = "CALLED_PROCESS_MISSING"
     LIMIT_REACHED = "LIMIT_REACHED"
+    SET_ASIDE = "SET_ASIDE"  # the process ended while it was done, more than once
 
 
 class Incident(Value, frozen=True, tag=32):

@@ -7,6 +7,7 @@ itself, so the one command whose records cannot be stored is rejected and the ot
 
 from collections.abc import Callable, Sequence
 
+from holdfast.engine.kernel.quarantine import Quarantine
 from holdfast.errors import InvalidArgument
 from holdfast.limits import (
     APPEND_BYTES_MAX,
@@ -29,10 +30,11 @@ class Unstorable(InvalidArgument):
 
 
 class Careful:
-    """Looks at the records of one step before they are final."""
+    """Looks at each command of a step before it is done, and at its records afterwards."""
 
-    def __init__(self, encode: Encode) -> None:
-        self._encode = encode
+    def __init__(self, encode: Encode | None, quarantine: Quarantine | None = None) -> None:
+        self._encode = encode  # None: the records are not looked at
+        self._quarantine = quarantine
         self._step_bytes = 0
 
     @property
@@ -40,12 +42,25 @@ class Careful:
         """Whether further commands are to wait on the log for the next step."""
         return self._step_bytes > _SHARE_BYTES_MAX
 
-    def begin(self, command: Record) -> None:
-        """A command is about to be processed."""
+    def returning(self, is_returning: bool) -> None:
+        """What is processed from now on is left over or due, or is not."""
+        if self._quarantine is not None:
+            self._quarantine.is_returning = is_returning
+
+    def begin(self, command: Record) -> bool:
+        """A command is about to be processed: whether that is to be done with brakes on."""
+        return self._quarantine is not None and self._quarantine.begin(command)
+
+    def end(self) -> None:
+        """The commands of the step are processed."""
+        if self._quarantine is not None:
+            self._quarantine.end()
 
     def check(self, records: Sequence[Record]) -> None:
         """Unstorable, with the reason, if one of the records of a command cannot be written."""
-        size_bytes = sum(map(self._size_bytes, records))
+        if self._encode is None:
+            return
+        size_bytes = sum([_size_bytes(self._encode, record) for record in records])
         if size_bytes > _SHARE_BYTES_MAX:
             raise Unstorable(
                 f"Expected a command that leads to at most {_SHARE_BYTES_MAX} bytes of records,"
@@ -53,19 +68,20 @@ class Careful:
             )
         self._step_bytes += size_bytes
 
-    def _size_bytes(self, record: Record) -> int:
-        try:
-            size_bytes = len(self._encode(record))
-        except Exception as error:
-            raise Unstorable(
-                f"Expected values that can be stored, but a record has one that cannot:"
-                f" {reason_of(error)}"
-            ) from error
-        if size_bytes > ENTRY_BYTES_MAX:
-            raise Unstorable(
-                f"Expected records of at most {ENTRY_BYTES_MAX} bytes, but one has {size_bytes}"
-            )
-        return size_bytes
+
+def _size_bytes(encode: Encode, record: Record) -> int:
+    try:
+        size_bytes = len(encode(record))
+    except Exception as error:
+        raise Unstorable(
+            f"Expected values that can be stored, but a record has one that cannot:"
+            f" {reason_of(error)}"
+        ) from error
+    if size_bytes > ENTRY_BYTES_MAX:
+        raise Unstorable(
+            f"Expected records of at most {ENTRY_BYTES_MAX} bytes, but one has {size_bytes}"
+        )
+    return size_bytes
 
 
 def reason_of(error: BaseException) -> str:

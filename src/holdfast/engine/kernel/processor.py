@@ -18,6 +18,7 @@ import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import DueCommand, Tables
+from holdfast.engine.kernel.quarantine import Quarantine
 from holdfast.engine.kernel.turn import (
     Command,
     CommandRefused,
@@ -106,9 +107,9 @@ class Processor(Generic[S]):
         self._turn: Turn[S] = Turn(state, domains_state, tables)
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
         self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
-        self._due_again_ms: int | None = (
-            None  # the source of due commands threw: when to look again
-        )
+        self._due_again_ms: int | None = None  # when to look again at a source that threw
+        self._quarantine: Quarantine | None = None
+        self._watching: Careful | None = None
         self._load(state.stored_progress)
 
     def _load(self, progress: Progress) -> None:
@@ -149,6 +150,11 @@ class Processor(Generic[S]):
         except Exception:  # the next step says so, and tells when to look again
             return self._turn.now_ms
 
+    def watch(self, quarantine: Quarantine | None) -> None:
+        """From now on commands that come back after a restart are noted; None: no longer."""
+        self._quarantine = quarantine
+        self._watching = None if quarantine is None else Careful(None, quarantine)
+
     # --- processing ---------------------------------------------------------------------------
 
     def step(
@@ -163,7 +169,7 @@ class Processor(Generic[S]):
         If that fails as a whole, it is done again carefully: one command must not cost the others.
         """
         turn = self._turn
-        turn.now_ms, turn.careful = now_ms, careful
+        turn.now_ms, turn.careful, turn.is_braked = now_ms, careful or self._watching, False
         before = _Before(self.progress, tuple(self._leftover), dict(self._awaited))
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
         turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
@@ -176,6 +182,8 @@ class Processor(Generic[S]):
             if careful is not None:
                 raise
             return self.step_again(step, submissions, now_ms, demand)
+        if turn.careful is not None:
+            turn.careful.end()
         self._applied = turn.next_position - 1
         return step
 
@@ -183,7 +191,7 @@ class Processor(Generic[S]):
         self, step: Step, submissions: Sequence[Submission], now_ms: int, demand: Demand
     ) -> Step:
         """Processes carefully what an abandoned step had processed."""
-        careful = Careful(self._tables.codec.encode)
+        careful = Careful(self._tables.codec.encode, self._quarantine)
         again = self.step((*submissions, *step.demanded), now_ms, demand, careful)
         again.demanded[:0] = step.demanded
         return again
@@ -191,11 +199,16 @@ class Processor(Generic[S]):
     def _fill(
         self, step: Step, submissions: Iterable[Submission], now_ms: int, demand: Demand
     ) -> None:
+        careful = self._turn.careful
+        if careful is not None:
+            careful.returning(True)
         self._drain(step)
         for due in self._due_now(step, now_ms) if not self._leftover else ():
             reply = self._take(Command(due.value_type, due.intent, due.key, due.value), step)
             if reply.rejection is not None:
                 self._due.put_off(due, now_ms)
+        if careful is not None:
+            careful.returning(False)
         self._submit(submissions, step)
         asked = 0
         while asked < len(step.effects):
@@ -286,7 +299,7 @@ class Processor(Generic[S]):
         step.commands += 1
         try:
             if turn.careful is not None:
-                turn.careful.begin(command)
+                turn.is_braked = turn.careful.begin(command)
             handler = self._handlers.get((command.value_type, command.intent))
             if handler is None:
                 turn.reject(

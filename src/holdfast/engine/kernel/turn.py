@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import CommandHandler, Tables
+from holdfast.engine.kernel.quarantine import SetAside
 from holdfast.errors import Code, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
@@ -66,7 +67,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 def failure(error: Exception) -> Rejection:
     """Why a command that threw is rejected."""
-    if isinstance(error, Unstorable):
+    if isinstance(error, (Unstorable, SetAside)):
         return Rejection(error.code, error.message)
     return Rejection(Code.INTERNAL, reason_of(error))
 
@@ -90,7 +91,8 @@ class Turn(Generic[S]):
         self.follow_ups: deque[Record] = deque()
         self.effects: list[Any] = []
         self.said: dict[Hashable, None] = {}  # in order, so that the last can be taken back
-        self.careful: Careful | None = None  # looks at what is written, after a failure
+        self.careful: Careful | None = None  # looks at what is done, after a failure
+        self.is_braked = False  # the command ended the process before: nothing may move on
         self.tables = tables
         self.is_distributed = False  # the command came from another partition
         self.distributed_key = 0  # the last key that was distributed, or given out before
@@ -171,11 +173,11 @@ class Turn(Generic[S]):
 
         If it is refused, or throws, nothing of it stays, and whoever attempts it is told why.
         """
-        mark, reply = self.mark(), self.reply
+        mark, reply, is_braked = self.mark(), self.reply, self.is_braked
         self.reply = rejection = None
         try:
             if self.careful is not None:
-                self.careful.begin(command)
+                self.is_braked = self.careful.begin(command)
             self.handle(self.tables.handlers[command.value_type, command.intent], command)
             answer: Reply | None = self.reply
             rejection = answer.rejection if answer is not None else None
@@ -185,7 +187,7 @@ class Turn(Generic[S]):
                 self.careful.check(self.records[mark[0] :])
         except Exception as error:  # a bug of one must not stop those it is attempted with
             rejection = failure(error)
-        self.reply = reply
+        self.reply, self.is_braked = reply, is_braked
         if rejection is not None:
             self.take_back(mark)
         return rejection

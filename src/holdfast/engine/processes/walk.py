@@ -192,6 +192,8 @@ class Walk:
             self.defer(node, scope, key)
             return
         try:
+            if self.turn.is_braked and not node.joins:
+                raise _braked()
             self._behaviours.enter[node.kind](self, node, scope, key)
         except (Stuck, FeelError) as problem:
             self.stick(node, scope, key, Stuck.of(problem, node), Phase.ENTERING)
@@ -282,6 +284,8 @@ class Walk:
 
     def value(self, expression: Expression, seen: Seen, what: str) -> Any:
         """The value of an expression; Stuck where it has none at all."""
+        if self.turn.is_braked:
+            raise _braked()
         try:
             return expression.evaluate(seen, self.turn.now_ms)
         except FeelError as error:
@@ -291,6 +295,8 @@ class Walk:
     def typed(self, expression: Expression, seen: Seen, kind: type, what: str) -> Any:
         """The value of an expression that must be of a kind."""
         warnings: list[str] = []
+        if self.turn.is_braked:
+            raise _braked()
         try:
             value = expression.evaluate(seen, self.turn.now_ms, warnings)
         except FeelError as error:
@@ -347,6 +353,14 @@ class Walk:
         element = self.processes.elements.get(key)
         assert element is not None, f"element instance {key} is not there"
         return element
+
+
+def _braked() -> Stuck:
+    return Stuck(
+        IncidentReason.SET_ASIDE,
+        "The node ended while it went on from here, and did so again after a restart; it was not"
+        " tried a third time. Find the cause before you resolve this",
+    )
 
 
 def check_size(values: dict[str, bytes]) -> None:

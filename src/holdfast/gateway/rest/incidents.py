@@ -38,6 +38,7 @@ _ERROR_TYPES = {
     IncidentReason.UNHANDLED_ERROR: "UNHANDLED_ERROR_EVENT",
     IncidentReason.CALLED_PROCESS_MISSING: "CALLED_ELEMENT_ERROR",
     IncidentReason.LIMIT_REACHED: "UNKNOWN",
+    IncidentReason.SET_ASIDE: "UNKNOWN",
 }
 _REASONS = {
     name: tuple(str(reason) for reason, of in _ERROR_TYPES.items() if of == name)
