@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
+from holdfast.engine.identity.values import OwnerType
 from holdfast.gateway.numbers import Limit, Priority, Retries, Throttle
 from holdfast.gateway.process_shapes import NewMigration, NewModification
 from holdfast.gateway.shapes import Question, Shape
@@ -124,6 +125,7 @@ class BatchOperationView(Shape, frozen=True, kw_only=True):
     start_date: datetime | None = None
     end_date: datetime | None = None
     actor_id: str | None = None
+    actor_type: OwnerType | None = None
     operations_total_count: int = 0  # selected so far
     operations_completed_count: int = 0
     operations_failed_count: int = 0

@@ -12,6 +12,7 @@ from holdfast.engine.batch.values import (
     OperationEnd,
     PartitionReport,
 )
+from holdfast.engine.identity.state import asker_of
 from holdfast.engine.partition import TABLES
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
@@ -126,13 +127,14 @@ def view_of(
 ) -> BatchOperationView:
     """An operation as people see it."""
     total, completed, failures, skipped, canceled = _numbers(counts)
-    actor = (operation.claims or {}).get("sub")
+    actor = asker_of(operation.claims) if operation.claims else None
     return BatchOperationView(
         batch_operation_key=str(key),
         batch_operation_type=operation.type,
         state=state,
         end_date=checks.moment(ended_ms),
-        actor_id=actor if isinstance(actor, str) else None,
+        actor_id=actor.sub if actor else None,
+        actor_type=actor.type if actor else None,
         operations_total_count=total,
         operations_completed_count=completed,
         operations_failed_count=failures,

@@ -16,6 +16,7 @@ from holdfast.engine.batch.values import (
     BatchOperationEnded,
     BatchOperationIntent,
     BatchOperationState,
+    BatchOperationType,
     Change,
     OperationRef,
     Selection,
@@ -29,7 +30,7 @@ from holdfast.engine.identity.values import (
 from holdfast.engine.kernel import Command, Required
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
-from holdfast.gateway.access.asking import Asked, asker_now, claims_now
+from holdfast.gateway.access.asking import Asked, claims_now, is_asker
 from holdfast.gateway.batch_counts import BatchCounts
 from holdfast.gateway.batch_list import page_of
 from holdfast.gateway.batch_pace import Pace
@@ -70,6 +71,8 @@ from holdfast.records.keys import NO_KEY
 _BATCH = ValueType.BATCH_OPERATION
 _I, _S = BatchOperationIntent, BatchOperationState
 _replace = msgspec.structs.replace
+# stands for operations of which it is not known who created them
+_OF_OTHERS = BatchOperation(BatchOperationType.CANCEL_PROCESS_INSTANCE, b"{}")
 
 
 class Batches:
@@ -188,10 +191,9 @@ class Batches:
         self._created_ms[reply.key] = self._clock.now_ms()
         return BatchOperationReceipt(operation.type, str(reply.key))
 
-    def _check_creator(self, past: BatchOperation) -> None:
-        """Items only say which they are: whoever may not see all repeats what they chose."""
-        asker = asker_now()
-        if asker is None or (past.claims or {}).get("sub") == asker.sub:
+    def _check_creator(self, operation: BatchOperation) -> None:
+        """Items only say which they are: whoever may not see all has those that they chose."""
+        if is_asker(operation.claims):
             return
         everything = (EVERY_ID,)
         self._runner.check(
@@ -246,7 +248,21 @@ class Batches:
         ):
             if text is not None:
                 checks.key_from(text, self._partitions, what)
+        await self._check_items(asked.batch_operation_key)
         return await (await self.open_tables()).items(query)
+
+    async def _check_items(self, batch_operation_key: str | None) -> None:
+        """Forbidden, unless whoever asks created the operation or may see everything."""
+        if batch_operation_key is None:
+            return self._check_creator(_OF_OTHERS)
+        key = self._key(batch_operation_key)
+        await self._runner.settled()
+        stored = self._live.stored(key)
+        try:
+            operation = (await self._past(key)).operation if stored is None else stored.operation
+        except NotFound:
+            operation = _OF_OTHERS  # its items are not there either, or only those of others
+        self._check_creator(operation)
 
     async def _past(self, key: int) -> PastOperation:
         """An operation that has ended."""

@@ -25,7 +25,11 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.reading import may_read_instance
+from holdfast.gateway.access.reading import (
+    may_be_of_instance,
+    may_read_instance,
+    may_read_outcome,
+)
 from holdfast.gateway.elements import instance_view
 from holdfast.gateway.process_shapes import (
     InstanceState,
@@ -116,8 +120,8 @@ class Instances:
         outcome = state.jobs.outcome(key)
         if (
             outcome is not None
-            and state.processes.latest.get(outcome.type) is not None
-            and may_read_instance(self._runner, outcome.type)
+            and may_be_of_instance(outcome, state)
+            and may_read_outcome(self._runner, outcome, state)
         ):
             completed = outcome.state == JobState.COMPLETED
             return ProcessInstanceView(

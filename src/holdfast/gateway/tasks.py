@@ -97,7 +97,11 @@ class Tasks:
         if job is not None and may_read_job(self._runner, job, state):
             return self._view(key, job, state)
         outcome = state.jobs.outcome(key)
-        if outcome is not None and may_read_outcome(self._runner, outcome):
+        if (
+            outcome is not None
+            and not outcome.definition  # of a process instance, which is no task
+            and may_read_outcome(self._runner, outcome, state)
+        ):
             return TaskView(
                 task_key, outcome.type, outcome.state,
                 result=_raw(outcome), error=outcome.error or None,
@@ -206,7 +210,7 @@ class Tasks:
                 hidden = not may_read_instance(self._runner, definition.process_id)
                 return TaskOutcome(str(key), None) if hidden else None
             kept = state.jobs.outcome(key)
-            if kept is None or not may_read_outcome(self._runner, kept):
+            if kept is None or not may_read_outcome(self._runner, kept, state):
                 return TaskOutcome(str(key), None)
             return _outcome_shape(key, kept)
         if not may_read_job(self._runner, job, state):

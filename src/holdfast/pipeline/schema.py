@@ -266,6 +266,7 @@ BATCH_OPERATIONS = Table(
         _text("filter", "that chose the items, as JSON"),
         _text("plan", "of a modification or a migration, or the retries, as JSON"),
         _text("actor", "who created it"),
+        _text("actor_type", "USER or CLIENT; empty if nobody said who they are"),
         _int("throttle", "items a second, over all partitions; 0 for none"),
         _int("priority", "the higher the sooner"),
         _int("partitions", "how many take part"),

@@ -67,6 +67,7 @@ def put_batches(tables: Tables) -> None:
     tables.put(BATCH_OPERATIONS, 1, {
         COMPLETE: of | {
             "type": "MODIFY_PROCESS_INSTANCE", "state": "PARTIALLY_COMPLETED", "actor": "ann",
+            "actor_type": "USER",
             "total": 9, "completed": 3, "skipped": 2, "failed": 1, "canceled": 3,
             "ended": START_MS + 9, "errors": errors,
         },

@@ -178,7 +178,8 @@ def test_operations_are_found_by_what_the_api_calls_their_columns(root: Path) ->
             RUNNING,
         ]
         assert await found({"actorId": {"$like": "a*"}}) == [COMPLETE]
-        assert await found({"actorType": "USER"}) == [], "of which kind an actor is is not known"
+        assert await found({"actorType": "USER"}) == [COMPLETE]
+        assert await found({"actorType": "CLIENT"}) == []
         for field in (
             "actorId", "actorType", "batchOperationKey", "endDate", "operationType", "startDate",
             "state",
@@ -200,7 +201,7 @@ def test_an_operation_is_told_in_the_words_of_the_api(root: Path) -> None:
         assert one.operations_completed_count == 5, "what was gone is done"
         assert (one.operations_failed_count, one.operations_total_count) == (1, 9)
         assert [(each.type_, each.message) for each in one.errors] == [("QUERY_FAILED", "no")]
-        assert (one.actor_id, one.actor_type) == ("ann", None)
+        assert (one.actor_id, one.actor_type) == ("ann", "USER")
         assert one.end_date is not None and one.start_date is not None
         assert tasks.batch_operation_type == "UPDATE_JOB"
         assert (answer.page.total_items, answer.page.has_more_total_items) == (3, False)

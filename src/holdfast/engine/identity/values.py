@@ -85,6 +85,15 @@ class ResourceType(StrEnum):
     USER = "USER"  # by the name
 
 
+NAMELESS = frozenset(
+    {
+        ResourceType.AUTHORIZATION, ResourceType.BATCH, ResourceType.DISTRIBUTION,
+        ResourceType.JOURNAL, ResourceType.SYSTEM,
+    }
+)  # fmt: skip
+"""What has no name of its own: it is permitted as a whole, with EVERY_ID."""
+
+
 class Permission(StrEnum):
     """What may be done with a resource."""
 

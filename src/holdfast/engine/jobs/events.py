@@ -35,7 +35,9 @@ def completed(state: EngineState, event: Record) -> None:
     job = _job(state, event.key)
     new = job.submitted
     outcome = (
-        Outcome(_COMPLETED, done.result, "", event.timestamp_ms, new.type) if new.keep_ms else None
+        Outcome(_COMPLETED, done.result, "", event.timestamp_ms, new.type, 0, 0, True)
+        if new.keep_ms
+        else None
     )
     state.jobs.end(event.key, job, outcome)
 
@@ -69,7 +71,9 @@ def discarded(state: EngineState, event: Record) -> None:
 def _ended(state: EngineState, event: Record, how: JobState) -> None:
     ending: Ending = event.value
     job = _job(state, event.key)
-    outcome = Outcome(how, b"null", ending.error, event.timestamp_ms, job.submitted.type)
+    outcome = Outcome(
+        how, b"null", ending.error, event.timestamp_ms, job.submitted.type, is_job=True
+    )
     state.jobs.end(event.key, job, outcome)
 
 
@@ -83,7 +87,9 @@ def retried(state: EngineState, event: Record) -> None:
 def error_thrown(state: EngineState, event: Record) -> None:
     job = _job(state, event.key)
     thrown: ThrowError = event.value
-    outcome = Outcome(_COMPLETED, b"null", thrown.code, event.timestamp_ms, job.submitted.type)
+    outcome = Outcome(
+        _COMPLETED, b"null", thrown.code, event.timestamp_ms, job.submitted.type, is_job=True
+    )
     state.jobs.end(event.key, job, outcome)
 
 

@@ -229,6 +229,9 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error: str
     finished_ms: int
     type: str = ""
+    definition: int = 0  # of a process instance: the version that it followed
+    created_ms: int = 0  # ... and when it began
+    is_job: bool = False  # with neither: an earlier release did not say what it is of
 
 
 class JobOrigin(msgspec.Struct, frozen=True, gc=False):

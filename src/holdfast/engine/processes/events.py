@@ -264,13 +264,18 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
 
 
 def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
+    instance = state.processes.instances.get(place.instance)
+    assert instance is not None
     state.processes.instances.delete(place.instance)
     state.processes.variables.delete(place.instance)
     if op.keep_ms:
         how = JobState.CANCELED if op.canceled else JobState.COMPLETED
         error = "canceled" if op.canceled else ""
         process_id = _process_id(state, place)
-        outcome = Outcome(how, op.result or b"null", error, place.now_ms, process_id)
+        outcome = Outcome(
+            how, op.result or b"null", error, place.now_ms, process_id, instance.definition,
+            instance.created_ms,
+        )  # fmt: skip
         state.jobs.keep(place.instance, outcome, op.keep_ms)
     if op.lock:
         state.messages.unlock(_process_id(state, place), op.lock)

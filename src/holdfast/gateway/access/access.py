@@ -2,7 +2,8 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.state import Asker
+from holdfast.engine.identity.state import Asker, Identities
+from holdfast.engine.identity.values import EVERY_ID, NAMELESS, Permission, ResourceType
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
@@ -33,7 +34,7 @@ class Access:
         # What was given a moment ago counts before it is durable: nobody waits here for others'
         # commands, and the partition that does this one decides again.
         identities = self._asked.identities
-        if not any(identities.allowed(asker, each, (permission,)) for each, permission in need):
+        if not any(_permits(identities, asker, *each) for each in need):
             named = [f"{permission} on some {each}" for each, permission in need[:_NAMED_MAX]]
             if len(need) > _NAMED_MAX:
                 named.append("one that is for less")
@@ -42,3 +43,14 @@ class Access:
                 " but nobody gave it"
             )
         return asker
+
+
+def _permits(
+    identities: Identities, asker: Asker, resource: ResourceType, permission: Permission
+) -> bool:
+    """Whether somebody may do this with one resource at least; where they have no names, with all.
+
+    An authorization for one batch operation or one log by its name is for nothing that there is.
+    """
+    allowed = identities.allowed(asker, resource, (permission,))
+    return EVERY_ID in allowed if resource in NAMELESS else bool(allowed)

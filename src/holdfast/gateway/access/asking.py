@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.identity.guard import missing_of, refused
-from holdfast.engine.identity.state import Asker, Identities, permits
+from holdfast.engine.identity.state import Asker, Identities, asker_of, permits
 from holdfast.engine.identity.values import (
     DECIDING_PARTITION,
     EVERY_ID,
@@ -48,6 +48,15 @@ def claims_now() -> dict[str, Any] | None:
     """The same as a record carries it."""
     asker = _ASKER.get()
     return None if asker is None else msgspec.to_builtins(asker)
+
+
+def is_asker(claims: Mapping[str, Any] | None) -> bool:
+    """Whether whoever asks is who the claims name: the name alone may be a user's or a client's."""
+    asker = _ASKER.get()
+    if asker is None or not claims:
+        return asker is None
+    named = asker_of(dict(claims))
+    return (named.type, named.sub) == (asker.type, asker.sub)
 
 
 class Asked:

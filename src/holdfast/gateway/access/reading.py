@@ -29,9 +29,24 @@ def may_read_job(asked: Asked, job: Job, state: EngineState) -> bool:
     return origin is not None and may_read_instance(asked, origin.process_id)
 
 
-def may_read_outcome(asked: Asked, outcome: Outcome) -> bool:
-    """How a task ended, or a process instance: it only says by which type or process."""
-    return may_read_task(asked, outcome.type) or may_read_instance(asked, outcome.type)
+def may_read_outcome(asked: Asked, outcome: Outcome, state: EngineState) -> bool:
+    """How a task ended, by its type; how a process instance ended, by its process.
+
+    An outcome of an earlier release does not say which of them it is of. Where both are possible
+    both permissions are needed.
+    """
+    if outcome.definition:
+        return may_read_instance(asked, outcome.type)
+    if outcome.is_job or not may_be_of_instance(outcome, state):
+        return may_read_task(asked, outcome.type)
+    return may_read_task(asked, outcome.type) and may_read_instance(asked, outcome.type)
+
+
+def may_be_of_instance(outcome: Outcome, state: EngineState) -> bool:
+    """Whether an outcome can be that of a process instance."""
+    if outcome.definition:
+        return True
+    return not outcome.is_job and state.processes.latest.get(outcome.type) is not None
 
 
 def may_read_incident(asked: Asked, incident: Incident) -> bool:

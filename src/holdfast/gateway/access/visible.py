@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import Forbidden
-from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.access.asking import Asked, is_asker
 from holdfast.gateway.rest.tables import FoundRows, Row, Tables
 
 Right = tuple[ResourceType, Permission]
@@ -27,6 +27,7 @@ _COLUMNS: dict[str, dict[str, Right]] = {
 _FIELDS = {"process_id": "processId", "type": "type"}
 # Rows that only say which instance they are of: whoever does not see all names one.
 _OF_INSTANCES = ("jobs", "variables")
+_ITEMS = "batch_operation_items"
 
 
 class VisibleTables:
@@ -46,7 +47,9 @@ class VisibleTables:
         """A page of the rows that meet a filter and may be seen."""
         if self._sees_all(table):
             return await self._tables.search(table, filter, sort, page)
-        key = _instance_in(filter) if table in _OF_INSTANCES else None
+        if table == _ITEMS:
+            return await self._items(filter, sort, page)
+        key = _key_in(filter, "processInstanceKey") if table in _OF_INSTANCES else None
         if key is not None and key in await self.rows("process_instances", [key]):
             return await self._tables.search(table, filter, sort, page)
         bounds = [
@@ -62,11 +65,32 @@ class VisibleTables:
             )
         return FoundRows([], 0, False)
 
+    async def _items(
+        self,
+        filter_: Mapping[str, Any],
+        sort: Sequence[Mapping[str, Any]],
+        page: Mapping[str, Any],
+    ) -> FoundRows:
+        """Items of an operation that whoever asks created: they were chosen by what they see."""
+        key = _key_in(filter_, "batchOperationKey")
+        if key is None:
+            raise Forbidden(
+                "Expected batchOperationKey of an operation of yours in a filter of its items:"
+                " you may not see them all"
+            )
+        row = (await self._tables.rows("batch_operations", [key])).get(key)
+        if row is None or not (row["actor"] and row["actor_type"]):
+            return FoundRows([], 0, False)
+        if not is_asker({"sub": row["actor"], "type": row["actor_type"]}):
+            return FoundRows([], 0, False)
+        return await self._tables.search(_ITEMS, filter_, sort, page)
+
     async def rows(self, table: str, keys: Sequence[int]) -> dict[int, Row]:
         """The rows of some keys that may be seen."""
         found = await self._tables.rows(table, keys)
         if self._sees_all(table):
             return found
+        assert table != _ITEMS, "items are searched for, not looked up"
         bounds = self._allowed(table)
         return {
             key: row
@@ -86,6 +110,9 @@ class VisibleTables:
 
     def _sees_all(self, table: str) -> bool:
         """Whether there is nothing to leave out."""
+        if table == _ITEMS:
+            rights = {_INSTANCE, _TASK}
+            return all(self._asked.allowed(*right) is None for right in rights)
         if table not in _COLUMNS:  # batch operations and the like: the endpoint's need is enough
             return True
         rights = {*_COLUMNS[table].values(), _INSTANCE} - (
@@ -94,9 +121,9 @@ class VisibleTables:
         return all(self._asked.allowed(*right) is None for right in rights)
 
 
-def _instance_in(filter_: Mapping[str, Any]) -> int | None:
-    """The one instance that a filter is about."""
-    asked = filter_.get("processInstanceKey")
+def _key_in(filter_: Mapping[str, Any], field: str) -> int | None:
+    """The one key of a field that a filter is about."""
+    asked = filter_.get(field)
     if isinstance(asked, Mapping):
         asked = asked.get("$eq")
     return int(asked) if isinstance(asked, int | str) and str(asked).isdecimal() else None

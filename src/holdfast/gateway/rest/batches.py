@@ -15,12 +15,13 @@ from holdfast.engine.batch.values import (
     BatchOperationType,
     PartitionErrorType,
 )
+from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import NotFound
 from holdfast.gateway.api import Api
 from holdfast.gateway.batch_shapes import BatchErrorView, BatchItemState, BatchOperationView
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import PageAnswer, RestApi, SearchQuery
-from holdfast.gateway.rest.fields import KEY, TIME, Resource, page_of, plain, search, unknown, word
+from holdfast.gateway.rest.fields import KEY, TIME, Resource, page_of, plain, search, word
 from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row
 from holdfast.gateway.shapes import Shape
@@ -51,7 +52,12 @@ _ITEM_STATES: dict[str, tuple[str, ...]] = {
     "CANCELED": (BatchItemState.CANCELED,),
 }
 _ITEM_STATE_OF = {column: name for name, columns in _ITEM_STATES.items() for column in columns}
-_ACTOR_TYPES = ("ANONYMOUS", "CLIENT", "UNKNOWN", "USER")
+_ACTOR_TYPES: dict[str, tuple[str, ...]] = {
+    "CLIENT": (OwnerType.CLIENT,),
+    "USER": (OwnerType.USER,),
+    "ANONYMOUS": (),  # there are no such actors here
+    "UNKNOWN": (),
+}
 _GONE = "There was nothing left to do: it was gone"
 
 # --- shapes -----------------------------------------------------------------------------------
@@ -118,7 +124,7 @@ OPERATIONS = Resource(
         "batchOperationKey": plain("batchOperationKey", KEY),
         "operationType": word("type", _TYPES),
         "state": word("state", _STATES),
-        "actorType": unknown(_ACTOR_TYPES, "actor"),
+        "actorType": word("actorType", _ACTOR_TYPES),
         "actorId": plain("actor"),
         "startDate": plain("created", TIME),
         "endDate": plain("ended", TIME),
@@ -170,7 +176,7 @@ def _of_view(view: BatchOperationView) -> OperationResult:
         view.start_date, view.end_date, view.actor_id, view.operations_total_count,
         view.operations_failed_count,
         view.operations_completed_count + view.operations_skipped_count,
-        [_error(each) for each in view.errors], view.operations_canceled_count,
+        [_error(each) for each in view.errors], view.operations_canceled_count, view.actor_type,
     )  # fmt: skip
 
 
@@ -181,7 +187,7 @@ def _of_row(row: Row) -> OperationResult:
         row["ended"], row["actor"], row["total"], row["failed"],
         row["completed"] + row["skipped"],
         [_error(BatchErrorView(each.partition, each.type, each.message)) for each in errors],
-        row["canceled"],
+        row["canceled"], row["actor_type"],
     )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
     key = api.look.key(definition_key, "process definition")
     await api.look.settled()
     plan = api.look.plan(key)
-    if plan is None:
+    if plan is None or not api.look.may_read_definition(plan.process_id):
         raise NotFound(
             f"Expected a process definition with key {definition_key}, but there is none",
             key=definition_key,

@@ -1,7 +1,7 @@
 """What the API calls the columns of a table, for filters and orders."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -80,17 +80,6 @@ def constant(value: str) -> Field:
         return None if _words(field, asked, {value: ()}, is_open=True) else ("", _NEVER)
 
     return Field(read, None, TEXT, (*_EQUAL, "$like"))
-
-
-def unknown(words: Collection[str], column: str) -> Field:
-    """A field that is never known, so no word finds anything; the column gives it an order."""
-
-    def read(field: str, asked: Any) -> tuple[str, Condition]:
-        if asked not in words:
-            _refuse(field, f"one of {', '.join(words)}", asked)
-        return "", _NEVER
-
-    return Field(read, column, {"enum": list(words)})
 
 
 def flag(column: str, yes: Condition, no: Condition) -> Field:

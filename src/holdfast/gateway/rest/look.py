@@ -10,7 +10,11 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import Forbidden, InvalidState, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.reading import may_read_incident, may_read_instance
+from holdfast.gateway.access.reading import (
+    may_read_definition,
+    may_read_incident,
+    may_read_instance,
+)
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.records import partition_for, partition_of
 
@@ -53,6 +57,9 @@ class Look:
     def definition_key(self, process_id: str, version: int) -> int | None:
         """The key of a version; of the latest with version 0."""
         return self._deploying.processes.definition_of(process_id, version)
+
+    def may_read_definition(self, process_id: str) -> bool:
+        return may_read_definition(self._runner, process_id)
 
     def latest_keys(self) -> list[int]:
         """The latest version of every process."""

@@ -10,6 +10,8 @@ from holdfast.engine.batch.values import (
     BatchOperationType,
     Selection,
 )
+from holdfast.engine.identity.state import Asker
+from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.processes.values import Activate, Migration, Modification
 from holdfast.gateway.batch_shapes import (
     BatchErrorView,
@@ -65,6 +67,7 @@ def operation_view(row: Item) -> BatchOperationView:
         start_date=row["created"],
         end_date=row["ended"],
         actor_id=row["actor"],
+        actor_type=OwnerType(row["actor_type"]) if row["actor_type"] else None,
         operations_total_count=row["total"],
         operations_completed_count=row["completed"],
         operations_failed_count=row["failed"],
@@ -92,8 +95,16 @@ def operation_of(row: Item) -> BatchOperation:
         throttle=row["throttle"],
         priority=row["priority"],
         selection=Selection(row["selection"] or ""),
+        claims=_claims(row),
         repeats=row["repeats"] or 0,
     )
+
+
+def _claims(row: Item) -> dict[str, Any] | None:
+    """Who created it; None where the row is older than the column that says of which type."""
+    if not row["actor"] or not row["actor_type"]:
+        return None
+    return msgspec.to_builtins(Asker(row["actor"], OwnerType(row["actor_type"])))
 
 
 def _modification(plan: str) -> Modification:

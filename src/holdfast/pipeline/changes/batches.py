@@ -21,6 +21,7 @@ from holdfast.engine.batch.values import (
     OperationEnd,
     PartitionReport,
 )
+from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.plain import as_json
 from holdfast.pipeline.changes.rows import Applier, Row, Rows, add
 from holdfast.pipeline.schema import (
@@ -69,7 +70,7 @@ def _created(rows: Rows, event: Record) -> None:
         row["plan"] = as_json(plan).decode()
     elif new.retries:
         row["plan"] = as_json({"retries": new.retries}).decode()
-    row["actor"] = _actor(new.claims)
+    row["actor"], row["actor_type"] = _actor(new.claims)
     row["throttle"], row["priority"] = new.throttle, new.priority
     row["partitions"], row["partitions_ended"] = len(new.partitions), 0
     row["selection"] = new.selection.name
@@ -78,10 +79,12 @@ def _created(rows: Rows, event: Record) -> None:
     row |= dict.fromkeys(_OUTCOMES, 0)
 
 
-def _actor(claims: dict[str, Any] | None) -> str | None:
-    """Who it is, by the name that tokens have for it."""
-    actor = (claims or {}).get("sub")
-    return actor if isinstance(actor, str) else None
+def _actor(claims: dict[str, Any] | None) -> tuple[str | None, str | None]:
+    """Who it is, by the name that tokens have for it, and of which type."""
+    name = (claims or {}).get("sub")
+    if not isinstance(name, str):
+        return None, None
+    return name, str((claims or {}).get("type", OwnerType.USER))
 
 
 def _entered(state: BatchOperationState) -> Applier:
