@@ -5,12 +5,20 @@ import sys
 from generator import markdown
 from generator.markdown import ROOT, code, table
 from generator.source import members_of
-from holdfast.model.bpmn.support import EXTENSIONS, SUPPORT, Row, Verdict
+from holdfast.model.bpmn.support import BESIDE, SUPPORT, Row, Verdict
+from holdfast.model.bpmn.support_extensions import (
+    ATTRIBUTES,
+    EXTENSIONS,
+    HARMLESS_ATTRIBUTES,
+    HARMLESS_SPACES,
+    MODELER_ATTRIBUTES,
+)
 from holdfast.model.definition import Definition, ElementKind
 
 _PLAIN = {
     Verdict.RUNS: "Elements that run",
     Verdict.REFUSED: "Elements that are refused",
+    Verdict.IGNORED: "Elements that are ignored",
     Verdict.SKIPPED: "Elements that are skipped",
 }
 _LEADS = {
@@ -19,27 +27,12 @@ _LEADS = {
         "A file that has one is not deployed; the error names each of them with its line. What no"
         " table here has is refused as well."
     ),
-    Verdict.SKIPPED: "They may stand in a file and change nothing of what happens.",
-}
-_EXTENSION_NOTES = {
-    "taskDefinition": "the type and the retries of a job; both may be expressions",
-    "ioMapping": "inputs and outputs",
-    "taskHeaders": "given to the worker as they are",
-    "subscription": "the correlation key of a message",
-    "calledElement": "the process of a call activity, and whether all variables go along",
-    "loopCharacteristics": "the collection, the item, and where the results go",
-    "script": "the expression of a script task, and its result variable",
-    "assignmentDefinition": "of user tasks: headers of the job",
-    "formDefinition": "of user tasks: headers of the job",
-    "taskSchedule": "of user tasks: headers of the job",
-    "priorityDefinition": "of user tasks: headers of the job",
-    "userTask": "every user task is a job here",
-    "calledDecision": "there is no DMN",
-    "executionListeners": "a task before or after does the same",
-    "taskListeners": "a task before or after does the same",
-    "publishMessage": "a worker publishes it",
-    "adHoc": "there are no ad-hoc sub-processes",
-    "conditionalFilter": "there are no conditional events",
+    Verdict.IGNORED: (
+        "A file that has one is deployed, and the answer names each with its line in `ignored`:"
+        " over HTTP, in what `app.deploy` returns, and as notes of `holdfast deploy`. An element in"
+        " a place where nothing reads it is ignored as well."
+    ),
+    Verdict.SKIPPED: "They are for the reader of a drawing. Nothing is said about them.",
 }
 
 
@@ -48,8 +41,8 @@ def page() -> str:
     parts: list[str] = []
     for verdict, title in _PLAIN.items():
         rows = [_row(row) for row in SUPPORT if row.holdfast is verdict]
-        if verdict is Verdict.SKIPPED:
-            parts += [f"## {title}", _LEADS[verdict], _skipped()]
+        if verdict in BESIDE:
+            parts += [f"## {title}", _LEADS[verdict], _by_reason(verdict)]
         else:
             columns = ("Element", "Event definition", "Zeebe 8", "Note")
             parts += [f"## {title}", _LEADS[verdict], table(columns, rows)]
@@ -75,11 +68,11 @@ def _row(row: Row) -> tuple[str, ...]:
     return code(row.element), code(row.event), row.zeebe, row.note
 
 
-def _skipped() -> str:
-    """Skipped elements by the reason, which many share."""
+def _by_reason(verdict: Verdict) -> str:
+    """Elements that do not run by the reason, which many share."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in SUPPORT:
-        if row.holdfast is Verdict.SKIPPED:
+        if row.holdfast is verdict:
             groups.setdefault((row.note, row.zeebe), []).append(code(row.element))
     rows = [(note, zeebe, ", ".join(names)) for (note, zeebe), names in groups.items()]
     return table(("Why", "Zeebe 8", "Elements"), rows)
@@ -87,15 +80,43 @@ def _skipped() -> str:
 
 def _extensions() -> list[str]:
     rows = [
-        (code(f"zeebe:{name}"), verdict.value, _EXTENSION_NOTES.get(name, ""))
-        for name, verdict in EXTENSIONS.items()
+        (code(f"zeebe:{name}"), row.holdfast.value, ", ".join(map(code, row.attributes)), row.note)
+        for name, row in EXTENSIONS.items()
     ]
+    attributes = [(*_attribute(name), why) for name, why in ATTRIBUTES.items()]
     return [
         "## Extension elements",
-        "Extensions of other makers are skipped, `holdfast:` excepted: `holdfast:result` names the"
-        " variable that gets all of a job's result, as `result=` does in Python.",
-        table(("Extension", "Here", "Note"), rows),
+        "A `zeebe:` element that is not in the table is refused. One that runs and stands where"
+        " nothing reads it, such as `zeebe:taskHeaders` in a gateway, is named as ignored; those"
+        " that are refused are refused everywhere. What is of another maker's namespace is named"
+        " as ignored, once for each namespace. `holdfast:result` names the variable that gets all"
+        " of a job's result, as `result=` does in Python.",
+        table(("Extension", "Here", "Attributes that run", "Note"), rows),
+        "## Attributes",
+        "Every attribute that nothing reads is named as ignored, whether or not it is in a table"
+        " here, unless it has the value that the schema gives it anyway. The reason is one of"
+        " these, or that nothing reads it in that element.",
+        table(("Attribute", "Of", "Why it is ignored"), attributes),
+        "Nothing is said about these, which are for the reader of a file or for a modeler: "
+        + ", ".join(_harmless())
+        + "; and about the namespaces of pictures, colours and modelers: "
+        + ", ".join(code(space) for space in sorted(HARMLESS_SPACES))
+        + ".",
     ]
+
+
+def _attribute(name: str) -> tuple[str, str]:
+    """An attribute, and the element it is of."""
+    element, _, attribute = name.rpartition(" ")
+    return code(attribute), code(element) if element else "all that have it"
+
+
+def _harmless() -> list[str]:
+    plain = [
+        f"{code(attribute)} of {code(element)}" if element else code(attribute)
+        for element, _, attribute in (each.rpartition(" ") for each in sorted(HARMLESS_ATTRIBUTES))
+    ]
+    return [*plain, *(code(f"zeebe:{name}") for name in sorted(MODELER_ATTRIBUTES))]
 
 
 # --- the models ---------------------------------------------------------------------------------

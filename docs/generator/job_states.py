@@ -38,8 +38,9 @@ def page() -> str:
         " [Records](records.md#intents-of-job).",
         table(("From", "Event", "When", "To"), rows),
         "The job of a process has no state after its end: its instance goes on, and no result is"
-        " kept. It also ends with `ERROR_THROWN`, when a worker reports an error that the process"
-        " knows.",
+        " kept. It is also in the state `ERROR_THROWN`, when a worker reports an error that the"
+        " process knows: it has ended if a boundary event catches the error; else it has an"
+        " incident, and waits for a worker again when that is resolved.",
         "## As a diagram",
         f"```mermaid\n{_mermaid()}\n```",
     )
@@ -53,7 +54,8 @@ def _mermaid() -> str:
     lines = ["stateDiagram-v2"]
     for (state, event), to in TRANSITIONS.items():
         lines.append(f"    {state or '[*]'} --> {to}: {event}")
-    lines += [f"    {state} --> [*]" for state in JobState if state in FINAL_STATES]
+    reached = set(TRANSITIONS.values())
+    lines += [f"    {state} --> [*]" for state in JobState if state in FINAL_STATES & reached]
     return "\n".join(lines)
 
 

@@ -59,7 +59,15 @@ def test_a_process_is_deployed_from_a_file_and_from_python_and_only_once(shell: 
     (shell.folder / "mail.bpmn").write_bytes(
         write_bpmn(Process("mail").task("send").task("archive").definition())
     )
-    assert re.search(r"mail +2 +\d+ +new", shell.run("deploy", "mail.bpmn").out)
+    done = shell.run("deploy", "mail.bpmn")
+    assert re.search(r"mail +2 +\d+ +new", done.out)
+    assert "ignored" not in done.err
+    text = (shell.folder / "mail.bpmn").read_text()
+    (shell.folder / "more.bpmn").write_text(text.replace('id="send"', 'id="send" tomorrow="yes"'))
+    asked = shell.run("deploy", "more.bpmn")
+    assert re.search(
+        r"ignored in mail \(line \d+, send\): tomorrow='yes' of <serviceTask>", asked.err
+    )
 
     listed = shell.run("definitions", "list", "--json").json["items"]
     assert [(item["processId"], item["version"]) for item in listed] == [

@@ -202,6 +202,8 @@ def test_a_business_error_that_nothing_catches_is_an_incident(app: Holdfast) -> 
     assert incident.reason == "UNHANDLED_ERROR"
     assert "STOLEN" in incident.error
     assert (incident.process_instance_key, incident.element_id) == (handle.key, "charge")
+    [element] = handle.view().elements
+    assert incident.task_key == element.job_key is not None
 
 
 def test_a_business_error_of_a_plain_task_fails_it_for_good(app: Holdfast) -> None:

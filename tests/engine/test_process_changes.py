@@ -4,7 +4,7 @@ from process_talk import INSTANCE, Talk
 
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.processes.values import Activate, InstanceIntent, InstanceRef, NewInstance
-from holdfast.model.definition import Definition, Element, ElementKind, Flow, JobSpec
+from holdfast.model.definition import Definition, Element, ElementKind, Flow, JobSpec, Message
 from holdfast.model.dsl import (
     Path,
     Process,
@@ -334,7 +334,7 @@ def test_a_wrong_migration_names_its_element_and_changes_nothing(talk: Talk) -> 
         )
     )
     before = talk.dump()
-    refused(talk, before, talk.migrate(key, other), "'other'")
+    refused(talk, before, talk.migrate(key, other), "'s', which is active")
     refused(talk, before, talk.migrate(key, flat), "'s'")
     refused(talk, before, talk.migrate(key, flat, s="a"), "'s' and 'a' to be of one kind")
     refused(talk, before, talk.migrate(key, changed), "'on'")
@@ -353,3 +353,101 @@ def test_an_error_finds_its_way_after_migration(talk: Talk) -> None:
     talk.throw(job, "E")
     assert talk.active(key) == ["mend"]
     talk.work("mend")
+
+
+def test_an_instance_becomes_one_of_another_process(talk: Talk) -> None:
+    events = [timeout("PT60S", path().task("late")), message("m", path().task("x"), key="k")]
+    talk.deploy(Process("p").task("a", on=events))
+    other = talk.deploy(Process("q").task("b", on=events, type="a").task("more"))
+    key = talk.start(k="k")
+    job = talk.take("a")
+    names = {"a": "b", "a__timeout": "b-timeout", "a__on__m": "b-on-m"}
+    assert talk.migrate(key, other, **names).rejection is None
+    assert talk.plan_of(key).process_id == "q"
+    assert talk.view.processes.origin(talk.element(key, "b")).process_id == "q"
+    talk.complete(job)
+    talk.work("more")
+    assert talk.outcome(key).type == "q"
+
+
+def test_incidents_name_the_process_and_element_that_they_came_to_stop(talk: Talk) -> None:
+    stuck = path().compute("bad", "[1..2]", result="r")
+    fine = path().compute("good", "1", result="r")
+    talk.deploy(Process("p").parallel(path().task("a"), stuck, id="fork"))
+    other = talk.deploy(Process("q").parallel(path().task("z", type="a"), fine, id="fork"))
+    key = talk.start()
+    talk.fail(talk.take("a"))
+    assert talk.migrate(key, other, a="z", bad="good").rejection is None
+    found = {(each.process_id, each.element_id) for each in talk.incidents().values()}
+    assert found == {("q", "z"), ("q", "good")}
+    talk.check()
+    for incident in talk.incidents():
+        talk.resolve(incident)
+    talk.work("a")
+    assert talk.result(key) == {"r": 1}
+
+
+def test_a_lock_stays_with_the_process_whose_message_began_the_instance(talk: Talk) -> None:
+    talk.deploy(Process("p").starts(message="m").task("a"))
+    other = talk.deploy(Process("q").starts(message="n").task("a"))
+    talk.publish("m", "k")
+    (key,) = talk.instances()
+    assert talk.migrate(key, other).rejection is None
+    talk.publish("m", "k", ttl=60)
+    assert talk.instances() == [key], "the first message's instance has not ended"
+    talk.publish("n", "k")
+    assert len(talk.instances("q")) == 2, "the other process had no lock for this key"
+    talk.check()
+    talk.cancel(key)
+    assert len(talk.instances("p")) == 1, "the message that was kept starts the next one"
+    for each in talk.instances():
+        talk.cancel(each)
+
+
+def test_an_instance_that_ends_as_it_migrates_gives_its_own_lock_back(talk: Talk) -> None:
+    """Its last token waits before a join that waits for nothing in the other process."""
+
+    def graph(id_: str, *flows: tuple[str, str]) -> Definition:
+        elements = (
+            Element("s", ElementKind.START, message=Message(f"start-{id_}")),
+            Element("fork", ElementKind.PARALLEL), Element("join", ElementKind.PARALLEL),
+            *(Element(each, ElementKind.JOB, job=JobSpec(each)) for each in "ab"),
+        )  # fmt: skip
+        made = tuple(Flow(f"{source}-{target}", source, target) for source, target in flows)
+        return Definition(id_, elements, made)
+
+    ways = [("s", "fork"), ("fork", "a"), ("fork", "b"), ("a", "join")]
+    talk.deploy(graph("p", *ways, ("b", "join")))
+    other = talk.deploy(graph("q", *ways))
+    talk.publish("start-p", "k")
+    (key,) = talk.instances()
+    talk.work("a")
+    talk.modify(key, terminate_ids=("b",))
+    assert talk.runs(key)
+    assert talk.migrate(key, other).rejection is None
+    assert not talk.runs(key)
+    talk.publish("start-p", "k")
+    assert len(talk.instances("p")) == 1, "the key is free again"
+    talk.cancel(talk.instances("p")[0])
+
+
+def test_a_waiting_element_counts_for_the_process_that_it_came_to(talk: Talk) -> None:
+    wait = Process("p").wait("w", message="m", key="k")
+    talk.deploy(wait)
+    other = talk.deploy(Process("q").wait("w", message="m", key="k"))
+    first, second = talk.start(k="k"), talk.start(k="k")
+    assert talk.migrate(second, other).rejection is None
+    talk.publish("m", "k")
+    assert not talk.runs(first) and not talk.runs(second), "one instance of each process"
+
+
+def test_a_message_that_another_process_has_not_had_is_given_after_migration(talk: Talk) -> None:
+    talk.deploy(Process("p").wait("w", message="m", key="k"))
+    other = talk.deploy(Process("q").wait("w", message="m", key="k"))
+    first = talk.start(k="k")
+    talk.publish("m", "k", ttl=60)
+    assert not talk.runs(first)
+    second = talk.start(k="k")
+    assert talk.runs(second), "an instance of its process has had the message"
+    assert talk.migrate(second, other).rejection is None
+    assert not talk.runs(second)

@@ -7,7 +7,7 @@ from partition_driver import START_MS
 from process_talk import Talk
 
 from holdfast.engine.messages.values import MessageIntent, NewMessage
-from holdfast.model.dsl import Process, error, every, message, path, timeout
+from holdfast.model.dsl import Process, error, every, message, over, path, timeout
 from holdfast.records import ValueType
 
 NOW = datetime.fromtimestamp(START_MS / 1_000, UTC)
@@ -232,21 +232,44 @@ def test_the_nearest_boundary_with_the_code_catches_and_else_the_one_for_all(tal
         assert not talk.runs(key)
 
 
-def test_an_error_nobody_catches_is_an_incident_and_resolving_makes_a_new_job(talk: Talk) -> None:
-    process = Process("p").task("a", on=[timeout("PT10S", path().task("late"))])
+def test_an_error_nobody_catches_is_an_incident_of_its_job_which_runs_again(talk: Talk) -> None:
+    process = Process("p").task("a", retries=5, on=[timeout("PT10S", path().task("late"))])
     key = talk.run(process)
     job = talk.take("a")
     talk.throw(job, "E")
     incident = talk.incident()
-    assert (incident.reason, incident.job_key) == ("UNHANDLED_ERROR", 0)
-    talk.pass_time(60)
-    assert talk.active(key) == ["a"], "while a person looks, the timer waits"
-    talk.resolve()
+    assert (incident.reason, incident.job_key) == ("UNHANDLED_ERROR", job.key)
+    assert (incident.element_id, incident.job_type) == ("a", "a")
+    assert not talk.take_all("a"), "nobody gets it while a person looks"
+    assert talk.throw(job, "E").rejection.code == "INVALID_STATE", "thrown twice"
+    talk.resolve(retries=0)
     again = talk.take("a")
-    assert again.key != job.key
+    assert (again.key, again.retries) == (job.key, 5), "it threw, it did not fail"
+    talk.check()
+    talk.throw(again, "E")
     talk.pass_time(10)
-    assert talk.active(key) == ["late"], "the timer began anew"
+    assert talk.active(key) == ["late"], "its timer went on"
+    assert not talk.incidents()
     talk.work("late")
+
+
+def test_an_item_whose_error_nobody_catches_keeps_its_job(talk: Talk) -> None:
+    key = talk.run(Process("p").task("a", each=over("[1, 2]")))
+    jobs = talk.take_all("a")
+    for job in jobs:
+        talk.throw(job, "E")
+    assert {each.job_key for each in talk.incidents().values()} == {job.key for job in jobs}
+    for incident in talk.incidents():
+        talk.resolve(incident)
+    assert [job.key for job in talk.take_all("a")] == [job.key for job in jobs]
+    talk.cancel(key)
+
+
+def test_an_instance_with_a_thrown_error_is_canceled_with_its_incident(talk: Talk) -> None:
+    key = talk.run(Process("p").task("a"))
+    talk.throw(talk.take("a"), "E")
+    assert talk.cancel(key).rejection is None
+    assert not talk.incidents() and not talk.runs(key)
 
 
 def test_an_error_end_inside_a_sub_process_is_caught_at_its_boundary(talk: Talk) -> None:

@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from partition_driver import START_MS
 from process_talk import Talk, deployment
 
 from holdfast.engine.processes.values import InstanceIntent, NewInstance, ProcessIntent
-from holdfast.model.dsl import Process
+from holdfast.model.definition import Definition, ElementKind, Mapping
+from holdfast.model.dsl import Process, path
 from holdfast.records import ValueType
 
 NOW = datetime.fromtimestamp(START_MS / 1_000, UTC)
@@ -135,3 +137,62 @@ def test_an_idempotency_key_names_one_instance(talk: Talk) -> None:
     assert (again.rejection.code, again.key) == ("ALREADY_EXISTS", first.key)
     talk.work("a", {"x": 1})
     assert talk.view.jobs.outcome(first.key).result == b'{"x":1}'
+
+
+# --- outputs of start events ------------------------------------------------------------------
+
+
+def with_outputs(process: Process, *outputs: Mapping) -> Definition:
+    """The process with these outputs at each start."""
+    definition = process.definition()
+    elements = [
+        msgspec.structs.replace(each, outputs=outputs) if each.kind is ElementKind.START else each
+        for each in definition.elements
+    ]
+    return msgspec.structs.replace(definition, elements=tuple(elements))
+
+
+def test_outputs_of_a_plain_start_are_variables_of_the_instance(talk: Talk) -> None:
+    definition = with_outputs(Process("p").task("a"), Mapping("y + 1", "x"))
+    key = talk.run(definition, y=1)
+    assert talk.work("a") == {"x": 2, "y": 1}
+    assert talk.result(key) == {"x": 2, "y": 1}
+
+
+def test_outputs_of_a_start_inside_a_sub_process_are_seen_in_it(talk: Talk) -> None:
+    inner = Process("p").sub("s", path().task("a"), inputs={"x": "0"})
+    talk.run(with_outputs(inner, Mapping("y", "x")), y=5)
+    assert talk.work("a") == {"x": 5, "y": 5}
+
+
+def test_of_a_message_only_the_outputs_of_its_start_reach_the_instance(talk: Talk) -> None:
+    talk.deploy(with_outputs(Process("p").starts(message="m").task("a"), Mapping("y * 2", "x")))
+    talk.publish("m", "k", y=4, z=1)
+    assert talk.work("a") == {"x": 8}
+
+
+def test_outputs_of_a_timer_start_run(talk: Talk) -> None:
+    talk.deploy(with_outputs(Process("p").starts(every="R1/PT10S").task("a"), Mapping("1", "x")))
+    talk.pass_time(10)
+    assert talk.work("a") == {"x": 1}
+
+
+def test_outputs_of_a_start_that_fail_are_an_incident_that_is_tried_again(talk: Talk) -> None:
+    broken = Mapping('if y = null then [1..2] else "is " + y', "x")
+    talk.deploy(with_outputs(Process("p").task("a"), broken))
+    key = talk.start()
+    assert talk.active(key) == ["start"]
+    assert talk.incident().reason == "EXPRESSION_FAILED"
+    talk.set(key, y="there")
+    talk.resolve()
+    assert talk.work("a") == {"x": "is there", "y": "there"}
+
+
+def test_a_message_is_not_lost_when_the_outputs_of_its_start_fail(talk: Talk) -> None:
+    broken = Mapping("if z = null then [1..2] else y", "x")
+    talk.deploy(with_outputs(Process("p").starts(message="m").task("a"), broken))
+    talk.publish("m", "k", y=7)
+    (key,) = talk.instances()
+    talk.set(key, z=1)
+    talk.resolve()
+    assert talk.work("a") == {"x": 7, "z": 1}

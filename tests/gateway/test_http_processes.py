@@ -124,7 +124,8 @@ def test_an_instance_runs_from_start_to_end() -> None:
         [again] = (await client.good("POST", "/v2/process-instances/batch", same))["instances"]
         assert again == {"processInstanceKey": key, "created": False}
 
-        [element] = (await client.show(key))["elements"]
+        running = await client.show(key)
+        [element] = running["elements"]
         assert (element["elementId"], element["kind"], element["state"]) == (
             "charge", "JOB", "ACTIVE",
         )  # fmt: skip
@@ -143,7 +144,10 @@ def test_an_instance_runs_from_start_to_end() -> None:
         query = {"taskKeys": [key], "waitMs": 5_000}
         [outcome] = (await client.good("POST", "/v2/tasks/results", query))["tasks"]
         assert outcome["result"] == {"orderId": "42", "receipt": 7, "paid": True}
-        assert (await client.show(key))["state"] == "COMPLETED"
+        ended = await client.show(key)
+        assert ended["state"] == "COMPLETED"
+        for field in ("version", "processDefinitionKey", "created"):
+            assert ended[field] == running[field], field
 
     talk(story)
 
@@ -232,7 +236,9 @@ def test_an_instance_is_changed_and_cancelled() -> None:
         await client.good("POST", f"{here}/migration", target)
         assert (await client.show(key))["version"] == 2
         await client.good("POST", f"{here}/cancellation")
-        assert (await client.show(key))["state"] == "CANCELED"
+        ended = await client.show(key)
+        assert (ended["state"], ended["version"]) == ("CANCELED", 2)
+        assert ended["processDefinitionKey"] == new["processDefinitionKey"]
         await client.bad("POST", f"{here}/cancellation", None, 404)
 
     talk(story)
@@ -253,6 +259,52 @@ def test_an_element_that_does_not_run_here_is_named_with_its_line_and_nothing_is
         assert problem["fields"] == {"element": "buy", "line": 4, "resource": "bad.bpmn"}
         found = await client.good("POST", "/v2/process-definitions/listing", {})
         assert found["items"] == []
+
+    talk(story)
+
+
+ASKING = """<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
+  xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
+  <process id="p" isExecutable="true">
+    <startEvent id="start" />
+    <serviceTask id="buy" operationRef="purchase">
+      <extensionElements><zeebe:properties /></extensionElements>
+    </serviceTask>
+    <sequenceFlow id="flow" sourceRef="start" targetRef="buy" />
+  </process>
+</definitions>
+"""
+LISTENERS = "<extensionElements><zeebe:executionListeners /></extensionElements></sequenceFlow>"
+
+
+def test_what_a_file_asks_for_and_does_not_get_is_in_the_answer_to_its_deployment() -> None:
+    async def story(client: Client) -> None:
+        resources = [
+            {"name": "asking.bpmn", "content": ASKING},
+            {"name": "order.bpmn", "content": bpmn(ORDER)},
+        ]
+        for created in (True, False):
+            answer = await client.good("POST", "/v2/deployments", {"resources": resources})
+            asking, order = answer["items"]
+            assert asking["created"] is created
+            assert [
+                (part["element"], part["line"], part["what"]) for part in asking["ignored"]
+            ] == [
+                ("buy", 5, "operationRef='purchase' of <serviceTask>"),
+                ("buy", 6, "<zeebe:properties>"),
+            ]
+            assert all(part["why"] for part in asking["ignored"])
+            assert order["ignored"] == []
+
+    talk(story)
+
+
+def test_listeners_of_a_flow_are_refused_by_their_line() -> None:
+    async def story(client: Client) -> None:
+        content = ASKING.replace('targetRef="buy" />', f'targetRef="buy">{LISTENERS}')
+        resources = [{"name": "asking.bpmn", "content": content}]
+        problem = await client.bad("POST", "/v2/deployments", {"resources": resources}, 400)
+        assert "line 8 has <zeebe:executionListeners> in 'flow'" in problem["detail"]
 
     talk(story)
 

@@ -10,6 +10,7 @@ from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import NAME_CHARS_MAX, RETRIES_MAX
 from holdfast.model.check import ModelError, Problem, check, problems
 from holdfast.model.definition import (
+    Binding,
     Definition,
     Element,
     ElementKind,
@@ -353,6 +354,8 @@ PARTS: dict[str, Any] = {
     "expression": "1",
     "result": "r",
     "default": "f",
+    "binding": Binding.DEPLOYMENT,
+    "version_tag": "stable",
 }
 
 

@@ -72,8 +72,7 @@ def check_tables(tables: Any, view: Any) -> None:
 
 
 def _check_jobs(tables: Any, view: Any) -> None:
-    final = {"COMPLETED", "CANCELED", "DISCARDED"}
-    live = {row["job_key"]: row for row in tables.rows("jobs") if row["state"] not in final}
+    live = {row["job_key"]: row for row in tables.rows("jobs") if row["ended"] is None}
     known = dict(view.jobs.jobs.scan())
     assert live.keys() == known.keys()
     for key, job in known.items():

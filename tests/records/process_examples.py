@@ -116,6 +116,8 @@ PROCESS_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.MESSAGE, MessageIntent.STARTED): MessageStart("order", 3),
     (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.OPEN): SUBSCRIPTION,
     (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.OPENED): SUBSCRIPTION,
+    (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.MIGRATE): SUBSCRIPTION,
+    (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.MIGRATED): SUBSCRIPTION,
     (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.CLOSE): SubscriptionRef("payment", "42"),
     (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.CLOSED): SubscriptionRef(),
     (ValueType.MESSAGE_SUBSCRIPTION, SubscriptionIntent.OFFERED): Offer(3, "order"),

@@ -86,6 +86,9 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.INCIDENT, IncidentIntent.RESOLVED): JobIncident(1),
     (ValueType.INCIDENT, IncidentIntent.DISCARD): JobIncident(),
     (ValueType.INCIDENT, IncidentIntent.DISCARDED): JobIncident(1),
+    (ValueType.INCIDENT, IncidentIntent.MIGRATED): Incident(
+        1, "send", IncidentReason.NO_RETRIES_LEFT, "no answer", 99, 4, 3, "pack", "order"
+    ),
     (ValueType.SCHEDULE, ScheduleIntent.CREATE): SCHEDULE,
     (ValueType.SCHEDULE, ScheduleIntent.CREATED): ScheduleCreated(SCHEDULE, 99),
     (ValueType.SCHEDULE, ScheduleIntent.FIRE): Firing(99),

@@ -67,7 +67,18 @@ def deploy(
         ),
         empty="nothing deployed",
     )  # fmt: skip
+    _note_ignored(found)
     _note_missing(found)
+
+
+def _note_ignored(found: "Iterable[ProcessDefinition]") -> None:
+    """Says what the files ask for and does not happen, if there is anything."""
+    from holdfast.cli.output import print_note
+
+    for each in found:
+        for part in each.ignored:
+            where = f"line {part.line}" + (f", {part.element}" if part.element else "")
+            print_note(f"ignored in {each.process_id} ({where}): {part.what}: {part.why}")
 
 
 def _note_missing(found: "Iterable[ProcessDefinition]") -> None:

@@ -66,3 +66,4 @@ class Tag(IntEnum):
     AUTHORIZATIONS = 58
     MEMBERSHIPS = 59
     GRANTS = 60
+    VERSION_TAGS = 61

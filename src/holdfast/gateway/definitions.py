@@ -15,6 +15,7 @@ from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.reading import may_read_definition
 from holdfast.gateway.distributions import Distributions
 from holdfast.gateway.process_shapes import (
+    IgnoredPart,
     ProcessDefinition,
     ProcessDefinitionQuery,
     ProcessSource,
@@ -26,7 +27,13 @@ from holdfast.limits import (
     RESOURCES_PER_DEPLOYMENT_MAX,
     SOURCE_BYTES_MAX,
 )
-from holdfast.model.definition import Definition, decode_definition, encode_definition
+from holdfast.model.definition import (
+    Binding,
+    Definition,
+    content_of,
+    decode_definition,
+    encode_definition,
+)
 from holdfast.records import ValueType
 from holdfast.records.keys import NO_KEY
 
@@ -48,17 +55,22 @@ class Definitions:
         not take them in time is not waited for: the answer says so, and it has them later.
         """
         checks.within(len(resources), 1, RESOURCES_PER_DEPLOYMENT_MAX, "number of resources")
-        new = [each for resource in resources for each in _deployments(resource)]
-        commands = [Command(PROCESS, ProcessIntent.DEPLOY, NO_KEY, each) for each in new]
+        read = [each for resource in resources for each in _deployments(resource)]
+        new = [deployment for deployment, _ in read]
+        places, bound = _bound(new)
+        commands = [Command(PROCESS, ProcessIntent.DEPLOY, NO_KEY, each) for each in bound]
         size_bytes = sum(len(each.body) + len(each.source) for each in new)
-        replies = await self._runner.submit(DEPLOYING_PARTITION, commands, size_bytes)
+        answers = await self._runner.submit(DEPLOYING_PARTITION, commands, size_bytes)
+        replies = [answers[place] for place in places]
         for reply in replies:
             if reply.rejection is not None and reply.rejection.code != Code.ALREADY_EXISTS:
                 error = reply.error()
                 assert error is not None
                 raise error
         await self._distributions.finished([reply.key for reply in replies], DEPLOYMENT_WAIT_MS)
-        return [self._receipt(reply) for reply in replies]
+        return [
+            self._receipt(reply, ignored) for reply, (_, ignored) in zip(replies, read, strict=True)
+        ]
 
     async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
         await self._runner.settled()
@@ -84,11 +96,11 @@ class Definitions:
     def _stored(self, key: int) -> StoredDefinition | None:
         return self._runner.processors[DEPLOYING_PARTITION].view.processes.definitions.get(key)
 
-    def _receipt(self, reply: Reply) -> ProcessDefinition:
+    def _receipt(self, reply: Reply, ignored: list[IgnoredPart]) -> ProcessDefinition:
         stored = self._stored(reply.key)
         assert stored is not None, "a definition was deployed and is not there"
         view = self._view(reply.key, stored)
-        return msgspec.structs.replace(view, created=reply.rejection is None)
+        return msgspec.structs.replace(view, created=reply.rejection is None, ignored=ignored)
 
     def _view(self, key: int, stored: StoredDefinition) -> ProcessDefinition:
         deployed = checks.moment(stored.deployed_ms)
@@ -101,23 +113,58 @@ class Definitions:
         )  # fmt: skip
 
 
-def _deployments(resource: Resource) -> list[Deployment]:
-    from holdfast.model.bpmn import BpmnError, read_bpmn  # an XML parser, needed to deploy only
+def _deployments(resource: Resource) -> list[tuple[Deployment, list[IgnoredPart]]]:
+    """The processes of a file, each with what it asks for and does not get."""
+    from holdfast.model.bpmn import BpmnError, read_processes  # an XML parser, needed here only
 
     source = resource.content.encode()
     checks.name(resource.name, "resource name")
     checks.within(len(source), 1, SOURCE_BYTES_MAX, f"bytes of {resource.name}")
     try:
-        definitions = read_bpmn(source)
+        found = read_processes(source)
     except BpmnError as error:  # several files come together: which one is it
         fields = error.fields | {"resource": resource.name}
         raise BpmnError(f"{resource.name}: {error.message}", **fields) from error
-    return [_deployment(each, source) for each in definitions]
+    return [
+        (_deployment(each.definition, source), [IgnoredPart(*part) for part in each.ignored])
+        for each in found
+    ]
 
 
 def _deployment(definition: Definition, source: bytes) -> Deployment:
     body = encode_definition(definition)
     checks.within(len(body), 1, DEFINITION_BYTES_MAX, f"bytes of process {definition.id!r}")
-    # How it is drawn is not what it is: moving a box makes no new version.
-    content = encode_definition(msgspec.structs.replace(definition, drawing=None))
-    return Deployment(definition.id, body, hashlib.sha256(content).digest(), source=source)
+    digest = hashlib.sha256(content_of(definition)).digest()
+    return Deployment(definition.id, body, digest, source=source)
+
+
+def _bound(new: Sequence[Deployment]) -> tuple[list[int], list[Deployment]]:
+    """The deployments in the order in which they are made, and the place there of each.
+
+    A process that calls what is deployed together with it is another version if any of that is,
+    so the digests of all are part of its own. It comes behind what it may call.
+    """
+    callers = [_calls_together(each) for each in new]
+    if not any(callers):
+        return list(range(len(new))), list(new)
+    whole = hashlib.sha256()
+    for process_id, digest in sorted((each.process_id, each.digest) for each in new):
+        whole.update(process_id.encode() + b"\0" + digest)
+    digests = [
+        hashlib.sha256(each.digest + whole.digest()).digest() if calls else each.digest
+        for each, calls in zip(new, callers, strict=True)
+    ]
+    together = tuple((each.process_id, digest) for each, digest in zip(new, digests, strict=True))
+    order = sorted(range(len(new)), key=lambda index: callers[index])
+    made = [
+        msgspec.structs.replace(
+            new[index], digest=digests[index], together=together if callers[index] else ()
+        )
+        for index in order
+    ]
+    return [order.index(index) for index in range(len(new))], made
+
+
+def _calls_together(new: Deployment) -> bool:
+    elements = decode_definition(new.body).elements
+    return any(each.binding is Binding.DEPLOYMENT for each in elements)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from holdfast.config import Config
-from holdfast.engine.jobs.values import JobState
+from holdfast.engine.jobs.values import JobState, Outcome
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.processes.state import Instance
 from holdfast.engine.processes.values import (
@@ -123,13 +123,7 @@ class Instances:
             and may_be_of_instance(outcome, state)
             and may_read_outcome(self._runner, outcome, state)
         ):
-            completed = outcome.state == JobState.COMPLETED
-            return ProcessInstanceView(
-                instance_key, outcome.type,
-                InstanceState.COMPLETED if completed else InstanceState.CANCELED,
-                finished=checks.moment(outcome.finished_ms),
-                variables=checks.raw(outcome.result) if completed else checks.raw(b"{}"),
-            )  # fmt: skip
+            return _ended_view(state, instance_key, outcome)
         raise NotFound(
             f"Expected a process instance with key {instance_key},"
             " but it is unknown or no longer kept",
@@ -201,6 +195,21 @@ class Instances:
 
     def _state(self, key: int) -> EngineState:
         return self._runner.processors[partition_of(key)].view
+
+
+def _ended_view(state: EngineState, instance_key: str, outcome: Outcome) -> ProcessInstanceView:
+    completed = outcome.state == JobState.COMPLETED
+    # Outcomes of an earlier release do not name the version.
+    stored = state.processes.definitions.get(outcome.definition) if outcome.definition else None
+    return ProcessInstanceView(
+        instance_key, outcome.type,
+        InstanceState.COMPLETED if completed else InstanceState.CANCELED,
+        stored.version if stored else 0,
+        str(outcome.definition) if stored else None,
+        created=checks.moment(outcome.created_ms),
+        finished=checks.moment(outcome.finished_ms),
+        variables=checks.raw(outcome.result) if completed else checks.raw(b"{}"),
+    )  # fmt: skip
 
 
 def _receipt(reply: Reply) -> ProcessInstanceReceipt:

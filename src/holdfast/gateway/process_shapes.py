@@ -30,6 +30,15 @@ class NewDeployment(Question, frozen=True):
     resources: list[Resource]
 
 
+class IgnoredPart(Shape, frozen=True):
+    """Something that a BPMN file asks for and that does not happen."""
+
+    element: str  # the id of the element that has it; empty: the file as a whole
+    line: int  # in the file, from 1
+    what: str  # the element or the attribute
+    why: str
+
+
 class ProcessDefinition(Shape, frozen=True):
     """A version of a process."""
 
@@ -40,6 +49,8 @@ class ProcessDefinition(Shape, frozen=True):
     deployed: datetime
     created: bool = False  # with a deployment: False if it had this content already
     distributed: bool = True  # False while a partition has not taken it
+    # with a deployment: what the file asks for and nobody does
+    ignored: list[IgnoredPart] = msgspec.field(default_factory=list)
 
 
 class ProcessDefinitions(Shape, frozen=True):

@@ -216,7 +216,7 @@ class Tasks:
         if not may_read_job(self._runner, job, state):
             return TaskOutcome(str(key), None)
         if job.incident_key:
-            return TaskOutcome(str(key), JobState.INCIDENT, error=job.error)
+            return TaskOutcome(str(key), state.jobs.state_of(key, job), error=job.error)
         return None
 
     def _standing(self, key: int) -> JobState | None:

@@ -100,6 +100,14 @@ class Loop(_Part, frozen=True):
     until: str = ""  # ends the activity before all items are done when it becomes true
 
 
+class Binding(IntEnum):
+    """Which version of the called process a call starts. The numbers are on disk."""
+
+    LATEST = 1
+    DEPLOYMENT = 2  # the one that was deployed together with the calling version
+    VERSION_TAG = 3  # the latest with a tag
+
+
 class Element(_Part, frozen=True):
     """One element: its kind, and the parts that this kind uses."""
 
@@ -124,6 +132,8 @@ class Element(_Part, frozen=True):
     expression: str = ""  # of an EXPRESSION, without the `=`
     result: str = ""  # the variable that gets an expression's value, or a job's whole result
     default: str = ""  # the flow that is taken when no condition holds
+    binding: Binding = Binding.LATEST  # of a call: which version it starts
+    version_tag: str = ""  # ... and the tag of that version
 
 
 class Flow(_Part, frozen=True):
@@ -168,7 +178,37 @@ class Definition(_Part, frozen=True):
     flows: tuple[Flow, ...]
     name: str = ""
     drawing: Drawing | None = None
+    version_tag: str = ""  # by which calls find this version
 
 
 encode_definition = msgspec.msgpack.Encoder().encode
 decode_definition = msgspec.msgpack.Decoder(Definition).decode
+
+_FIRST_FIELDS: dict[type[_Part], int] = {Element: 21, Definition: 5}
+"""How many fields these had when the first digests were made of them."""
+_DRAWING = Definition.__struct_fields__.index("drawing")
+
+
+def content_of(definition: Definition) -> bytes:
+    """What makes a version: all but the drawing, for moving a box makes no new version.
+
+    Fields that were added since the first release are left out where they say nothing, so that what
+    an earlier release has deployed is not a new version now.
+    """
+    fields = _fields(definition)
+    fields[1] = [_fields(element) for element in definition.elements]
+    fields[_DRAWING] = None
+    return encode_definition(fields)
+
+
+def _fields(part: _Part) -> list[object]:
+    """The fields of a part without those at the end that are newer and say nothing."""
+    kind = type(part)
+    fields = list(msgspec.structs.astuple(part))
+    missing = len(fields) - len(kind.__struct_defaults__)  # the first so many have no default
+    while (
+        len(fields) > _FIRST_FIELDS[kind]
+        and fields[-1] == kind.__struct_defaults__[len(fields) - 1 - missing]
+    ):
+        fields.pop()
+    return fields

@@ -148,7 +148,10 @@ JOBS = Table(
         _long("job_key", "names it; the key of the task"),
         _PARTITION,
         _text("type", "which worker does it"),
-        _text("state", "WAITING, SCHEDULED, ACTIVE, INCIDENT, COMPLETED, CANCELED or DISCARDED"),
+        _text(
+            "state",
+            "WAITING, SCHEDULED, ACTIVE, INCIDENT, COMPLETED, CANCELED, DISCARDED or ERROR_THROWN",
+        ),
         _int("priority", "the higher the sooner"),
         _int("retries", "failures that are left"),
         _int("failures", "so far", is_sum=True),

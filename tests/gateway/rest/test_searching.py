@@ -20,7 +20,8 @@ from rest_tables import BROKEN, DEFINITION, ENDED, INCIDENT, JOB, put_processes
 from sdk import AT_ONCE, served
 from tests.pipeline.select_tables import BASE, START_MS, Tables
 
-from holdfast.pipeline.schema import ELEMENT_INSTANCES, PROCESS_INSTANCES
+from holdfast.engine.jobs.values import JobState
+from holdfast.pipeline.schema import ELEMENT_INSTANCES, JOBS, PROCESS_INSTANCES
 from holdfast.pipeline.search.serving import FolderTables
 
 
@@ -201,6 +202,31 @@ def test_every_resource_is_answered_in_the_clients_models(root: Path) -> None:
         assert (variable.value, int(variable.scope_key)) == ("7", BROKEN)
         same = await client.get_variable(variable.variable_key, consistency=AT_ONCE)
         assert (same.name, same.value) == ("total", "7")
+
+    tell(root, story)
+
+
+def test_a_job_in_any_state_is_found_by_the_name_that_the_api_has_for_it(tmp_path: Path) -> None:
+    root = tmp_path / "tables"
+    tables = Tables(root)
+    of = {"type": "charge", "process_instance_key": BROKEN, "element_instance_key": BASE + 11}
+    states = dict(enumerate(JobState, BASE + 100))
+    rows = {key: of | {"state": state, "created": START_MS} for key, state in states.items()}
+    tables.put(JOBS, 1, rows)
+    tables.publish({1: 10})
+
+    async def story(client: CamundaAsyncClient, _: str) -> None:
+        async def found(**filter: str) -> dict[int, str]:
+            query = JobSearchQuery.from_dict({"filter": filter})
+            answer = await client.search_jobs(data=query, consistency=AT_ONCE)
+            return {int(each.job_key): str(each.state) for each in answer.items}
+
+        named = await found()
+        assert named.keys() == states.keys()
+        for key, state in states.items():
+            assert key in await found(state=named[key]), state
+        [thrown] = await found(state="ERROR_THROWN")
+        assert states[thrown] is JobState.ERROR_THROWN
 
     tell(root, story)
 

@@ -1,6 +1,11 @@
 """What a person can do about an incident."""
 
-from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident
+from holdfast.engine.incidents.values import (
+    Incident,
+    IncidentIntent,
+    IncidentReason,
+    JobIncident,
+)
 from holdfast.engine.jobs.values import (
     Ending,
     JobEnded,
@@ -28,8 +33,15 @@ def resolve(turn: Turn[EngineState], command: Record) -> None:
     if not incident.job_key:
         resume(turn, incident.element_key)
         return
-    turn.event(JOB, JobIntent.RETRIED, incident.job_key, Retry(command.value.retries))
+    turn.event(JOB, JobIntent.RETRIED, incident.job_key, Retry(_retries(turn, command, incident)))
     turn.effect_once(JobsAvailable(turn.partition, incident.job_type))
+
+
+def _retries(turn: Turn[EngineState], command: Record, incident: Incident) -> int:
+    """A job that threw an error has not failed: it keeps at least the retries that it had."""
+    job = turn.state.jobs.jobs.get(incident.job_key)
+    thrown = incident.reason is IncidentReason.UNHANDLED_ERROR
+    return max(command.value.retries, job.retries if thrown and job is not None else 0)
 
 
 def discard(turn: Turn[EngineState], command: Record) -> None:

@@ -17,6 +17,7 @@ INCIDENT: Domain = Domain(
         IncidentIntent.CREATED: events.created,
         IncidentIntent.RESOLVED: events.ended,
         IncidentIntent.DISCARDED: events.ended,
+        IncidentIntent.MIGRATED: events.migrated,
     },
     needs={IncidentIntent.RESOLVE: needs.end, IncidentIntent.DISCARD: needs.end},
 )

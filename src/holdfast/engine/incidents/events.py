@@ -8,5 +8,9 @@ def created(state: EngineState, event: Record) -> None:
     state.incidents.open.insert(event.key, event.value)
 
 
+def migrated(state: EngineState, event: Record) -> None:
+    state.incidents.open.put(event.key, event.value)
+
+
 def ended(state: EngineState, event: Record) -> None:
     state.incidents.open.delete(event.key)

@@ -15,6 +15,7 @@ class IncidentIntent(IntEnum):
     RESOLVED = 2
     DISCARD = 3
     DISCARDED = 4
+    MIGRATED = 5  # what it stops is an instance of another element, or of another process
 
 
 class IncidentReason(StrEnum):
@@ -62,4 +63,5 @@ VALUES: dict[IncidentIntent, type[msgspec.Struct]] = {
     IncidentIntent.RESOLVED: JobIncident,
     IncidentIntent.DISCARD: JobIncident,
     IncidentIntent.DISCARDED: JobIncident,
+    IncidentIntent.MIGRATED: Incident,
 }

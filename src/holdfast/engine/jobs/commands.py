@@ -104,7 +104,7 @@ def fail_job(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> N
         incident = turn.new_key()
         recorded = FailureRecorded(failure.error, 0, 0, incident)
         turn.event(JOB, JobIntent.FAILED, key, recorded)
-        _raise_incident(turn, incident, key, job, IncidentReason.NO_RETRIES_LEFT, failure.error)
+        raise_incident(turn, incident, key, job, IncidentReason.NO_RETRIES_LEFT, failure.error)
         return
     pause = failure.retry_after_ms
     if pause is None:
@@ -140,9 +140,10 @@ def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
     )
 
 
-def _raise_incident(
+def raise_incident(
     turn: Turn[EngineState], key: int, job_key: int, job: Job, reason: IncidentReason, error: str
 ) -> None:
+    """A person is called about a job; it waits until the incident is resolved."""
     new = job.submitted
     element_id = process_id = ""
     if new.element_key and (origin := turn.state.processes.origin(new.element_key)) is not None:
@@ -255,7 +256,7 @@ def _hand_on(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:
     turn.event(JOB_BATCH, JobBatchIntent.EXPIRED, lease, value)
     for key, job in stuck.items():
         error = f"The leases of {LEASE_EXPIRIES_MAX} workers ran out while they held this job"
-        _raise_incident(turn, incidents[key], key, job, IncidentReason.LEASES_EXPIRED, error)
+        raise_incident(turn, incidents[key], key, job, IncidentReason.LEASES_EXPIRED, error)
     _announce(turn, again)
 
 

@@ -80,15 +80,32 @@ def _ended(state: EngineState, event: Record, how: JobState) -> None:
 def retried(state: EngineState, event: Record) -> None:
     retry: Retry = event.value
     job = _job(state, event.key)
-    state.jobs.jobs.put(event.key, _replace(job, retries=retry.retries, incident_key=0, expiries=0))
+    waiting = _replace(job, retries=retry.retries, incident_key=0, expiries=0, error_code="")
+    state.jobs.jobs.put(event.key, waiting)
     state.jobs.wait(event.key, job.submitted)
 
 
 def error_thrown(state: EngineState, event: Record) -> None:
     job = _job(state, event.key)
     thrown: ThrowError = event.value
+    if thrown.incident_key:
+        state.jobs.let_go(event.key)
+        stuck = _replace(
+            job,
+            incident_key=thrown.incident_key,
+            error=thrown.message,
+            error_code=thrown.code,
+            expiries=0,
+        )
+        state.jobs.jobs.put(event.key, stuck)
+        return
     outcome = Outcome(
-        _COMPLETED, b"null", thrown.code, event.timestamp_ms, job.submitted.type, is_job=True
+        JobState.ERROR_THROWN,
+        b"null",
+        thrown.code,
+        event.timestamp_ms,
+        job.submitted.type,
+        is_job=True,
     )
     state.jobs.end(event.key, job, outcome)
 

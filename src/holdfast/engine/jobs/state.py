@@ -48,7 +48,7 @@ class Jobs:
     def state_of(self, key: int, job: Job) -> JobState:
         """Where a job that has not ended stands."""
         if job.incident_key:
-            return JobState.INCIDENT
+            return JobState.ERROR_THROWN if job.error_code else JobState.INCIDENT
         if self.active.get(key) is not None:
             return JobState.ACTIVE
         return JobState.SCHEDULED if job.due_ms else JobState.WAITING

@@ -8,7 +8,7 @@ from holdfast.records import Value
 
 
 class JobState(StrEnum):
-    """Where a job stands. The last three are final."""
+    """Where a job stands. The last four are final, but for an error that nobody catches."""
 
     WAITING = "WAITING"  # a worker may have it now
     SCHEDULED = "SCHEDULED"  # its time has not come: a delay, or the pause before a retry
@@ -17,9 +17,12 @@ class JobState(StrEnum):
     COMPLETED = "COMPLETED"
     CANCELED = "CANCELED"
     DISCARDED = "DISCARDED"
+    ERROR_THROWN = "ERROR_THROWN"  # the work ended in an error that its process knows
 
 
-FINAL_STATES = frozenset({JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED})
+FINAL_STATES = frozenset(
+    {JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED, JobState.ERROR_THROWN}
+)
 
 
 class JobIntent(IntEnum):
@@ -126,6 +129,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
     expiries: int = 0  # leases that ran out since it last failed or was created
     created_ms: int = 0
     error: str = ""
+    error_code: str = ""  # it threw an error that nobody caught; its incident is open
 
 
 class JobRef(Value, frozen=True, tag=2):
@@ -176,6 +180,7 @@ class ThrowError(Value, frozen=True, tag=8):
     code: str
     message: str = ""
     variables: bytes = b"{}"  # JSON
+    incident_key: int = 0  # with ERROR_THROWN: nobody catches it; 0: the job has ended
 
 
 class Activation(Value, frozen=True, tag=16):

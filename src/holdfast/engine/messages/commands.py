@@ -88,6 +88,15 @@ def _offer_kept(turn: Turn[EngineState], subscription: int, new: NewSubscription
             return
 
 
+def migrate(turn: Turn[EngineState], command: Record) -> None:
+    """The element is one of another process, which may not have had a message that is kept."""
+    new: NewSubscription = command.value
+    turn.event(SUBSCRIPTION, SubscriptionIntent.MIGRATED, command.key, new)
+    row = turn.state.messages.subscriptions.get(command.key)
+    if row is not None and not row.offered:
+        _offer_kept(turn, command.key, new)
+
+
 def close(turn: Turn[EngineState], command: Record) -> None:
     """The element waits no longer. A message that is on its way comes back with the answer."""
     turn.event(SUBSCRIPTION, SubscriptionIntent.CLOSED, command.key, SubscriptionRef())

@@ -43,11 +43,13 @@ MESSAGE_SUBSCRIPTION: Domain = Domain(
         SubscriptionIntent.CLOSE: commands.close,
         SubscriptionIntent.CORRELATE: correlate,
         SubscriptionIntent.ANSWER: commands.answer,
+        SubscriptionIntent.MIGRATE: commands.migrate,
     },
     appliers={
         SubscriptionIntent.OPENED: events.opened,
         SubscriptionIntent.CLOSED: events.closed,
         SubscriptionIntent.OFFERED: events.offered,
         SubscriptionIntent.ANSWERED: events.answered,
+        SubscriptionIntent.MIGRATED: events.migrated,
     },
 )

@@ -31,6 +31,11 @@ def opened(state: EngineState, event: Record) -> None:
     state.messages.open(event.key, new)
 
 
+def migrated(state: EngineState, event: Record) -> None:
+    new: NewSubscription = event.value
+    state.messages.migrate(event.key, new)
+
+
 def closed(state: EngineState, event: Record) -> None:
     state.messages.close(event.key)
 

@@ -98,6 +98,12 @@ class Messages:
         self.subscriptions.insert(key, OpenSubscription(new))
         self._waiting.insert((_both(new.name, new.correlation), 0, key), EMPTY)
 
+    def migrate(self, key: int, new: NewSubscription) -> None:
+        """The subscription counts for another process; nothing happens if it is closed."""
+        row = self.subscriptions.get(key)
+        if row is not None:
+            self.subscriptions.put(key, OpenSubscription(new, row.offered))
+
     def close(self, key: int) -> None:
         row = self.subscriptions.get(key)
         if row is not None:

@@ -28,6 +28,16 @@ def subscribe(walk: Walk, key: int, element: int, event: Node, name: str, correl
     walk.behind.append(lambda: send(turn, to, SUBSCRIPTION, SubscriptionIntent.OPEN, key, new))
 
 
+def migrate(walk: Walk, key: int, event: Node) -> None:
+    """The element that waits is one of another process: a message is given to one of each."""
+    subscription = walk.processes.subscriptions.get(key)
+    assert subscription is not None, f"subscription {key} is not there"
+    once = event.element.interrupting
+    new = NewSubscription(subscription.name, subscription.correlation, walk.plan.process_id, once)
+    turn, to = walk.turn, partition_for(subscription.correlation, walk.turn.state.partitions)
+    walk.behind.append(lambda: send(turn, to, SUBSCRIPTION, SubscriptionIntent.MIGRATE, key, new))
+
+
 def unsubscribe(walk: Walk, key: int, element: int, node: int) -> None:
     """The element waits no longer: the partition of the correlation key is told."""
     subscription = walk.processes.subscriptions.get(key)

@@ -32,6 +32,8 @@ class SubscriptionIntent(IntEnum):
     CORRELATE = 5  # to the instance's partition: here is the message
     ANSWER = 6  # back: whether it was still waited for
     ANSWERED = 7
+    MIGRATE = 8  # the element that waits is one of another process
+    MIGRATED = 9
 
 
 class NewMessage(Value, frozen=True, tag=72):
@@ -63,7 +65,7 @@ class MessageStart(Value, frozen=True, tag=75):
 
 
 class NewSubscription(Value, frozen=True, tag=76):
-    """An element that waits: OPEN and OPENED. Its key is the subscription's."""
+    """An element that waits: OPEN(ED) and MIGRATE(D). Its key is the subscription's."""
 
     name: str
     correlation: str
@@ -112,4 +114,6 @@ SUBSCRIPTION_VALUES: dict[SubscriptionIntent, type[msgspec.Struct]] = {
     SubscriptionIntent.CORRELATE: Offer,
     SubscriptionIntent.ANSWER: OfferAnswer,
     SubscriptionIntent.ANSWERED: OfferAnswer,
+    SubscriptionIntent.MIGRATE: NewSubscription,
+    SubscriptionIntent.MIGRATED: NewSubscription,
 }

@@ -12,7 +12,7 @@ from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import Seen, assign, to_json
 from holdfast.engine.processes.walk import Stuck, Walk, check_size
 from holdfast.limits import CALL_DEPTH_MAX, RETRIES_MAX
-from holdfast.model.definition import ElementKind
+from holdfast.model.definition import Binding, ElementKind
 from holdfast.model.feel import FeelError, encode_json
 from holdfast.records import ValueType
 
@@ -144,12 +144,7 @@ def _call(
     """Another process runs, on this partition, and its end is waited for."""
     seen = prepared[0] if prepared is not None else walk.seen(scope)
     process_id = walk.text(node.called, seen, f"the called process of {node.id!r}")
-    definition = walk.processes.latest.get(process_id)
-    if definition is None:
-        raise Stuck(
-            IncidentReason.CALLED_PROCESS_MISSING,
-            f"Expected a process {process_id!r} for {node.id!r} to call, but none is deployed",
-        )
+    definition, version = _called(walk, node, process_id)
     if walk.processes.plan(definition).start is None:
         raise Stuck(
             IncidentReason.CALLED_PROCESS_MISSING,
@@ -168,11 +163,37 @@ def _call(
     values = (
         walk.processes.visible(key, walk.key) if node.element.pass_all else to_json(local or {})
     )
-    new = NewInstance(process_id, variables=json_object(values), parent=key, depth=depth + 1)
+    variables = json_object(values)
+    new = NewInstance(process_id, version, variables, parent=key, depth=depth + 1)
     turn = walk.turn
     walk.behind.append(
         lambda: turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE, called, new)
     )
+
+
+def _called(walk: Walk, node: Node, process_id: str) -> tuple[int, int]:
+    """The version that is called: its key, and its number or 0 for the latest."""
+    processes, binding, which = walk.processes, node.element.binding, ""
+    match binding:
+        case Binding.DEPLOYMENT:
+            definition = processes.bound_to(walk.plan.key, process_id)
+            which = f" that was deployed together with version {walk.plan.version} of its caller"
+        case Binding.VERSION_TAG:
+            definition = processes.tagged(process_id, node.element.version_tag)
+            which = f" with the version tag {node.element.version_tag!r}"
+        case Binding.LATEST:
+            definition = processes.latest.get(process_id)
+    if definition is None:
+        raise Stuck(
+            IncidentReason.CALLED_PROCESS_MISSING,
+            f"Expected a process {process_id!r}{which} for {node.id!r} to call,"
+            " but none is deployed",
+        )
+    if binding is Binding.LATEST:
+        return definition, 0
+    stored = processes.definitions.get(definition)
+    assert stored is not None
+    return definition, stored.version
 
 
 def _receive(

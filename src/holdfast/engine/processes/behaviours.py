@@ -1,12 +1,15 @@
 """What each kind of element does with a token: the one table."""
 
-from holdfast.engine.processes import activities, ending, gateways, loops
+from holdfast.engine.processes import activities, ending, gateways, happenings, loops
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.walk import Behaviours, Walk
 from holdfast.model.definition import ElementKind
 
 
 def _start(walk: Walk, node: Node, scope: int, key: int) -> None:
+    if node.outputs:
+        happenings.go_on_from(walk, node, scope, key, {})
+        return
     walk.passed(node, scope, key)
     walk.leave(node, scope)
 

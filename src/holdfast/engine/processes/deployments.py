@@ -1,11 +1,14 @@
 """Definitions: deploying them, and the start events that fire by themselves."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from holdfast.engine.distribution.distributing import distribute
 from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.processes.instances import begin
 from holdfast.engine.processes.plan import Plan, compile_plan
+from holdfast.engine.processes.state import Processes
 from holdfast.engine.processes.values import (
     Deployment,
     NewInstance,
@@ -32,7 +35,9 @@ def deploy(turn: Turn[EngineState], command: Record) -> None:
     processes = turn.state.processes
     latest = processes.latest.get(new.process_id)
     stored = processes.definitions.get(latest) if latest is not None else None
-    if latest is not None and stored is not None and stored.digest == new.digest:
+    bound = tuple(_bound(processes, new))
+    known = stored is not None and (stored.digest, stored.bound) == (new.digest, bound)
+    if latest is not None and stored is not None and known:
         reason = (
             f"Expected a change, but version {stored.version} of process {new.process_id!r} has"
             " this content already"
@@ -45,7 +50,7 @@ def deploy(turn: Turn[EngineState], command: Record) -> None:
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
     value = Deployment(
-        new.process_id, new.body, new.digest, version, new.source, timers, turn.now_ms
+        new.process_id, new.body, new.digest, version, new.source, timers, turn.now_ms, bound=bound
     )
     key = turn.new_key()
     turn.event(PROCESS, ProcessIntent.DEPLOYED, key, value)
@@ -53,6 +58,20 @@ def deploy(turn: Turn[EngineState], command: Record) -> None:
     followed = msgspec.structs.replace(value, timers=())
     told = Command(PROCESS, ProcessIntent.DEPLOY, key, followed, command.claims)
     distribute(turn, told, in_queue=DEPLOYMENT_QUEUE)
+
+
+def _bound(processes: Processes, new: Deployment) -> Iterator[tuple[str, int]]:
+    """The versions of what is deployed together: those there are, or will be by the same append.
+
+    The commands of one deployment follow one another on the log, and nothing comes in between.
+    """
+    for process_id, digest in new.together:
+        latest = processes.latest.get(process_id)
+        stored = processes.definitions.get(latest) if latest is not None else None
+        if stored is None:
+            yield process_id, 1
+        else:
+            yield process_id, stored.version + (stored.digest != digest)
 
 
 def follow(turn: Turn[EngineState], command: Record) -> None:

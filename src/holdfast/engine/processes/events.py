@@ -49,7 +49,7 @@ def deployed(state: EngineState, event: Record) -> None:
     processes = state.processes
     previous = processes.latest.get(new.process_id)
     stored = StoredDefinition(
-        new.process_id, new.version, new.digest, new.body, new.deployed_ms, new.source
+        new.process_id, new.version, new.digest, new.body, new.deployed_ms, new.source, new.bound
     )
     processes.definitions.insert(event.key, stored)
     processes.versions.insert((new.process_id, new.version, event.key), EMPTY)
@@ -59,7 +59,10 @@ def deployed(state: EngineState, event: Record) -> None:
     for timer in new.timers:
         processes.start_timers.insert((event.key, timer.node), timer)
         state.due.add(timer.due_ms, DueKind.START_TIMER, event.key)
-    for node, element in enumerate(decode_definition(new.body).elements):
+    definition = decode_definition(new.body)
+    if definition.version_tag:
+        processes.tag(new.process_id, definition.version_tag, event.key)
+    for node, element in enumerate(definition.elements):
         if element.message is not None and element.kind == ElementKind.START:
             known = processes.start_messages.get(element.message.name) or ()
             waiting = StartMessage(new.process_id, event.key, node)
@@ -121,13 +124,13 @@ def _began(state: EngineState, place: Place, op: ops.Began) -> None:
     state.processes.instances.insert(place.instance, instance)
     state.processes.variables.insert(place.instance, op.variables)
     if op.lock:
-        state.messages.lock(_process_id(state, place), op.lock, place.instance)
+        state.messages.lock(_process_id(state, place.definition), op.lock, place.instance)
 
 
-def _process_id(state: EngineState, place: Place) -> str:
-    definition = state.processes.definitions.get(place.definition)
-    assert definition is not None
-    return definition.process_id
+def _process_id(state: EngineState, definition: int) -> str:
+    stored = state.processes.definitions.get(definition)
+    assert stored is not None
+    return stored.process_id
 
 
 def _activated(state: EngineState, place: Place, op: ops.Activated) -> None:
@@ -271,14 +274,15 @@ def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
     if op.keep_ms:
         how = JobState.CANCELED if op.canceled else JobState.COMPLETED
         error = "canceled" if op.canceled else ""
-        process_id = _process_id(state, place)
+        process_id = _process_id(state, place.definition)
         outcome = Outcome(
             how, op.result or b"null", error, place.now_ms, process_id, instance.definition,
             instance.created_ms,
         )  # fmt: skip
         state.jobs.keep(place.instance, outcome, op.keep_ms)
     if op.lock:
-        state.messages.unlock(_process_id(state, place), op.lock)
+        owner = instance.lock_process or _process_id(state, place.definition)
+        state.messages.unlock(owner, op.lock)
 
 
 def _deferred(state: EngineState, place: Place, op: ops.Deferred) -> None:
@@ -301,7 +305,12 @@ def _put_due(state: EngineState, place: Place, key: int, due_ms: int) -> None:
 def _rebased(state: EngineState, place: Place, op: ops.Rebased) -> None:
     instance = state.processes.instances.get(place.instance)
     assert instance is not None
-    state.processes.instances.put(place.instance, _replace(instance, definition=op.definition))
+    before = _process_id(state, instance.definition)
+    owner = instance.lock_process
+    if instance.lock and not owner and before != _process_id(state, op.definition):
+        owner = before  # the message started an instance of that process, whatever it is now
+    changed = _replace(instance, definition=op.definition, lock_process=owner)
+    state.processes.instances.put(place.instance, changed)
 
 
 def _remapped(state: EngineState, place: Place, op: ops.Remapped) -> None:

@@ -1,7 +1,7 @@
 """Instances: how one begins, and how a walk in one is taken up again."""
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import ops
+from holdfast.engine.processes import happenings, ops
 from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance, Instance
@@ -21,10 +21,16 @@ def begin(
     row = Instance(definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock)
     walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
-    walk.do(ops.Began(variables, new.parent, new.depth, new.keep_ms, new.lock))
+    # What a message brings belongs to its event: with outputs, only those reach the instance.
+    is_mapped = bool(node.outputs) and node.element.message is not None
+    known = {} if is_mapped else variables
+    walk.do(ops.Began(known, new.parent, new.depth, new.keep_ms, new.lock))
     if new.idempotency_key:
         walk.do(ops.Remembered(remembered_key(new), new.window_ms))
-    walk.todo.append((node, key, 0))
+    if is_mapped:
+        happenings.go_on_from(walk, node, key, 0, variables)
+    else:
+        walk.todo.append((node, key, 0))
     walk.run()
     walk.finish()
 

@@ -1,9 +1,11 @@
 """Jobs of elements: what becomes of an instance when a worker reports."""
 
+import msgspec
+
 from holdfast.engine.jobs import commands as jobs
 from holdfast.engine.jobs.values import Failure, Job, JobIntent, NewJob, Retry, ThrowError
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import activities, errors, ops, waits
+from holdfast.engine.processes import activities, errors, ops
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.variables import from_json
@@ -65,18 +67,28 @@ def throw_error(turn: Turn[EngineState], command: Record) -> None:
     element = turn.state.processes.elements.get(key)
     assert element is not None, "a job is there whose element is not"
     walk = take_up(turn, element.instance)
-    node = walk.plan.nodes[element.node]
-    turn.event(ValueType.JOB, JobIntent.ERROR_THROWN, command.key, error)
-    if walk.is_ending(element):
+    is_ending = walk.is_ending(element)
+    if not is_ending and errors.find(walk.processes, walk.plan, walk.key, key, error.code) is None:
+        return _nobody_catches(turn, command.key, job, error, walk.plan.nodes[element.node].id)
+    thrown = msgspec.structs.replace(error, incident_key=0)
+    turn.event(ValueType.JOB, JobIntent.ERROR_THROWN, command.key, thrown)
+    if is_ending:
         return None
     walk.do(ops.Changed(key, Phase.ACTIVE))  # the job is gone
-    if not errors.throw(walk, key, error.code, error.message, values):
-        if node.events and element.item <= 0:
-            waits.end(walk, key, node.events)  # set up anew when it is tried again
-        stuck = errors.unhandled(error.code, error.message, f"the job of {node.id!r}")
-        walk.stick(node, element.scope, key, stuck, Phase.ENTERING)
+    errors.throw(walk, key, error.code, error.message, values)
     walk.run()
     walk.finish()
+
+
+def _nobody_catches(
+    turn: Turn[EngineState], key: int, job: Job, error: ThrowError, element_id: str
+) -> None:
+    """The job stays with its element; a worker has it again once the incident is resolved."""
+    incident = turn.new_key()
+    thrown = msgspec.structs.replace(error, incident_key=incident)
+    turn.event(ValueType.JOB, JobIntent.ERROR_THROWN, key, thrown)
+    stuck = errors.unhandled(error.code, error.message, f"the job of {element_id!r}")
+    jobs.raise_incident(turn, incident, key, job, stuck.reason, stuck.message)
 
 
 def update_retries(turn: Turn[EngineState], command: Record) -> None:

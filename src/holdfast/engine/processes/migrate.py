@@ -1,15 +1,23 @@
-"""Migration: a running instance goes over to another version. Checked as a whole, then done."""
+"""Migration: a running instance goes over to another version, of its process or of another one.
 
+Checked as a whole, then done.
+"""
+
+from functools import partial
 from typing import NamedTuple
 
+import msgspec
+
+from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.kernel import Turn
+from holdfast.engine.messages import subscribing
 from holdfast.engine.processes import ops, waits
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.modify import active_elements
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node, Plan
 from holdfast.engine.processes.values import InstanceIntent, Migration
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import INCIDENT, Stuck, Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.model.definition import ElementKind
@@ -53,13 +61,6 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.NOT_FOUND, reason)
     walk = take_up(turn, command.key)
     target = processes.plan(wanted.definition)
-    if target.process_id != walk.plan.process_id:
-        # Locks and subscriptions are by the process: one version gives way to another.
-        reason = (
-            f"Expected a version of process {walk.plan.process_id!r}, but definition"
-            f" {wanted.definition} is one of {target.process_id!r}"
-        )
-        return turn.reject(command, Code.INVALID_ARGUMENT, reason)
     try:
         mapping = _mapping(walk.plan, target, wanted)
         changes = [_change(walk, key, node, mapping) for key, node in active_elements(walk).items()]
@@ -78,6 +79,7 @@ def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[_Tokens])
     # Joins may change places: all tokens leave before the first arrive.
     for each in tokens:
         walk.do(ops.TokensGone(each.scope, each.source.index))
+    is_another = target.process_id != walk.plan.process_id
     walk.do(ops.Rebased(target.key))
     walk.follow_plan(target)
     for each in _merged(tokens):
@@ -93,12 +95,30 @@ def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[_Tokens])
         for source, to, wait in moved:
             if wait is not None:
                 walk.do(ops.WaitRemapped(change.key, source.index, to.index, wait))
+                if is_another and to.timer is None:
+                    subscribing.migrate(walk, wait, to)
+        _migrate_incidents(walk, change)
         waits.begin(walk, change.key, change.opened)
     for each in _merged(tokens):
         _arrive(walk, each)
     walk.touched |= {walk.key, *(change.key for change in changes)}  # ways may be gone
     walk.run()
     walk.finish()
+
+
+def _migrate_incidents(walk: Walk, change: _Change) -> None:
+    """What stops the element names it, and its process, as they are called from now on."""
+    turn, element = walk.turn, walk.element(change.key)
+    job = turn.state.jobs.jobs.get(element.work) if element.work else None
+    for key in (element.incident, job.incident_key if job else 0):
+        incident = turn.state.incidents.open.get(key) if key else None
+        if incident is None:
+            continue
+        now = msgspec.structs.replace(
+            incident, element_id=change.target.id, process_id=walk.plan.process_id
+        )
+        if now != incident:
+            walk.behind.append(partial(turn.event, INCIDENT, IncidentIntent.MIGRATED, key, now))
 
 
 def _merged(tokens: list[_Tokens]) -> list[_Tokens]:

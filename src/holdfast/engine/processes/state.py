@@ -29,6 +29,7 @@ class StoredDefinition(_Row, frozen=True):
     body: bytes
     deployed_ms: int
     source: bytes = b""
+    bound: tuple[tuple[str, int], ...] = ()  # versions of processes that it was deployed with
 
 
 class Instance(_Row, frozen=True):
@@ -44,6 +45,7 @@ class Instance(_Row, frozen=True):
     lock: str = ""
     due_ms: int = 0  # when it goes on with what was too much for one step
     then: int = -1
+    lock_process: str = ""  # whose lock it is, if a migration made it one of another process
 
 
 class ElementInstance(_Row, frozen=True):
@@ -119,6 +121,7 @@ class Processes:
         self.loops = state.family(Tag.LOOPS, U64, LoopProgress)
         self.loop_items = state.family(Tag.LOOP_ITEMS, U64_U64, bytes)  # (body, chunk) -> JSON
         self.loop_results = state.family(Tag.LOOP_RESULTS, U64_U64, tuple[bytes, ...])
+        self._version_tags = state.family(Tag.VERSION_TAGS, TEXT, int)  # process id, tag -> latest
         self._plans: dict[int, Plan] = {}
         state.when_undone(self._plans.clear)
 
@@ -141,6 +144,19 @@ class Processes:
         prefix = text_bytes(process_id) + version.to_bytes(4, "big")
         rows = self.versions.first_keys(prefix, None, 1)
         return rows[0][2] if rows else None
+
+    def bound_to(self, caller: int, process_id: str) -> int | None:
+        """The key of the version that was deployed together with a calling one."""
+        stored = self.definitions.get(caller)
+        version = dict(stored.bound).get(process_id) if stored is not None else None
+        return self.definition_of(process_id, version) if version else None
+
+    def tagged(self, process_id: str, tag: str) -> int | None:
+        """The key of the latest version that has a tag."""
+        return self._version_tags.get(f"{process_id}\x01{tag}")
+
+    def tag(self, process_id: str, tag: str, definition: int) -> None:
+        self._version_tags.put(f"{process_id}\x01{tag}", definition)
 
     def versions_of(self, process_id: str) -> list[int]:
         """The keys of all versions, oldest first."""

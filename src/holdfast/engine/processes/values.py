@@ -58,6 +58,9 @@ class Deployment(Value, frozen=True, tag=48):
     source: bytes = b""  # the BPMN file it came from, if it did
     timers: tuple[StartTimer, ...] = ()  # with DEPLOYED, on the partition that fires them
     deployed_ms: int = 0
+    # Of a process with calls that are bound to what was deployed together with it:
+    together: tuple[tuple[str, bytes], ...] = ()  # with DEPLOY: process ids and digests
+    bound: tuple[tuple[str, int], ...] = ()  # with DEPLOYED: the versions that these are
 
 
 class StartFiring(Value, frozen=True, tag=49):

@@ -79,7 +79,7 @@ async def search_definitions(api: RestApi, body: DefinitionQuery | None) -> Defi
     query, also = _latest(api, body or SearchQuery())
     found = await search(api.tables, DEFINITIONS, query, also)
     items = [
-        _result(row["process_definition_key"], row["process_id"], row["version"], row["name"])
+        _result(api, row["process_definition_key"], row["process_id"], row["version"], row["name"])
         for row in found.rows
     ]
     return DefinitionSearchResult(items, page_of(found))
@@ -117,7 +117,7 @@ async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
             f"Expected a process definition with key {definition_key}, but there is none",
             key=definition_key,
         )
-    return _result(key, plan.process_id, plan.version, plan.definition.name)
+    return _result(api, key, plan.process_id, plan.version, plan.definition.name)
 
 
 @endpoint("GET", "/v2/process-definitions/{definition_key}/xml", media_type="text/xml")
@@ -126,8 +126,14 @@ async def get_definition_xml(api: RestApi, definition_key: str) -> bytes:
     return (await api.definition_source(definition_key)).content.encode()
 
 
-def _result(key: int, process_id: str, version: int, name: str | None) -> DefinitionResult:
-    return DefinitionResult(str(key), process_id, version, name or None, resource_name(process_id))
+def _result(
+    api: RestApi, key: int, process_id: str, version: int, name: str | None
+) -> DefinitionResult:
+    plan = api.look.plan(key)
+    return DefinitionResult(
+        str(key), process_id, version, name or None, resource_name(process_id),
+        (plan.definition.version_tag or None) if plan else None,
+    )  # fmt: skip
 
 
 DEFINITION_ENDPOINTS: tuple[Endpoint, ...] = (

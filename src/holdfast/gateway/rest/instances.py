@@ -227,6 +227,7 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
             str(instance.definition), *_parents(api, instance.parent),
             checks.moment(instance.created_ms), None, "ACTIVE", api.look.has_incident(key),
             root_process_instance_key=api.look.root(key),
+            process_definition_version_tag=plan.definition.version_tag or None,
         )  # fmt: skip
     row = await row_of(api.tables, "process_instances", key)
     if row is None or row["state"] == "DELETED":
@@ -245,6 +246,7 @@ def _of_row(api: RestApi, row: Row, family: Family) -> InstanceResult:
         str(row["process_definition_key"]), family.parent, family.parent_element,
         row["started"], row["ended"], _STATE_OF[row["state"]], (row["incidents"] or 0) > 0,
         root_process_instance_key=family.root,
+        process_definition_version_tag=(plan.definition.version_tag or None) if plan else None,
     )  # fmt: skip
 
 

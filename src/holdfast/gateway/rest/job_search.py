@@ -28,6 +28,7 @@ _STATES: dict[str, tuple[str, ...]] = {
     "CREATED": (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE),
     "FAILED": (JobState.INCIDENT,),
     "COMPLETED": (JobState.COMPLETED,),
+    "ERROR_THROWN": (JobState.ERROR_THROWN,),
     "CANCELED": (JobState.CANCELED, JobState.DISCARDED),
 }
 _STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.model.bpmn.errors import Problems
 from holdfast.model.bpmn.events import File, event_definition, read_event, read_message
 from holdfast.model.bpmn.extensions import (
-    check_extensions,
+    check_usual,
     job_type,
     read_job,
     read_loop,
@@ -15,16 +15,19 @@ from holdfast.model.bpmn.extensions import (
     read_result,
 )
 from holdfast.model.bpmn.names import (
+    BINDINGS,
     Node,
     child,
     extension,
+    has,
     is_true,
     local_id,
     tag_of,
+    take,
 )
-from holdfast.model.bpmn.support import Verdict, verdict
+from holdfast.model.bpmn.support import BESIDE, verdict
 from holdfast.model.bpmn.texts import value_expression
-from holdfast.model.definition import Element, ElementKind
+from holdfast.model.definition import Binding, Element, ElementKind
 
 KINDS: dict[str, ElementKind] = {
     "startEvent": ElementKind.START,
@@ -65,11 +68,10 @@ _PARTS = {"multiInstanceLoopCharacteristics", "standardLoopCharacteristics", "sc
 
 def read_element(file: File, node: Node, scope: str) -> Element:
     """A flow node of a process or of a sub-process; what is wrong with it goes to the problems."""
-    tag = tag_of(node)
+    tag = tag_of(take(node))
     kind = KINDS[tag]
     _check_children(file.problems, node, tag)
-    _check_attributes(file.problems, node)
-    check_extensions(node, file.problems)
+    check_usual(node, file.problems)
     element = Element(
         id=node.get("id", ""),
         kind=kind,
@@ -92,27 +94,8 @@ def _check_children(problems: Problems, node: Node, tag: str) -> None:
         name = tag_of(each)
         if not name or name in _PARTS or name.endswith("EventDefinition"):
             continue
-        if verdict(name) is not Verdict.SKIPPED:
+        if verdict(name) not in BESIDE:
             problems.refuse(each, f"what belongs into <{tag}>")
-
-
-_USUAL = {
-    "startQuantity": ("1", "a startQuantity of 1"),
-    "completionQuantity": ("1", "a completionQuantity of 1"),
-    "isForCompensation": ("false", "no compensation"),
-    "instantiate": ("false", "a start event to begin the process"),
-    "triggeredByEvent": ("false", "an embedded sub-process"),
-    "parallelMultiple": ("false", "one event definition"),
-}
-"""Attributes that change how an element runs, the only value that runs here, and what it means."""
-
-
-def _check_attributes(problems: Problems, node: Node) -> None:
-    for attribute, (usual, meaning) in _USUAL.items():
-        value = node.get(attribute, usual).strip().lower()
-        if value != usual and (usual, value) != ("false", "0"):
-            but = f"with {attribute}={value!r}, which is not supported"
-            problems.refuse(node, meaning, but)
 
 
 def _job(file: File, node: Node, element: Element) -> Element:
@@ -123,7 +106,7 @@ def _job(file: File, node: Node, element: Element) -> Element:
 def _script(file: File, node: Node, element: Element) -> Element:
     script = extension(node, "script")
     if script is None:
-        if extension(node, "taskDefinition") is None and child(node, "script") is not None:
+        if extension(node, "taskDefinition") is None and has(node, "script"):
             expected = "<zeebe:script> or <zeebe:taskDefinition> in a script task"
             file.problems.refuse(child(node, "script"), expected, "which nobody here can run")
         plain = msgspec.structs.replace(element, kind=ElementKind.JOB, drawn_as="scriptTask")
@@ -150,12 +133,30 @@ def _call(file: File, node: Node, element: Element) -> Element:
         file.problems.refuse(node, expected, f"which calls the global task {called!r}")
     if spec is None:
         return msgspec.structs.replace(element, called=called)
+    binding, version_tag = _binding(file, spec)
     return msgspec.structs.replace(
         element,
         called=called,
         pass_all=is_true(spec, "propagateAllParentVariables", True),
         take_all=is_true(spec, "propagateAllChildVariables", True),
+        binding=binding,
+        version_tag=version_tag,
     )
+
+
+def _binding(file: File, spec: Node) -> tuple[Binding, str]:
+    """Which version a call starts, and its tag."""
+    said = spec.get("bindingType", "").strip() or BINDINGS[Binding.LATEST]
+    binding = next((each for each, name in BINDINGS.items() if name == said), None)
+    if binding is None:
+        expected = f"a bindingType of {', '.join(BINDINGS.values())}"
+        file.problems.refuse(spec, expected, f"with {said!r}")
+        return Binding.LATEST, ""
+    if binding is not Binding.VERSION_TAG:
+        return binding, ""
+    if not (tag := spec.get("versionTag", "").strip()):
+        file.problems.refuse(spec, "a versionTag, for its bindingType asks for it", "without one")
+    return binding, tag
 
 
 def _event(file: File, node: Node, element: Element) -> Element:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from holdfast.errors import InvalidArgument
-from holdfast.model.bpmn.names import Node, owner_id
+from holdfast.model.bpmn.names import HOLDFAST, ZEEBE, Node, owner_id
 
 
 class Problem(NamedTuple):
@@ -56,8 +56,11 @@ class Problems(list[Problem]):
         self.append(Problem(message, owner, node.sourceline or 0))
 
 
+_PREFIXES = {ZEEBE: "zeebe:", HOLDFAST: "holdfast:"}
+
+
 def shown(node: Node) -> str:
     """A node as its author knows it: `<serviceTask>`, `<zeebe:script>`."""
     local = str(node.tag).rpartition("}")[2]
-    prefix = "zeebe:" if "camunda.org/schema/zeebe" in str(node.tag) else ""
+    prefix = next((name for space, name in _PREFIXES.items() if space in str(node.tag)), "")
     return f"<{prefix}{local}>"

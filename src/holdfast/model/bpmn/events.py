@@ -11,6 +11,7 @@ from holdfast.model.bpmn.names import (
     extension,
     local_id,
     tag_of,
+    take,
     text_of,
 )
 from holdfast.model.bpmn.support import Verdict, events_of, verdict
@@ -45,7 +46,7 @@ def event_definition(file: File, node: Node) -> Node | None:
         return None
     for surplus in definitions[1:]:
         file.problems.refuse(surplus, f"one event definition in <{tag}>", "which is one more")
-    first = definitions[0]
+    first = take(definitions[0])
     if verdict(tag, tag_of(first)) is not Verdict.RUNS:
         file.problems.refuse(first, expected)
         return None

@@ -13,18 +13,29 @@ from holdfast.model.bpmn.names import (
     is_true,
     text_of,
 )
-from holdfast.model.bpmn.support import EXTENSIONS, Verdict
 from holdfast.model.bpmn.texts import RETRIES, expression, failures, value_expression
 from holdfast.model.definition import JobSpec, Loop, Mapping
 
+_USUAL = {
+    "startQuantity": ("1", "a startQuantity of 1"),
+    "completionQuantity": ("1", "a completionQuantity of 1"),
+    "isForCompensation": ("false", "no compensation"),
+    "instantiate": ("false", "a start event to begin the process"),
+    "triggeredByEvent": ("false", "an embedded sub-process"),
+    "parallelMultiple": ("false", "one event definition"),
+    "eventGatewayType": ("exclusive", "a gateway that goes on with the first event"),
+    "behavior": ("all", "a multi-instance activity that throws no events of its own"),
+}
+"""Attributes that change how an element runs, the only value that runs here, and what it means."""
 
-def check_extensions(node: Node, problems: Problems) -> None:
-    """Refuse the extension elements that would change how an element runs."""
-    elements = child(node, "extensionElements")
-    for each in () if elements is None else elements.iterchildren(f"{{{ZEEBE}}}*"):
-        name = each.tag.rpartition("}")[2]
-        if EXTENSIONS.get(name, Verdict.REFUSED) is Verdict.REFUSED:
-            problems.refuse(each, "extension elements that holdfast knows")
+
+def check_usual(node: Node, problems: Problems) -> None:
+    """Refuses the attributes that would change how an element runs."""
+    for attribute, (usual, meaning) in _USUAL.items():
+        value = node.get(attribute, usual).strip().lower()
+        if value != usual and (usual, value) != ("false", "0"):
+            but = f"with {attribute}={value!r}, which is not supported"
+            problems.refuse(node, meaning, but)
 
 
 def read_job(node: Node, problems: Problems, default_type: str) -> JobSpec:
@@ -79,7 +90,7 @@ def read_loop(node: Node, problems: Problems) -> Loop | None:
         problems.refuse(once, "<multiInstanceLoopCharacteristics> or none")
     if (many := child(node, "multiInstanceLoopCharacteristics")) is None:
         return None
-    check_extensions(many, problems)
+    check_usual(many, problems)
     spec = extension(many, "loopCharacteristics")
     if spec is None or not spec.get("inputCollection", "").strip():
         problems.refuse(many, "<zeebe:loopCharacteristics> with an inputCollection", "without it")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.model.definition import Binding
+
 BPMN = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 BPMNDI = "http://www.omg.org/spec/BPMN/20100524/DI"
 DC = "http://www.omg.org/spec/DD/20100524/DC"
@@ -15,6 +17,13 @@ HOLDFAST = "https://holdfast.dev/schema/bpmn/1.0"
 
 Node = Any
 """An element of the XML tree; lxml has no types of its own."""
+
+BINDINGS: dict[Binding, str] = {
+    Binding.LATEST: "latest",
+    Binding.DEPLOYMENT: "deployment",
+    Binding.VERSION_TAG: "versionTag",
+}
+"""What a call activity writes for the version that it is bound to."""
 
 USER_TASK_TYPE = "io.camunda.zeebe:userTask"
 """The job type of a user task that names none, as in Zeebe."""
@@ -39,8 +48,20 @@ def tag_of(node: Node) -> str:
     return local if space == "{" + BPMN else ""
 
 
+def take(node: Node) -> Node:
+    """Marks a node as read: its attributes and children still have to be, one by one."""
+    node.taken = True
+    return node
+
+
 def children(node: Node, tag: str, space: str = BPMN) -> Iterator[Node]:
-    return node.iterchildren(f"{{{space}}}{tag}")
+    """The children of a name, each taken as it is reached."""
+    return map(take, node.iterchildren(f"{{{space}}}{tag}"))
+
+
+def has(node: Node, tag: str) -> bool:
+    """Whether there is such a child, which is not read by asking."""
+    return next(node.iterchildren(f"{{{BPMN}}}{tag}"), None) is not None
 
 
 def child(node: Node, tag: str, space: str = BPMN) -> Node | None:

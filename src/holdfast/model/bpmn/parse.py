@@ -10,6 +10,21 @@ BPMN_BYTES_MAX = ENTRY_BYTES_MAX - 256 * KIB
 """A deployment is one record; a quarter of a megabyte is left for its names and its envelope."""
 
 
+class Tracked(etree.ElementBase):
+    """An XML element that knows which of its attributes were read, and whether it was taken.
+
+    lxml makes such objects as they are asked for and forgets them: a reader keeps them all.
+    """
+
+    def _init(self) -> None:
+        self.read: set[str] = set()
+        self.taken = False
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        self.read.add(key)
+        return super().get(key, default)
+
+
 def parse(xml: bytes | str) -> Node:
     """The root of a BPMN file; entities, DTDs, references to other files, huge trees are refused.
 
@@ -29,6 +44,7 @@ def parse(xml: bytes | str) -> Node:
         remove_comments=True,
         remove_pis=True,
     )
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=Tracked))
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:

@@ -1,21 +1,40 @@
 """BPMN files read into definitions: what runs, with everything else refused by name and line.
 
-Skipped are the parts that have no meaning for execution; `SUPPORT` lists them.
+What is neither run nor refused is named as ignored; skipped are parts that ask for nothing.
+`SUPPORT` lists them.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from holdfast.model import check, feel
 from holdfast.model.bpmn.elements import KINDS, read_element
 from holdfast.model.bpmn.errors import BpmnError, Problem, Problems
 from holdfast.model.bpmn.events import File
-from holdfast.model.bpmn.extensions import check_extensions
-from holdfast.model.bpmn.names import Node, child, children, is_true, local_id, tag_of, text_of
+from holdfast.model.bpmn.leftovers import Ignored, leftovers
+from holdfast.model.bpmn.names import (
+    Node,
+    child,
+    children,
+    extension,
+    is_true,
+    local_id,
+    tag_of,
+    take,
+    text_of,
+)
 from holdfast.model.bpmn.parse import parse
 from holdfast.model.bpmn.picture import read_drawing
-from holdfast.model.bpmn.support import Verdict, verdict
+from holdfast.model.bpmn.support import BESIDE, Verdict, verdict
 from holdfast.model.bpmn.texts import expression
 from holdfast.model.definition import Definition, Element, Flow
+
+
+class ReadProcess(NamedTuple):
+    """A process of a file, and what the file asks for beside it that does not happen."""
+
+    definition: Definition
+    ignored: list[Ignored]
 
 
 def read_bpmn(xml: bytes | str, *, drafts: bool = False) -> list[Definition]:
@@ -23,7 +42,13 @@ def read_bpmn(xml: bytes | str, *, drafts: bool = False) -> list[Definition]:
 
     Raises BpmnError, with all that is wrong, when one of them has something that does not run here.
     """
+    return [each.definition for each in read_processes(xml, drafts=drafts)]
+
+
+def read_processes(xml: bytes | str, *, drafts: bool = False) -> list[ReadProcess]:
+    """Like `read_bpmn`, with what of the file is ignored."""
     root = parse(xml)
+    alive = list(root.iter())  # so that none forgets what was read of it
     problems = Problems()
     file = File(
         problems,
@@ -34,32 +59,35 @@ def read_bpmn(xml: bytes | str, *, drafts: bool = False) -> list[Definition]:
     for node in root:
         if tag_of(node) not in ("", "process") and verdict(tag_of(node)) is Verdict.REFUSED:
             problems.refuse(node, "a process")
-    nodes = [node for node in children(root, "process") if drafts or is_true(node, "isExecutable")]
+    nodes = [node for node in children(root, "process") if is_true(node, "isExecutable") or drafts]
     if not nodes:
         drawn = sum(1 for _ in children(root, "process"))
         found = f"none of its {drawn} has isExecutable='true'" if drawn else "it has no process"
         problems.append(Problem(f"Expected an executable process, but {found}", "", 0))
     definitions = [_read_process(file, node) for node in nodes]
+    ignored = list(leftovers(root, nodes, problems))
+    del alive
     if problems:
         raise BpmnError.of(problems)
     for definition, node in zip(definitions, nodes, strict=True):
         problems += _check(definition, node)
     if problems:
         raise BpmnError.of(problems)
-    return definitions
+    return [ReadProcess(*each) for each in zip(definitions, ignored, strict=True)]
 
 
 def _read_process(file: File, node: Node) -> Definition:
     if not node.get("id"):
         file.problems.refuse(node, "an id", "without one")
-    check_extensions(node, file.problems)
     elements: list[Element] = []
     flows: list[Flow] = []
     _read_scope(file, node, "", elements, flows)
     drawing = read_drawing(node.getroottree().getroot(), elements, flows)
+    tag = extension(node, "versionTag")
     return Definition(
-        node.get("id", ""), tuple(elements), tuple(flows), node.get("name", ""), drawing
-    )
+        node.get("id", ""), tuple(elements), tuple(flows), node.get("name", ""), drawing,
+        "" if tag is None else tag.get("value", "").strip(),
+    )  # fmt: skip
 
 
 def _read_scope(
@@ -73,18 +101,18 @@ def _read_scope(
     for each in node:
         tag = tag_of(each)
         if tag == "sequenceFlow":
-            flows += _read_flow(file, each)
+            flows += _read_flow(file, take(each))
         elif tag in KINDS:
             if not each.get("id"):
                 file.problems.refuse(each, "an id", "without one")
             elements.append(read_element(file, each, scope))
             if tag == "subProcess":
                 _read_scope(file, each, each.get("id", ""), elements, flows)
-        elif tag and tag not in _BESIDE and verdict(tag) is not Verdict.SKIPPED:
+        elif tag and tag not in _PARTS and verdict(tag) not in BESIDE:
             file.problems.refuse(each, "elements that holdfast runs")
 
 
-_BESIDE = {"multiInstanceLoopCharacteristics", "standardLoopCharacteristics"}
+_PARTS = {"multiInstanceLoopCharacteristics", "standardLoopCharacteristics"}
 """What is in a sub-process and read with it."""
 
 

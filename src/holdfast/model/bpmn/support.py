@@ -11,8 +11,9 @@ class Verdict(StrEnum):
     """What becomes of an element when a file is read."""
 
     RUNS = "runs"
-    SKIPPED = "skipped"  # it has no meaning for execution, and reading goes on
-    REFUSED = "refused"  # it would have one; a file that has it is not read
+    SKIPPED = "skipped"  # it is for the reader of the drawing, and asks for nothing
+    IGNORED = "ignored"  # it asks for something that nobody does; the deployment's answer names it
+    REFUSED = "refused"  # it would change how the process runs; a file that has it is not read
 
 
 class Row(NamedTuple):
@@ -37,6 +38,10 @@ def _skipped(note: str, *elements: str, zeebe: str = "drawn only") -> list[Row]:
     return [Row(element, "", Verdict.SKIPPED, zeebe, note) for element in elements]
 
 
+def _ignored(note: str, *elements: str, zeebe: str = "drawn only") -> list[Row]:
+    return [Row(element, "", Verdict.IGNORED, zeebe, note) for element in elements]
+
+
 def _events(element: str, **zeebe: str) -> list[Row]:
     """The event definitions that an event can have and holdfast refuses."""
     return [_refused(element, said, event=f"{name}EventDefinition") for name, said in zeebe.items()]
@@ -56,7 +61,9 @@ _ACTIVITIES = [
     _runs("userTask", note="a job of the type `io.camunda.zeebe:userTask`, forms are headers"),
     _runs("receiveTask", note="waits for a message; `instantiate` is refused"),
     _runs("subProcess", note="embedded; `triggeredByEvent` is refused, Zeebe runs it"),
-    _runs("callActivity", note="the newest version of the called process; no global tasks"),
+    _runs(
+        "callActivity", note="by `bindingType`: latest, deployment or versionTag; no global tasks"
+    ),
     _refused("transaction"),
     _refused("adHocSubProcess", "since 8.7"),
     _runs("multiInstanceLoopCharacteristics", note="needs `zeebe:loopCharacteristics`"),
@@ -144,17 +151,25 @@ _REST = [
     _refused("globalChoreographyTask"),
     *_skipped("global tasks are not called", "globalTask", "globalUserTask", "globalScriptTask",
               "globalManualTask", "globalBusinessRuleTask", zeebe="no"),
-    *_skipped("who does what is not executed", "collaboration", "laneSet", "resource",
-              "partnerEntity", "partnerRole", "resourceRole", "performer", "humanPerformer",
-              "potentialOwner", "conversation", "globalConversation", "correlationSubscription"),
+    *_skipped("who is drawn where is not executed", "collaboration", "laneSet", "resource",
+              "partnerEntity", "partnerRole", "conversation", "globalConversation"),
+    *_ignored("who does a task is said by `zeebe:assignmentDefinition`", "resourceRole",
+              "performer", "humanPerformer", "potentialOwner"),
+    *_ignored("messages are correlated by `zeebe:subscription`", "correlationSubscription",
+              "correlationProperty"),
     *_skipped("notes are for the reader", "documentation", "textAnnotation", "association",
-              "group", "category", "categoryValueRef", "relationship", "auditing", "monitoring"),
-    *_skipped("data goes by variables and `zeebe:ioMapping`", "dataObject", "dataObjectReference",
-              "dataStore", "dataStoreReference", "ioSpecification", "dataInput", "dataOutput",
-              "inputSet", "outputSet", "dataInputAssociation", "dataOutputAssociation",
-              "property", "itemDefinition", "ioBinding", "correlationProperty"),
-    *_skipped("how a service is called is the worker's affair", "interface", "endPoint",
-              "supportedInterfaceRef", "rendering", "import", "extension", "supports"),
+              "group", "category", "categoryValueRef", "relationship"),
+    *_ignored("nothing is measured or audited by it", "auditing", "monitoring"),
+    *_skipped("data is drawn for the reader", "dataObject", "dataObjectReference", "dataStore",
+              "dataStoreReference", "itemDefinition"),
+    *_ignored("data goes by variables and `zeebe:ioMapping`", "ioSpecification", "dataInput",
+              "dataOutput", "inputSet", "outputSet", "dataInputAssociation",
+              "dataOutputAssociation", "property", "ioBinding"),
+    *_skipped("at the root of a file, where only an `operationRef` could refer to it", "interface",
+              "endPoint", "import", "supports"),
+    *_ignored("how a service is called is the worker's affair", "supportedInterfaceRef",
+              "rendering"),
+    *_ignored("nothing here knows other languages", "extension", zeebe="no"),
     *_skipped("at the root of a file, where nothing refers to it", "escalation", "signal",
               "timerEventDefinition", "messageEventDefinition", "errorEventDefinition",
               "signalEventDefinition", "escalationEventDefinition", "conditionalEventDefinition",
@@ -167,26 +182,9 @@ _REST = [
 SUPPORT: tuple[Row, ...] = (*_ACTIVITIES, *_GATEWAYS, *_START, *_INTERMEDIATE, *_END, *_REST)
 
 _VERDICTS = {(row.element, row.event): row.holdfast for row in SUPPORT}
-
-EXTENSIONS: dict[str, Verdict] = {
-    **dict.fromkeys(
-        ("taskDefinition", "ioMapping", "taskHeaders", "subscription", "calledElement",
-         "loopCharacteristics", "script", "assignmentDefinition", "formDefinition",
-         "taskSchedule", "priorityDefinition"),
-        Verdict.RUNS,
-    ),
-    **dict.fromkeys(
-        ("userTask", "userTaskForm", "properties", "versionTag", "modelerTemplate",
-         "linkedResources"),
-        Verdict.SKIPPED,
-    ),
-    **dict.fromkeys(
-        ("calledDecision", "executionListeners", "taskListeners", "publishMessage", "adHoc",
-         "conditionalFilter"),
-        Verdict.REFUSED,
-    ),
-}  # fmt: skip
-"""The `zeebe:` extension elements. Those of other makers are skipped: nothing here knows them."""
+BESIDE = (Verdict.SKIPPED, Verdict.IGNORED)
+"""What may stand in a file without running."""
+NOTES = {row.element: row.note for row in SUPPORT if row.holdfast is Verdict.IGNORED}
 
 
 def verdict(element: str, event: str = "") -> Verdict:

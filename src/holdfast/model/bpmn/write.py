@@ -78,6 +78,10 @@ class _Writer:
     def write(self) -> None:
         process = self._add(self.root, "process", id=self.definition.id, name=self.definition.name)
         process.set("isExecutable", "true")
+        if self.definition.version_tag:
+            extensions = self._add(process, "extensionElements")
+            tag = etree.SubElement(extensions, f"{{{ZEEBE}}}versionTag")
+            tag.set("value", self.definition.version_tag)
         self._scope(process, "")
         for message, identity in self.messages.items():
             node = self._add(self.root, "message", id=identity, name=message.name)

@@ -3,6 +3,7 @@
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from holdfast.model.bpmn.names import (
+    BINDINGS,
     BPMN,
     HOLDFAST,
     USER_TASK_HEADERS,
@@ -12,7 +13,7 @@ from holdfast.model.bpmn.names import (
     Node,
 )
 from holdfast.model.bpmn.texts import RETRIES, attempts
-from holdfast.model.definition import Element, ElementKind, JobSpec, Loop
+from holdfast.model.definition import Binding, Element, ElementKind, JobSpec, Loop
 
 
 def write_extensions(node: Node, element: Element) -> None:
@@ -30,6 +31,10 @@ def write_extensions(node: Node, element: Element) -> None:
         called.set("propagateAllChildVariables", str(element.take_all).lower())
         if not element.pass_all:
             called.set("propagateAllParentVariables", "false")
+        if element.binding is not Binding.LATEST:
+            called.set("bindingType", BINDINGS[element.binding])
+        if element.version_tag:
+            called.set("versionTag", element.version_tag)
     if element.inputs or element.outputs:
         mapping = etree.SubElement(extensions, f"{{{ZEEBE}}}ioMapping")
         for each in element.inputs:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.limits import RETRIES_MAX
-from holdfast.model.definition import Element, ElementKind, JobSpec, Loop
+from holdfast.model.definition import Binding, Element, ElementKind, JobSpec, Loop
 from holdfast.model.graph import Graph, is_activity
 from holdfast.model.rules.parts import uses
 from holdfast.model.rules.problem import Problem
@@ -26,6 +26,15 @@ def work(graph: Graph) -> Iterator[Problem]:
                     element.id,
                     f"Expected call '{element.id}' to name the process that it starts, "
                     "but it names none",
+                )
+            case ElementKind.CALL if (element.binding is Binding.VERSION_TAG) != bool(
+                element.version_tag
+            ):
+                has = "a version tag" if element.version_tag else "no version tag"
+                yield Problem(
+                    element.id,
+                    f"Expected call '{element.id}' to have a version tag if it is bound by one, "
+                    f"but it is bound by {element.binding.name} and has {has}",
                 )
             case ElementKind.EXPRESSION:
                 for name in ("expression", "result"):

@@ -22,7 +22,7 @@ USES: dict[ElementKind, frozenset[str]] = {
     ElementKind.CATCH: _EVENT,
     ElementKind.BOUNDARY: _EVENT | {"error", "host", "interrupting"},
     ElementKind.SUBPROCESS: _ACTIVITY,
-    ElementKind.CALL: _ACTIVITY | {"called", "pass_all", "take_all"},
+    ElementKind.CALL: _ACTIVITY | {"called", "pass_all", "take_all", "binding", "version_tag"},
 }
 """The parts besides id, kind, name, scope and drawn_as, which all have."""
 

@@ -24,6 +24,13 @@ def _created(rows: Rows, event: Record) -> None:
         add(rows.row(PROCESS_INSTANCES, new.instance_key, event), "incidents")
 
 
+def _migrated(rows: Rows, event: Record) -> None:
+    now: Incident = event.value
+    row = rows.row(INCIDENTS, event.key, event)
+    row["process_id"] = now.process_id
+    row["element_id"] = now.element_id
+
+
 def _ended(state: str) -> Applier:
     def ended(rows: Rows, event: Record) -> None:
         row = rows.row(INCIDENTS, event.key, event)
@@ -41,4 +48,5 @@ APPLIERS: dict[IncidentIntent, Applier] = {
     IncidentIntent.CREATED: _created,
     IncidentIntent.RESOLVED: _ended("RESOLVED"),
     IncidentIntent.DISCARDED: _ended("DISCARDED"),
+    IncidentIntent.MIGRATED: _migrated,
 }

@@ -43,10 +43,14 @@ def _completed(rows: Rows, event: Record) -> None:
 
 def _error_thrown(rows: Rows, event: Record) -> None:
     thrown: ThrowError = event.value
-    _completed(rows, event)
     row = rows.row(JOBS, event.key, event)
+    row["state"] = JobState.ERROR_THROWN
     row["error_code"] = thrown.code
     row["error"] = thrown.message
+    if thrown.incident_key:
+        row["incident_key"] = thrown.incident_key
+    else:
+        row["ended"] = event.timestamp_ms
 
 
 def _failed(rows: Rows, event: Record) -> None:
@@ -81,7 +85,7 @@ def _retried(rows: Rows, event: Record) -> None:
     row = rows.row(JOBS, event.key, event)
     row["state"] = JobState.WAITING
     row["retries"] = retry.retries
-    row["incident_key"] = None
+    row["incident_key"] = row["error_code"] = None
 
 
 def _retries_updated(rows: Rows, event: Record) -> None:
