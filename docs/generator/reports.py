@@ -28,6 +28,9 @@ def page() -> str:
         " ./data`. The options are those of [the command](cli.md): `--since` looks only at what"
         " happened since a time, `--csv` writes the columns below, `--png` and `--svg` draw each"
         " report on a page of its own, and `--json` prints the rows.",
+        "Every report says as of when it is, and how far that is behind the log: below the text, in"
+        " each picture, as `freshness` in `--json`, and as the metadata `holdfast.as_of` of the"
+        " Parquet file. `holdfast report` warns if records are missing and no pipeline runs.",
         "An empty cell means that there is nothing to tell: no such name, or nothing measured.",
     ]
     for report in REPORTS.values():

@@ -10,6 +10,7 @@
 import asyncio
 import contextlib
 import gc
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -22,10 +23,11 @@ from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
-from holdfast.journal import Journal
+from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
@@ -89,7 +91,7 @@ class LocalNode(Node):
         self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
     ) -> None:
         self._folder = folder
-        self._tables = FolderTables(folder / "tables")
+        self._tables = FolderTables(folder / "tables", self._tables_as_of)
         self._snapshots = Snapshots(folder / "state")
         store, repairs = self._snapshots.open_store()
         for repair in repairs:
@@ -172,16 +174,26 @@ class LocalNode(Node):
         search = self._tables.opened()  # one for all that is asked of the tables
         from holdfast.pipeline.batch.tables import PipelineTables
 
-        return PipelineTables(self._folder / "tables", search, self._clock)
+        return PipelineTables(self._folder / "tables", search, self._clock, self._tables_as_of)
 
     def _pipeline_lag(self) -> PipelineLag | None:
         """How far the tables beside the log are behind it, if there are tables."""
         progress = load_progress(self._folder / "tables")
         if progress.batch < 0:
             return None
-        ends = {each: self.journal.bounds(TOPIC, each) for each in self.runner.processors}
-        lag = lag_of(progress, ends, self._clock.now_ms())
+        lag = lag_of(progress, self._ends(), self._clock.now_ms())
         return PipelineLag({each.partition: each.records for each in lag.partitions}, lag.seconds)
+
+    def _tables_as_of(self) -> AsOf | None:
+        """Where the tables beside the log stand, if there are tables."""
+        progress = load_progress(self._folder / "tables")
+        if progress.batch < 0:
+            return None
+        lag = lag_of(progress, self._ends(), self._clock.now_ms())
+        return AsOf(datetime.fromtimestamp(progress.timestamp_ms / 1_000, UTC), lag.records)
+
+    def _ends(self) -> dict[int, Bounds]:
+        return {each: self.journal.bounds(TOPIC, each) for each in self.runner.processors}
 
     def _reader_positions(self) -> list[Positions]:
         """How far each reader is that left word in the readers' folder."""

@@ -13,6 +13,9 @@ from tests.pipeline.report_tables import Rows, write_tables
 from holdfast.cli import report
 from holdfast.cli.exit_codes import ExitCode
 from holdfast.cli.report_text import curve
+from holdfast.pipeline.freshness import Freshness
+from holdfast.pipeline.report.draw.series import draw_throughput
+from holdfast.pipeline.report.draw.style import new_figure
 from holdfast.pipeline.report.names import NAMES
 from holdfast.pipeline.report.registry import REPORTS
 from holdfast.pipeline.report.results import Result
@@ -36,6 +39,7 @@ ROWS: Rows = {
     ],
     "jobs": [_job(key) for key in range(1, 21)],
 }
+FRESH = Freshness(MOMENT, 0, 0.0, True)
 LATENCY = {
     "subject": "running", "process_id": None, "name": "mail", "count": 20,
     "p50_ms": 300, "p90_ms": 300, "p99_ms": 300, "max_ms": 300,
@@ -49,10 +53,59 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     def make(root: Path, names: list[str], since_ms: int, folder: Path, *, quiet: bool) -> Any:
         asked.append((root, names, since_ms, quiet))
-        return [Result(REPORTS["latency"], pa.Table.from_pylist([LATENCY]))], None
+        return [Result(REPORTS["latency"], pa.Table.from_pylist([LATENCY]))], None, FRESH
 
     monkeypatch.setattr(report, "_make", make)
     return asked
+
+
+def said_of(shell: Shell, monkeypatch: pytest.MonkeyPatch, freshness: Freshness) -> Any:
+    result = Result(REPORTS["latency"], pa.Table.from_pylist([LATENCY]))
+    monkeypatch.setattr(report, "_make", lambda *_, **__: ([result], None, freshness))
+    return shell.run("report", "--svg", "pictures")
+
+
+@pytest.mark.parametrize(
+    ("freshness", "said", "warned"),
+    [
+        (Freshness(MOMENT, 0, 0.0, False), ", the end of the log", False),
+        (Freshness(MOMENT, 1_203, 4.24, True), ", 1,203 records (4.2 s) behind the log", False),
+        (Freshness(MOMENT, 1, 9.0, False), ", 1 record (9.0 s) behind the log", True),
+        (Freshness(MOMENT, None, None, False), "", False),
+    ],
+)
+def test_a_report_says_as_of_when_in_text_and_pictures(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, freshness: Freshness, said: str, warned: bool
+) -> None:
+    done = said_of(shell, monkeypatch, freshness)
+    expected = f"as of {MOMENT.astimezone():%Y-%m-%d %H:%M:%S %Z}{said}"
+    assert expected in done.out.splitlines()
+    for name in ("latency", "overview"):
+        assert expected in (shell.folder / "pictures" / f"{name}.svg").read_text()
+    assert ("no pipeline runs, so the tables lack the last 1 records" in done.err) == warned
+
+
+def test_text_and_picture_of_a_report_tell_the_same_peak(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The last piece of time is cut off in its middle, and has most."""
+    rows = [
+        {
+            "time": datetime.fromtimestamp(T0 / 1000 + at, UTC), "seconds": 1.0,
+            "is_whole": at < 3, "jobs": count, "instances": 0, "records": 0,
+            "jobs_per_minute": count * 60.0, "instances_per_minute": 0.0, "records_per_minute": 0.0,
+        }
+        for at, count in enumerate((900, 1_010, 800, 1_050))
+    ]  # fmt: skip
+    result = Result(REPORTS["throughput"], pa.Table.from_pylist(rows))
+    monkeypatch.setattr(report, "_make", lambda *_, **__: ([result], None, FRESH))
+    text = shell.run("report").out
+    figure = new_figure(11, 6.5)
+    draw_throughput(figure, "title", rows)
+    figure.savefig(tmp_path / "drawn.svg")
+    assert "60,600/min at most" in (tmp_path / "drawn.svg").read_text()
+    [line] = [line for line in text.splitlines() if line.startswith("jobs ")]
+    assert line.split()[1:3] == ["3,760", "60,600"]
 
 
 @pytest.mark.xdist_group("spark")
@@ -62,6 +115,12 @@ def test_all_reports_of_a_folder_with_spark(shell: Shell, monkeypatch: pytest.Mo
     monkeypatch.setenv("HOLDFAST_SPARK_SETTINGS", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}")
     done = shell.run_process("report", "data", "--json", "--csv", "csv", "--svg", "svg")
     assert done.code == 0, done.err
+    assert done.json["freshness"] == {
+        "asOf": "2026-11-15T00:00:59Z",
+        "recordsBehind": None,
+        "secondsBehind": None,
+        "isPipelineRunning": False,
+    }, "there is no log beside these tables"
     reports = done.json["reports"]
     assert tuple(reports) == NAMES
     assert sum(row["jobs"] for row in reports["throughput"]) == 20
@@ -199,7 +258,9 @@ def test_every_report_can_be_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch
     ]
     empty = [Result(each.report, each.table.slice(0, 0)) for each in full]
     for results in (full, empty):
-        monkeypatch.setattr(report, "_make", lambda *_, results=results, **__: (results, None))
+        monkeypatch.setattr(
+            report, "_make", lambda *_, results=results, **__: (results, None, FRESH)
+        )
         done = shell.run("report")
         assert done.code == 0, done.err
         assert all(each.report.title in done.out for each in results)

@@ -27,6 +27,7 @@ class FakeTables:
         self.kept: list[list[str]] = []
         self.past_operations: dict[int, PastOperation] = {}
         self.is_there = True
+        self.is_behind = False  # the log
 
     async def open(self) -> BatchTables:
         if not self.is_there:
@@ -62,6 +63,8 @@ class FakeTables:
         self.kept.append([each.selection.name for each in operations])
 
     async def past(self, key: int, as_of: Mapping[int, int]) -> PastOperation | None:
+        if as_of and self.is_behind:
+            raise Unavailable("Expected the tables to be as far as the log, but they are not")
         return self.past_operations.get(key)
 
     async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:

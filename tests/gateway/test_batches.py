@@ -210,7 +210,7 @@ def test_without_tables_none_is_created_and_it_is_said_why() -> None:
         node = await MemoryNode(partitions=2, open_tables=tables.open).start()
         with pytest.raises(Unavailable, match="Expected tables"):
             await node.gateway.create_batch_operation(new())
-        with pytest.raises(NotFound, match="which holdfast pipeline run keeps"):
+        with pytest.raises(NotFound, match="never given out"):
             await node.gateway.batch_operation(UNKNOWN)
         assert (await node.gateway.batch_operations(BatchOperationQuery())).items == []
         await node.close()
@@ -258,6 +258,39 @@ def test_a_node_that_comes_back_goes_on_and_drops_what_nobody_needs() -> None:
         )
         with pytest.raises(NotFound):
             await node.gateway.batch_operation(first)
+        await node.close()
+
+    run(story())
+
+
+def test_an_operation_that_existed_is_never_unknown() -> None:
+    """Neither while the tables lag nor without them: that is a matter of waiting."""
+
+    async def story() -> None:
+        node, tables = await with_dead_letters(9)
+        gateway = node.gateway
+        key = (await gateway.create_batch_operation(new())).batch_operation_key or ""
+        end = await until(node, key, _S.COMPLETED)
+        gateway._batch_operations._ended.clear()  # as after a restart
+        tables.is_behind = True
+        for known, is_there in ((None, True), (None, False), (_S.ACTIVE, True)):
+            if known is not None:
+                running = msgspec.structs.replace(end, state=known, end_date=None)
+                tables.past_operations[int(key)] = PastOperation(tables.asked[0], running)
+            tables.is_there = is_there
+            gateway._batch_operations._tables = None
+            with pytest.raises(Unavailable, match="Ask again"):
+                await gateway.batch_operation(key)
+            with pytest.raises(Unavailable, match="Ask again"):
+                await gateway.retry_batch_operation(key, BatchRetry())
+            with pytest.raises(NotFound, match="never given out"):
+                await gateway.batch_operation(UNKNOWN)
+        tables.past_operations[int(key)] = PastOperation(tables.asked[0], end)
+        assert await gateway.batch_operation(key) == end, "its end is known, whatever else is not"
+        tables.is_behind = False
+        tables.past_operations.clear()
+        with pytest.raises(NotFound, match="the tables have none"):
+            await gateway.batch_operation(key)
         await node.close()
 
     run(story())

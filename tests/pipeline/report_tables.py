@@ -21,4 +21,5 @@ def write_tables(root: Path, rows: Rows) -> None:
             written = write_part(root, table, 1, 0, 1, rows_as_arrow(table, rows[name]))
             log.commit([written], 0)
         versions[name] = log.version
-    store_progress(root, Progress(0, {1: 1}, versions))
+    last = max((row["timestamp"] for row in rows.get("records", ())), default=0)
+    store_progress(root, Progress(0, {1: 1}, versions, timestamp_ms=last))

@@ -9,17 +9,19 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from report_tables import Rows, write_tables
 
 from holdfast.errors import InvalidArgument, NotFound
+from holdfast.pipeline.freshness import Freshness
 from holdfast.pipeline.report.buckets import POINTS_MAX, buckets_of
 from holdfast.pipeline.report.draw.pages import draw_overview, draw_report
 from holdfast.pipeline.report.names import NAMES
 from holdfast.pipeline.report.registry import REPORTS, reports_named
-from holdfast.pipeline.report.results import FOLDER, Result, make, store, write_csv
+from holdfast.pipeline.report.results import AS_OF, FOLDER, Result, make, store, write_csv
 from holdfast.pipeline.report.tables import Tables, open_tables
 from holdfast.pipeline.report.words import count_text, cut, span_text
 from holdfast.pipeline.schema import JOBS, TABLES
@@ -35,6 +37,8 @@ HOUR = 3_600_000
 END = T0 + 3 * HOUR
 SINCE = T0 + HOUR + 12_345
 PARTITIONS = 3
+FRESHNESS = Freshness(datetime.fromtimestamp(T0 // 1000, UTC), 3, 4.5, True)
+AS_OF_TEXT = "as of then"
 
 needs_spark = pytest.mark.xdist_group("spark")
 
@@ -309,13 +313,15 @@ def test_reports_have_their_columns_and_are_kept_beside_the_tables(
     spark: "SparkSession", tables: Tables, tmp_path: Path
 ) -> None:
     results = make(spark, tables, REPORTS.values())
-    store(tmp_path, results)
+    store(tmp_path, results, FRESHNESS)
     files = write_csv(tmp_path / "csv", results)
     for result, file in zip(results, files, strict=True):
         names = [column.name for column in result.report.columns]
         kept = pq.read_table(tmp_path / FOLDER / result.report.name)
         assert kept.column_names == names
         assert kept.to_pylist() == result.rows
+        told = msgspec.json.decode(kept.schema.metadata[AS_OF], type=Freshness)
+        assert told == FRESHNESS
         with file.open(encoding="utf-8", newline="") as lines:
             header, *rows = csv.reader(lines)
         assert header == names
@@ -333,7 +339,7 @@ def test_of_empty_tables_there_is_nothing_to_tell_yet(
 ) -> None:
     results = make(spark, empty, REPORTS.values())
     assert [result.rows for result in results] == [[]] * len(REPORTS)
-    store(tmp_path, results)
+    store(tmp_path, results, FRESHNESS)
     assert write_csv(tmp_path, results)[0].read_text().startswith("time,seconds,is_whole,jobs")
     _draw_all(results, tmp_path)
     assert (tmp_path / "throughput.svg").read_text().count("nothing yet") == 1
@@ -343,11 +349,13 @@ def test_of_empty_tables_there_is_nothing_to_tell_yet(
 def _draw_all(results: list[Result], folder: Path) -> None:
     """Both kinds of pictures; PNG has its mark at its beginning."""
     for kind in ("png", "svg"):
-        paths = [draw_report(result, folder, kind) for result in results]
+        paths = [draw_report(result, AS_OF_TEXT, folder, kind) for result in results]
         paths.append(draw_overview(results, "today", folder, kind))
         for path in paths:
             assert path.stat().st_size > 1_000
             assert b"PNG" in path.read_bytes()[:4] or b"<svg" in path.read_bytes()[:1_000]
+    for result in results:
+        assert AS_OF_TEXT in (folder / f"{result.report.name}.svg").read_text()
 
 
 @needs_spark

@@ -132,6 +132,29 @@ def test_what_is_withdrawn_while_it_is_selected_is_not_kept(tmp_path: Path) -> N
         assert files(tmp_path) == []
 
 
+def test_a_selection_whose_folder_is_withdrawn_under_it_has_not_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The operation was cancelled while Spark wrote: its files cannot be written any more."""
+    done: list[str] = []
+
+    def select(asked: Request) -> None:
+        folder = folder_of(tmp_path, asked.name)
+        folder.mkdir(parents=True)
+        withdraw(tmp_path, asked.name)
+        if asked.name == "batch-7":
+            withdraw(tmp_path, "batch-8")  # found open with the first one
+        done.append(asked.name)
+        write_run(folder, 1, pa.array(KEYS, pa.int64()), "1.parquet")
+
+    request(tmp_path, wanted())
+    request(tmp_path, wanted("batch-8"))
+    Serving(tmp_path, select, VirtualClock()).look()
+    assert (done, files(tmp_path)) == (["batch-7"], [])
+    printed = capsys.readouterr()
+    assert "failed" not in printed.out + printed.err
+
+
 def test_an_error_is_told_once_and_then_it_is_asked_anew(tmp_path: Path) -> None:
     select = Selecting(tmp_path)
     select.errors = [InvalidArgument("Expected tea, but found coffee")]

@@ -11,8 +11,10 @@ from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Json
 
 if TYPE_CHECKING:
+    from holdfast.pipeline.freshness import Freshness
     from holdfast.pipeline.report.buckets import Buckets
     from holdfast.pipeline.report.results import Result
+    from holdfast.pipeline.tables.progress import Progress
 
 
 def register(app: typer.Typer) -> None:
@@ -64,17 +66,23 @@ def report(
     It reads the tables that `holdfast pipeline run` makes, and leaves each report beside them as
     Parquet, with one picture of all of them: tables/reports/overview.png.
     """
-    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.output import print_json, print_line, print_note
 
     names, folder = _names_and_folder(words or [], tables)
     root = (tables or folder / "tables").absolute()
     check_installed()
-    results, buckets = _make(root, names, _since_ms(since), folder, quiet=json)
-    files, overview = _write(root, results, _period(buckets), csv, png, svg)
+    from holdfast.pipeline.freshness import freshness_text, standing_still
+
+    results, buckets, freshness = _make(root, names, _since_ms(since), folder, quiet=json)
+    as_of = freshness_text(freshness)
+    files, overview = _write(root, results, _period(buckets), as_of, csv, png, svg)
+    if warning := standing_still(freshness):
+        print_note(f"warning: {warning}")
     if json:
         print_json(
             {
                 "tables": str(root),
+                "freshness": freshness,
                 "reports": {result.report.name: result.rows for result in results},
                 "files": [str(file) for file in files],
                 "overview": str(overview),
@@ -85,6 +93,7 @@ def report(
 
         for result in results:
             print_result(result)
+        print_line(as_of)
         print_line(f"overview: {overview}")
     if open_:
         import webbrowser
@@ -134,7 +143,7 @@ def _since_ms(text: str | None) -> int:
 
 def _make(
     root: Path, names: list[str], since_ms: int, folder: Path, *, quiet: bool
-) -> "tuple[list[Result], Buckets | None]":
+) -> "tuple[list[Result], Buckets | None, Freshness]":
     """Starts Spark, makes the reports and stores them."""
     from holdfast.cli.output import print_note
     from holdfast.config import load_config
@@ -155,8 +164,29 @@ def _make(
         results = make(spark, tables, reports_named(names))
     finally:
         spark.stop()
-    store(root, results)
-    return results, tables.buckets
+    freshness = _freshness(root, tables.progress, folder)
+    store(root, results, freshness)
+    return results, tables.buckets, freshness
+
+
+def _freshness(root: Path, progress: "Progress", folder: Path) -> "Freshness":
+    """How old the tables are that were read; the log tells how much they lack, if it is there."""
+    from holdfast.clock import SystemClock
+    from holdfast.errors import HoldfastError
+    from holdfast.pipeline.freshness import freshness_of
+    from holdfast.pipeline.log import open_log
+
+    ends = None
+    if (folder / "journal").is_dir():
+        try:
+            log = open_log(str(folder))
+            try:
+                ends = log.bounds()
+            finally:
+                log.close()
+        except HoldfastError:  # a log that cannot be read says nothing about the tables
+            ends = None
+    return freshness_of(root, progress, ends, SystemClock().now_ms())
 
 
 def _period(buckets: "Buckets | None") -> str:
@@ -177,6 +207,7 @@ def _write(
     root: Path,
     results: "list[Result]",
     period: str,
+    as_of: str,
     csv: Path | None,
     png: Path | None,
     svg: Path | None,
@@ -189,9 +220,11 @@ def _write(
     asked = [(folder, kind) for folder, kind in ((png, "png"), (svg, "svg")) if folder is not None]
     try:
         files = write_csv(csv, results) if csv is not None else []
-        files += [draw_report(each, folder, kind) for folder, kind in asked for each in results]
+        files += [
+            draw_report(each, as_of, folder, kind) for folder, kind in asked for each in results
+        ]
         overviews = [
-            draw_overview(results, period, folder, kind)
+            draw_overview(results, f"{period}; {as_of}", folder, kind)
             for folder, kind in asked or [(root / FOLDER, "png")]
         ]
     except OSError as error:

@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.cli.output import moment, print_line, print_table
 from holdfast.pipeline.report.results import Result, Rows
+from holdfast.pipeline.report.throughput import peak_per_minute, shown_pieces
 from holdfast.pipeline.report.words import count_text, cut, span_text
 
 LINES_MAX = 10
@@ -39,8 +40,8 @@ def _throughput(rows: Rows) -> list[dict[str, str]]:
         {
             "COMPLETED OR WRITTEN": name,
             "IN ALL": count_text(sum(row[name] for row in rows)),
-            "A MINUTE, AT MOST": count_text(max(row[f"{name}_per_minute"] for row in rows)),
-            "OVER TIME": curve([row[name] for row in rows if row["is_whole"]]),
+            "A MINUTE, AT MOST": count_text(peak_per_minute(rows, name)),
+            "OVER TIME": curve([row[name] for row in shown_pieces(rows)]),
         }
         for name in ("jobs", "instances", "records")
         if rows

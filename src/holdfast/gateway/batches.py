@@ -66,7 +66,7 @@ from holdfast.limits import (
 )
 from holdfast.logs import log
 from holdfast.records import ValueType, partition_of
-from holdfast.records.keys import NO_KEY
+from holdfast.records.keys import NO_KEY, counter_of
 
 _BATCH = ValueType.BATCH_OPERATION
 _I, _S = BatchOperationIntent, BatchOperationState
@@ -265,17 +265,28 @@ class Batches:
         self._check_creator(operation)
 
     async def _past(self, key: int) -> PastOperation:
-        """An operation that has ended."""
+        """An operation that has ended.
+
+        NotFound is for what never was: where the tables cannot tell, Unavailable says so.
+        """
         if (known := self._ended.get(key)) is not None:
             return known
         unknown = f"Expected a batch operation with key {key}, but none runs"
+        if counter_of(key) > self._runner.processors[partition_of(key)].progress.key_counter:
+            raise NotFound(f"{unknown} and this key was never given out", key=str(key))
         try:
-            past = await (await self.open_tables()).past(key, self._positions())
+            tables = await self.open_tables()
+            past = await tables.past(key, {})
+            if past is None or past.view.end_date is None:  # the tables may be behind
+                past = await tables.past(key, self._positions())
         except Unavailable as error:
-            reason = "; those that ended are in the tables, which holdfast pipeline run keeps"
-            raise NotFound(unknown + reason, key=str(key)) from error
+            raise Unavailable(
+                f"{unknown}; if it has ended, the tables know, but: {error.message}. Ask again when"
+                " holdfast pipeline run has caught up",
+                key=str(key),
+            ) from error
         if past is None:
-            raise NotFound(unknown + " and the tables have none", key=str(key))
+            raise NotFound(f"{unknown} and the tables have none", key=str(key))
         return past
 
     async def _start_in_tables(self, key: int) -> datetime | None:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from camunda_orchestration_sdk import CamundaAsyncClient
@@ -23,6 +25,7 @@ from tests.gateway.fake_tables import FakeTables
 from tests.pipeline.select_tables import BASE, Tables
 
 from holdfast.engine.batch.values import BatchOperation
+from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.service import Gateway
 from holdfast.pipeline.search.serving import FolderTables
 
@@ -229,3 +232,33 @@ def test_items_are_found_and_told_in_the_words_of_the_api(root: Path) -> None:
             assert len(await found({}, sort=[{"field": field, "order": "ASC"}])) == 4
 
     look(root, story)
+
+
+def test_an_answer_from_the_tables_says_as_of_when(root: Path) -> None:
+    async def story() -> None:
+        as_of = AsOf(datetime(2026, 11, 16, 2, 30, tzinfo=UTC), 1_203)
+        async with served(FakeTables().open) as (_, gateway, url), aiohttp.ClientSession() as http:
+            gateway.tables = FolderTables(root, lambda: as_of)
+            for method, path, is_from_tables in (
+                ("POST", "/v2/batch-operations/search", True),
+                ("GET", "/v2/topology", False),
+                ("POST", "/v2/process-instances/search", True),
+            ):
+                async with http.request(method, url + path, json={}) as answer:
+                    assert answer.status == 200
+                    told = {
+                        name.lower(): value
+                        for name, value in answer.headers.items()
+                        if name.lower().startswith("holdfast-")
+                    }
+                assert told == (
+                    {
+                        "holdfast-as-of": "2026-11-16T02:30:00.000Z",
+                        "holdfast-records-behind": "1203",
+                    }
+                    if is_from_tables
+                    else {}
+                )
+            gateway.tables.close()
+
+    asyncio.run(story())

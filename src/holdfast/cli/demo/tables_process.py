@@ -15,6 +15,8 @@ from pathlib import Path
 from holdfast.clock import SystemClock
 from holdfast.config import Config, load_config
 from holdfast.logs import configure
+from holdfast.pipeline.freshness import freshness_of, freshness_text
+from holdfast.pipeline.log import open_log
 from holdfast.pipeline.report.draw.pages import draw_report
 from holdfast.pipeline.report.registry import reports_named
 from holdfast.pipeline.report.results import make, store
@@ -27,15 +29,15 @@ def main(node: str, root: Path, name: str) -> None:
     """Follows the log until it is ended from outside."""
     config = load_config(Path(node))
     configure(json=config.log_json, level="warning")
-    threading.Thread(target=_listen, args=(config, root, name), daemon=True).start()
+    threading.Thread(target=_listen, args=(config, node, root, name), daemon=True).start()
     Pipeline(node, root, config, SystemClock()).run()
 
 
-def _listen(config: Config, root: Path, name: str) -> None:
+def _listen(config: Config, node: str, root: Path, name: str) -> None:
     """Whoever started us speaks, or is gone."""
     try:
         for line in sys.stdin:
-            sys.stdout.write(f"{_draw(config, root, name, Path(line.strip()))}\n")
+            sys.stdout.write(f"{_draw(config, node, root, name, Path(line.strip()))}\n")
             sys.stdout.flush()
     except Exception:
         traceback.print_exc()
@@ -43,11 +45,17 @@ def _listen(config: Config, root: Path, name: str) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _draw(config: Config, root: Path, name: str, folder: Path) -> Path:
+def _draw(config: Config, node: str, root: Path, name: str, folder: Path) -> Path:
     spark = open_session(config, root / "_spark")  # the one that the stream runs in
-    [result] = make(spark, open_tables(spark, root), reports_named([name]))
-    store(root, [result])
-    return draw_report(result, folder, "png")
+    tables = open_tables(spark, root)
+    [result] = make(spark, tables, reports_named([name]))
+    log = open_log(node)
+    try:
+        freshness = freshness_of(root, tables.progress, log.bounds(), SystemClock().now_ms())
+    finally:
+        log.close()
+    store(root, [result], freshness)
+    return draw_report(result, freshness_text(freshness), folder, "png")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from litestar.types import ASGIApp, Method, Receive, Scope, Send
 
 from holdfast.gateway.access.asking import asking
 from holdfast.gateway.api import Api
+from holdfast.gateway.as_of import noted_as_of
 from holdfast.gateway.http.endpoint import JSON, Endpoint, endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.exchange import (
@@ -80,7 +81,7 @@ class _Service:
         except Disconnected:
             return
         content = b"" if answer is None else answer if type(answer) is bytes else _encode(answer)
-        await send_answer(send, end.status, end.media_type, content)
+        await send_answer(send, end.status, end.media_type, content, noted_as_of())
 
     async def _poll(self, end: Endpoint, arguments: list[Any], receive: Receive) -> Any:
         """Waits as long as the body says, unless the client goes or the server closes."""

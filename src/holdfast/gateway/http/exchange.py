@@ -13,6 +13,7 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.types import Receive, Scope, Send
 
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.http.endpoint import FORM, JSON, Endpoint
 from holdfast.gateway.http.forms import parts_of
 from holdfast.gateway.http.origins import READING, REQUESTED_WITH, is_from_program
@@ -126,9 +127,22 @@ def parameters_of(endpoint: Endpoint, scope: Scope) -> list[str]:
     return [unquote(each) for each in found.groups()]
 
 
-async def send_answer(send: Send, status: int, media_type: str, body: bytes) -> None:
-    """Sends the answer in one piece."""
+def as_of_headers(as_of: AsOf) -> list[tuple[bytes, bytes]]:
+    """How old an answer from the tables is."""
+    time = as_of.time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return [
+        (b"holdfast-as-of", time.encode()),
+        (b"holdfast-records-behind", b"%d" % as_of.records_behind),
+    ]
+
+
+async def send_answer(
+    send: Send, status: int, media_type: str, body: bytes, as_of: AsOf | None = None
+) -> None:
+    """Sends the answer in one piece; one from the tables says as of when it is."""
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", media_type.encode())]
+    if as_of is not None:
+        headers += as_of_headers(as_of)
     if status == 204:
         headers.clear()  # nothing follows, so nothing may be said of it
     await send({"type": "http.response.start", "status": status, "headers": headers})  # pyright: ignore[reportArgumentType]

@@ -2,13 +2,14 @@
 
 import asyncio
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from holdfast.clock import Clock
 from holdfast.engine.batch.selector import Page
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
+from holdfast.gateway.as_of import AsOf, note_as_of
 from holdfast.gateway.batch_shapes import (
     BatchItemPage,
     BatchItemQuery,
@@ -35,11 +36,19 @@ _OPERATION, _DRY_RUN = "batch-", "dry-run-"  # how the selections of this room a
 class PipelineTables:
     """Searched by this process, selected from by the one that keeps them fresh."""
 
-    def __init__(self, root: Path, search: Search, clock: Clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        search: Search,
+        clock: Clock,
+        as_of: Callable[[], AsOf | None] = lambda: None,
+    ) -> None:
+        """`as_of` tells where the tables stand: it is noted for whoever sends an answer."""
         self._root = root
         self._clock = clock
         self._versions = Versions(root)
         self._search = search
+        self._as_of = as_of
         self._selector = PipelineSelector(self._versions, clock)
 
     # --- selecting ----------------------------------------------------------------------------
@@ -79,12 +88,14 @@ class PipelineTables:
     async def past(self, key: int, as_of: Mapping[int, int]) -> PastOperation | None:
         """An operation as the tables have it, once they are as far."""
         await self._reach(as_of)
+        note_as_of(self._as_of())
         row = await asyncio.to_thread(self._search.get, BATCH_OPERATIONS, key)
         return None if row is None else PastOperation(operation_of(row), operation_view(row))
 
     async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:
         """Operations as the tables have them, the newest first."""
         asked = query.filter
+        note_as_of(self._as_of())
         created = BATCH_OPERATIONS.column("created")
         assert created is not None
         found = await asyncio.to_thread(
@@ -106,6 +117,7 @@ class PipelineTables:
             "state": asked.state,
         }
         page = Wanted(query.page.limit, after=query.page.after)
+        note_as_of(self._as_of())
         found = await asyncio.to_thread(self._found, BATCH_OPERATION_ITEMS, wanted, (), page)
         return BatchItemPage([item_view(row) for row in found.items], _info(found.page))
 

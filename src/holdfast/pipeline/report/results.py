@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from holdfast.pipeline.freshness import Freshness
 from holdfast.pipeline.report.declare import Report
 from holdfast.pipeline.report.tables import Tables
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = "reports"  # beside the tables
+AS_OF = b"holdfast.as_of"  # the name of the metadata
 
 Rows = list[dict[str, Any]]
 
@@ -37,13 +39,18 @@ def make(spark: "SparkSession", tables: Tables, reports: Iterable[Report]) -> li
     return [Result(report, report.frame(spark, tables).toArrow()) for report in reports]
 
 
-def store(root: Path, results: Iterable[Result]) -> None:
-    """Keeps each as a Parquet table beside the tables; readers see the old one or the new one."""
+def store(root: Path, results: Iterable[Result], freshness: Freshness) -> None:
+    """Keeps each as a Parquet table beside the tables; readers see the old one or the new one.
+
+    As of when it is stands in the file's metadata.
+    """
+    as_of = {AS_OF: msgspec.json.encode(freshness)}
     for result in results:
         folder = root / FOLDER / result.report.name
         folder.mkdir(parents=True, exist_ok=True)
         draft = folder / ".draft"
-        pq.write_table(result.table, draft)
+        told = (result.table.schema.metadata or {}) | as_of
+        pq.write_table(result.table.replace_schema_metadata(told), draft)
         draft.replace(folder / f"{result.report.name}.parquet")
 
 

@@ -10,7 +10,23 @@ from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, RECORDS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from holdfast.pipeline.report.results import Rows
+
 MEASURES = ("jobs", "instances", "records")
+
+
+def shown_pieces(rows: "Rows") -> "Rows":
+    """The pieces that text and pictures show: those that are known whole, if there are two.
+
+    The first and the last piece are cut off somewhere: their rates would be too low.
+    """
+    whole = [row for row in rows if row["is_whole"]]
+    return whole if len(whole) > 1 else rows
+
+
+def peak_per_minute(rows: "Rows", measure: str) -> float:
+    """The highest rate of the pieces that are shown."""
+    return max((row[f"{measure}_per_minute"] for row in shown_pieces(rows)), default=0.0)
 
 
 def throughput(spark: "SparkSession", tables: Tables) -> "DataFrame":
@@ -64,7 +80,8 @@ THROUGHPUT = Report(
     "How much do we do, when is the rush, and did it stop at some time?",
     "for each piece of time, the earliest first; at most 120, and pieces in which nothing happened"
     " are there too",
-    "three strips over one axis of time, for jobs, instances and records, each with its peak.",
+    "three strips over one axis of time, for jobs, instances and records, each with its peak."
+    " Text and picture leave out pieces that are not whole, if two others are.",
     "the pieces begin then.",
     (
         time("time", "where a piece of time begins"),

@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Unavailable
+from holdfast.gateway.as_of import AsOf, note_as_of
 from holdfast.gateway.rest.tables import FoundRows, Row, no_tables
 from holdfast.limits import PAGE_ITEMS_MAX
 from holdfast.pipeline.schema import TABLES
@@ -22,8 +23,10 @@ class FolderTables:
     DuckDB is loaded with the first one: a node that nobody searches does without.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, as_of: Callable[[], AsOf | None] = lambda: None) -> None:
+        """`as_of` tells where the tables stand: it is noted for whoever sends the answer."""
         self._root = root
+        self._as_of = as_of
         self._lock = threading.Lock()
         self._opened: Search | None = None
 
@@ -39,9 +42,11 @@ class FolderTables:
         sort: Sequence[Mapping[str, Any]],
         page: Mapping[str, Any],
     ) -> FoundRows:
+        note_as_of(self._as_of())  # before they are read: they may be newer, never older
         return await asyncio.to_thread(self._page, table, filter, sort, page)
 
     async def rows(self, table: str, keys: Sequence[int]) -> dict[int, Row]:
+        note_as_of(self._as_of())
         wanted = sorted(set(keys))
         return await asyncio.to_thread(self._rows, table, wanted)
 

@@ -13,7 +13,8 @@ from holdfast.clock import Clock
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal
 from holdfast.limits import SELECTION_ATTEMPTS_MAX, SELECTION_LOOK_MS, SELECTION_TABLES_WAIT_MS
 from holdfast.logs import log
-from holdfast.pipeline.select.requests import Request, close, open_requests, refuse
+from holdfast.pipeline.select.requests import Request, close, is_open, open_requests, refuse
+from holdfast.pipeline.select.snapshot import drop_snapshot
 from holdfast.pipeline.tables.progress import load_progress
 
 Select = Callable[[Request], object]  # makes the snapshot of a request, or raises
@@ -69,6 +70,8 @@ class Serving:
         for each in requests:
             if self._stopping.is_set():
                 return
+            if not is_open(self._root, each.name):  # withdrawn while another was answered
+                continue
             behind = [
                 partition
                 for partition, wanted in each.as_of.items()
@@ -112,6 +115,9 @@ class Serving:
 
     def _failed(self, wanted: Request, error: Exception) -> None:
         if self._stopping.is_set():
+            return
+        if not is_open(self._root, wanted.name):  # withdrawn, and its folder with it: no failure
+            drop_snapshot(self._root, wanted.name)
             return
         failures = self._failures[wanted.name] = self._failures.get(wanted.name, 0) + 1
         log.warning("selection failed", name=wanted.name, failures=failures, error=str(error))

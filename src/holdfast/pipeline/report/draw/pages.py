@@ -9,6 +9,7 @@ from holdfast.pipeline.report.draw.spans import draw_latency, draw_partitions
 from holdfast.pipeline.report.draw.style import (
     BLUE,
     INK,
+    SMALL_POINTS,
     SOFT,
     VERMILION,
     new_figure,
@@ -43,11 +44,12 @@ _HEAD_HEIGHT, _NUMBER_WIDTH = 1.3, 2.4
 _WORDS_CHARACTERS_MAX = 26
 
 
-def draw_report(result: Result, folder: Path, kind: str) -> Path:
+def draw_report(result: Result, as_of: str, folder: Path, kind: str) -> Path:
     """One report as a picture of its own; `kind` is png or svg."""
     name = result.report.name
     figure = new_figure(*_SIZES[name])
     _PICTURES[name](figure, result.report.title, result.rows)
+    figure.supxlabel(as_of, x=0.985, ha="right", fontsize=SMALL_POINTS, color=SOFT)
     return _save(figure, folder, name, kind)
 
 

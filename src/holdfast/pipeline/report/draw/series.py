@@ -18,13 +18,13 @@ from holdfast.pipeline.report.draw.style import (
     over_time,
 )
 from holdfast.pipeline.report.results import Rows
+from holdfast.pipeline.report.throughput import peak_per_minute, shown_pieces
 from holdfast.pipeline.report.words import count_text, span_text
 
 
 def draw_throughput(part: Any, title: str, rows: Rows) -> None:
     """A strip for each measure, on the same axis of time; each has a scale of its own."""
-    whole = [row for row in rows if row["is_whole"]]
-    shown = whole if len(whole) > 1 else rows
+    shown = shown_pieces(rows)
     if not shown:
         nothing(part, title)
         return
@@ -41,7 +41,8 @@ def draw_throughput(part: Any, title: str, rows: Rows) -> None:
         axes.stairs(values, times, fill=True, color=colour, alpha=0.25, linewidth=0)
         axes.stairs(values, times, color=colour, linewidth=1.6, baseline=None)
         _strip(axes, words, f"{count_text(total)} in all", colour)
-        _mark_peak(axes, [(time + step / 2) for time in times[:-1]], values, "/min")
+        middles = [(time + step / 2) for time in times[:-1]]
+        _mark_peak(axes, middles, values, peak_per_minute(rows, name), "/min")
     over_time(strips[-1], times)
 
 
@@ -65,7 +66,7 @@ def draw_backlog(part: Any, title: str, rows: Rows) -> None:
         axes.fill_between(times, values, color=colour, alpha=0.25, linewidth=0)
         axes.plot(times, values, color=colour, linewidth=1.6)
         _strip(axes, words, f"{count_text(values[-1])} at the end", colour)
-        _mark_peak(axes, times, values, "")
+        _mark_peak(axes, times, values, max(values), "")
     over_time(drawn[-1], times)
 
 
@@ -81,9 +82,10 @@ def _strip(axes: Any, words: str, beside: str, colour: str) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _mark_peak(axes: Any, times: Sequence[Any], values: Sequence[float], unit: str) -> None:
+def _mark_peak(
+    axes: Any, times: Sequence[Any], values: Sequence[float], peak: float, unit: str
+) -> None:
     """The highest point with its number, on the side on which there is room."""
-    peak = max(values)
     if peak <= 0:
         axes.set_ylim(0, 1)
         return
