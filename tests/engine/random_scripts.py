@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 from process_checks import check_end, check_invariants
 from process_talk import LEASE_MS, Talk, deployment, packed
 from random_definitions import CODES, MESSAGES, TYPES, Author
@@ -44,6 +45,7 @@ STEPS_AT_ONCE = 10  # a token that goes in circles never waits: others come betw
 ELEMENTS_MAX = 150  # tokens that multiply in circles: such an instance is canceled
 INSTANCES_MAX = 12
 CIRCLES_MAX = 3
+TWIN = "twin"  # another process of the same shape, that instances are migrated to
 
 # What is much for one step: lowered, so that small stories are cut in pieces too.
 LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
@@ -259,8 +261,8 @@ class Story(Talk):
     def migrate_one(self, instances: list[int]) -> None:
         key = self.random.choice(instances)
         plan = self.plan_of(key)
-        versions = self.view.processes.versions_of(plan.process_id)
-        target = self.view.processes.plan(self.random.choice(versions))
+        known = [each for id_ in ("p", TWIN) for each in self.view.processes.versions_of(id_)]
+        target = self.view.processes.plan(self.random.choice(known))
         pairs = []
         for id_ in plan.by_id:
             to = next((each for each in (id_, f"{id_}n", id_[:-1]) if each in target.by_id), None)
@@ -282,4 +284,7 @@ class Story(Talk):
     def deploy_one(self, instances: list[int]) -> None:
         for _ in range(self.random.randint(1, 3)):
             self.process = self.author.changed(self.process)
-        self.say(ValueType.PROCESS, ProcessIntent.DEPLOY, 0, deployment(self.process))
+        deployed = self.process
+        if self.random.random() < 0.4:
+            deployed = msgspec.structs.replace(deployed, id=TWIN)
+        self.say(ValueType.PROCESS, ProcessIntent.DEPLOY, 0, deployment(deployed))

@@ -244,6 +244,29 @@ def test_an_instance_is_changed_and_cancelled() -> None:
     talk(story)
 
 
+def test_an_instance_is_migrated_to_another_process_and_found_there() -> None:
+    async def story(client: Client) -> None:
+        await client.deploy(ORDER)
+        sale = await client.deploy(Process("sale").task("charge").task("ship"))
+        key = await client.start(key="order-42")
+        target = {
+            "targetProcessDefinitionKey": sale["processDefinitionKey"],
+            "mappingInstructions": [{"sourceElementId": "charge", "targetElementId": "charge"}],
+        }
+        await client.good("POST", f"/v2/process-instances/{key}/migration", target)
+        view = await client.show(key)
+        assert (view["processId"], view["version"]) == ("sale", 1)
+        listing = "/v2/process-instances/listing"
+        found = (await client.good("POST", listing, {"processId": "sale"}))["items"]
+        assert [each["processInstanceKey"] for each in found] == [key]
+        assert (await client.good("POST", listing, {"processId": "order"}))["items"] == []
+        assert await client.start(key="order-42") == key, "its key was given for the first process"
+        job = await client.activate()
+        assert job["origin"]["processId"] == "sale"
+
+    talk(story)
+
+
 # --- what is wrong ----------------------------------------------------------------------------
 
 

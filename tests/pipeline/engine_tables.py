@@ -93,11 +93,20 @@ def _check_instances(tables: Any, view: Any) -> None:
     known = dict(view.processes.instances.scan())
     assert live.keys() == known.keys()
     open_ = dict(view.incidents.open.scan())
-    shown = {row["incident_key"] for row in tables.rows("incidents") if row["state"] == "OPEN"}
-    assert shown == open_.keys()
+    shown = {row["incident_key"]: row for row in tables.rows("incidents") if row["state"] == "OPEN"}
+    assert shown.keys() == open_.keys()
+    for key, incident in open_.items():
+        if not incident.element_key:
+            continue
+        origin = view.processes.origin(incident.element_key)
+        now = (origin.process_id, origin.element_id)
+        assert (incident.process_id, incident.element_id) == now
+        assert (shown[key]["process_id"], shown[key]["element_id"]) == now
     incidents = Counter(each.instance_key for each in open_.values())
     for key, instance in known.items():
         assert live[key]["process_definition_key"] == instance.definition
+        definition = view.processes.definitions.get(instance.definition)
+        assert live[key]["process_id"] == definition.process_id
         assert live[key]["parent_element_instance_key"] == (instance.parent or None)
     for key, row in rows.items():
         assert row["incidents"] == incidents[key]
