@@ -9,7 +9,14 @@ from typing import Any
 import msgspec
 
 from holdfast.errors import InvalidArgument
-from holdfast.limits import COMMANDS_IN_FLIGHT_MAX, MIB, PARTITIONS_MAX, SEGMENT_BYTES
+from holdfast.limits import (
+    COMMANDS_IN_FLIGHT_MAX,
+    CONNECTIONS_MAX,
+    CONNECTIONS_PER_ADDRESS_MAX,
+    MIB,
+    PARTITIONS_MAX,
+    SEGMENT_BYTES,
+)
 
 FILE_NAME = "holdfast.toml"
 DEFAULT_PARTITIONS = 4
@@ -26,6 +33,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: int = 8080
     allowed_hosts: str = ""  # further names of the node in requests: "db-1, holdfast.example.org"
     allowed_origins: str = ""  # web pages that may use the node: "https://ui.example.org"
+    connections_max: int = (
+        CONNECTIONS_MAX  # of clients; fewer where the process may have fewer files
+    )
+    connections_per_address_max: int = CONNECTIONS_PER_ADDRESS_MAX  # loopback: 3/4 of all
     segment_bytes: int = SEGMENT_BYTES
     journal_bytes_max: int = (
         16_384 * MIB
@@ -53,6 +64,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.partitions is not None and not 1 <= self.partitions <= PARTITIONS_MAX:
             raise InvalidArgument(
                 f"Expected 1 to {PARTITIONS_MAX} partitions, but found {self.partitions}"
+            )
+        if min(self.connections_max, self.connections_per_address_max) < 1:
+            raise InvalidArgument(
+                "Expected at least 1 for connections_max and connections_per_address_max, but found"
+                f" {min(self.connections_max, self.connections_per_address_max)}"
             )
 
 

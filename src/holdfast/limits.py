@@ -117,6 +117,19 @@ ASKED_KEPT_MAX = 10_000  # answers about permissions kept at hand: 5 MB
 PASSWORDS_KEPT_MAX = 1_000  # that were right just now: 0.1 MB
 TOKEN_MS_MAX = 10 * 365 * 86_400_000  # ten years
 
+# --- http -------------------------------------------------------------------------------------
+CONNECTIONS_MAX = 4_096  # 100 KB each with its buffers: 400 MB; a client of ours has 128 at most
+CONNECTIONS_PER_ADDRESS_MAX = 1_024  # eight of our clients; four addresses fill a node
+HEAD_BYTES_MAX = 64 * KIB  # request line and headers; a signed token with many groups has 16 KiB
+HEADERS_MAX = 100  # clients send ten; a chain of proxies adds some
+REQUEST_TARGET_BYTES_MAX = 8 * KIB  # the longest name, percent-encoded, has 2.4 KiB
+HEAD_MS_MAX = 10_000  # to send a head, from its first byte or from the connection's begin
+BODY_GRACE_MS = 30_000  # to send a body ...
+BODY_BYTES_PER_SECOND_MIN = 64 * KIB  # ... and a second more for each of these
+DRAIN_MS_MAX = 30_000  # without reading a byte of an answer
+SLOW_CLIENTS_BYTES_MAX = 128 * MIB  # answers that are not read and requests sent ahead, in all
+SENT_AHEAD_BYTES = 384 * KIB  # ... of which a connection: one read, and 80 requests of 1.5 KB
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

@@ -177,6 +177,7 @@ class HttpMetrics:
 
     def __init__(self) -> None:
         self._refused: dict[str, int] = {}
+        self.connections: Callable[[], int] = lambda: 0
 
     def refuse(self, reason: str) -> None:
         """A request or a connection was refused."""
@@ -190,6 +191,9 @@ class HttpMetrics:
         for reason, count in self._refused.items():
             refused.add_metric([reason], count)
         yield refused
+        yield GaugeMetricFamily(
+            "holdfast_http_connections", "Connections of clients", value=self.connections()
+        )
 
 
 class PipelineLag(NamedTuple):

@@ -83,6 +83,16 @@ def test_who_may_do_everything_is_refused_nowhere() -> None:
     inside(walk)
 
 
+def test_the_description_of_the_api_is_for_those_who_are_known() -> None:
+    async def story(there: Guarded) -> None:
+        for path in ("/openapi", "/openapi/openapi.json"):
+            assert (await ask(there.url, "GET", path)).status == 401
+            known = await ask(there.url, "GET", path, headers=bearer(there.admin_token))
+            assert known.status == 200 and "paths" in known.json()
+
+    inside(story)
+
+
 # --- tokens of machines -----------------------------------------------------------------------
 
 

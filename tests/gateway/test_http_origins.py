@@ -268,7 +268,7 @@ def test_an_allowed_page_may_ask_and_read_the_answer() -> None:
             other = await send("OPTIONS", "/v2/tasks", Origin="https://ui.example.org:444", **asked)
             assert other.status == 403 and "allowed_origins" in other.json()["detail"]
         await server.close()
-        [refused] = metrics.collect()
+        refused, _ = metrics.collect()
         assert [(each.labels, each.value) for each in refused.samples if each.value] == [
             ({"reason": "origin"}, 1)
         ]

@@ -134,6 +134,7 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
     import time
 
     from holdfast.cli.beside import Beside
+    from holdfast.gateway.http.connections import ConnectionLimits
     from holdfast.gateway.http.server import HttpServer
     from holdfast.node import LocalNode
 
@@ -147,6 +148,7 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
         server = HttpServer(
             node.gateway, config.host, config.port, allowed_hosts=config.allowed_hosts,
             allowed_origins=config.allowed_origins, metrics=node.metrics.http,
+            limits=ConnectionLimits(config.connections_max, config.connections_per_address_max),
         )  # fmt: skip
         await server.start()
         try:

@@ -166,6 +166,6 @@ NEEDS: dict[str, Alternatives | Everyone] = {
     "reset_clock": _one(_R.SYSTEM, _P.UPDATE),
     "get_status": Everyone.ANYBODY,
     "get_health": Everyone.ANYBODY,
-    "get_openapi": Everyone.ANYBODY,
+    "get_openapi": Everyone.KNOWN,
 }
 """What is needed, by the name of the endpoint."""

@@ -1,25 +1,30 @@
-"""What every request passes before it is routed: the check of where it comes from."""
+"""What every request passes first: the check of where it comes from, and the way to its handler."""
 
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.gateway.http.origins import Origins
-from holdfast.gateway.http.problems import PROBLEM_JSON, problem_of
+from holdfast.gateway.http.problems import send_problem
 from holdfast.metrics import HttpMetrics
 
 _PREFLIGHT_SECONDS = b"600"  # for how long a browser need not ask again
 
-_encode = msgspec.json.Encoder().encode
-
 
 class Guard:
-    """An ASGI app that hands on to another what may pass."""
+    """An ASGI app that hands on what may pass: to the handler of a path, or to a router."""
 
-    def __init__(self, app: ASGIApp, origins: Origins, metrics: HttpMetrics) -> None:
-        self._app = app
+    def __init__(
+        self,
+        router: ASGIApp,
+        plain: Mapping[str, ASGIApp],
+        origins: Origins,
+        metrics: HttpMetrics,
+    ) -> None:
+        self._router = router
+        self._plain = plain
         self._origins = origins
         self._metrics = metrics
 
@@ -29,20 +34,18 @@ class Guard:
             page = self._origins.check(method, version, scope["headers"])
         except HTTPException as error:
             self._metrics.refuse("origin")
-            return await _refuse(error, scope, send)
-        if page is None:
-            return await self._app(scope, receive, send)
-        if scope["method"] == "OPTIONS":  # pyright: ignore[reportGeneralTypeIssues]
-            return await _allow(page, scope, send)
-        await self._app(scope, receive, _for_page(page, send))
-
-
-async def _refuse(error: HTTPException, scope: Scope, send: Send) -> None:
-    method: str = scope["method"]  # pyright: ignore[reportGeneralTypeIssues]
-    problem, _ = problem_of(error, method, scope["path"])
-    body = _encode(problem)
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", PROBLEM_JSON.encode())]
-    await _send(send, problem.status, headers, body)
+            return await send_problem(error, scope, send)
+        if page is not None:
+            if method == "OPTIONS":
+                return await _allow(page, scope, send)
+            send = _for_page(page, send)
+        handle = self._plain.get(scope["path"])
+        if handle is None:
+            return await self._router(scope, receive, send)
+        try:
+            await handle(scope, receive, send)
+        except Exception as error:
+            await send_problem(error, scope, send)
 
 
 async def _allow(page: bytes, scope: Scope, send: Send) -> None:
@@ -54,7 +57,8 @@ async def _allow(page: bytes, scope: Scope, send: Send) -> None:
         (b"access-control-allow-headers", asked.get(b"access-control-request-headers", b"")),
         (b"access-control-max-age", _PREFLIGHT_SECONDS),
     ]
-    await _send(send, 204, headers, b"")
+    await send({"type": "http.response.start", "status": 204, "headers": headers})  # pyright: ignore[reportArgumentType]
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _for_page(page: bytes, send: Send) -> Send:
@@ -70,8 +74,3 @@ def _for_page(page: bytes, send: Send) -> Send:
 
 def _naming(page: bytes) -> list[tuple[bytes, bytes]]:
     return [(b"access-control-allow-origin", page), (b"vary", b"origin")]
-
-
-async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})  # pyright: ignore[reportArgumentType]
-    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
+from litestar.types import Scope, Send
 
 from holdfast.errors import Code, HoldfastError
 from holdfast.gateway.shapes import Problem
@@ -35,12 +36,28 @@ _encode = msgspec.json.Encoder().encode
 
 def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The answer to a request that could not be served. A bug is logged, and told only as such."""
-    problem, headers = problem_of(error, request.method, request.scope["path"])
-    if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        log.error("request failed", method=request.method, path=problem.instance, exc_info=error)
+    problem, headers = _noted(error, request.scope)
     return Response(
         _encode(problem), status_code=problem.status, headers=headers, media_type=PROBLEM_JSON
     )
+
+
+async def send_problem(error: Exception, scope: Scope, send: Send) -> None:
+    """The same where no router is between."""
+    problem, named = _noted(error, scope)
+    body = _encode(problem)
+    named |= {"content-type": PROBLEM_JSON, "content-length": str(len(body))}
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})  # pyright: ignore[reportArgumentType]
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _noted(error: Exception, scope: Scope) -> tuple[Problem, dict[str, str]]:
+    method: str = scope["method"]  # pyright: ignore[reportGeneralTypeIssues]
+    problem, headers = problem_of(error, method, scope["path"])
+    if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("request failed", method=method, path=problem.instance, exc_info=error)
+    return problem, headers
 
 
 def problem_of(error: Exception, method: str, path: str) -> tuple[Problem, dict[str, str]]:
@@ -50,6 +67,20 @@ def problem_of(error: Exception, method: str, path: str) -> tuple[Problem, dict[
     if isinstance(error, HTTPException):
         return _of_http(error, method, path)
     return _problem(500, Code.INTERNAL, "The node has a bug; its log says more", path), {}
+
+
+def refusal(status: int, code: Code, detail: str) -> bytes:
+    """A whole answer, head and body, to a client whose request was not understood or not read."""
+    body = _encode(_problem(status, code, detail, ""))
+    lines = [
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        f"content-type: {PROBLEM_JSON}",
+        f"content-length: {len(body)}",
+        "connection: close",
+    ]
+    if code is Code.RESOURCE_EXHAUSTED:
+        lines.append(f"retry-after: {_UNAVAILABLE_SECONDS}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _of_holdfast(error: HoldfastError, path: str) -> tuple[Problem, dict[str, str]]:

@@ -3,23 +3,30 @@
 import asyncio
 import errno
 import os
+import resource
 import socket
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import uvicorn
 
 from holdfast.errors import InvalidState, Unavailable
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.app import BODY_BYTES_MAX, create_app
-from holdfast.gateway.http.guard import Guard
+from holdfast.gateway.http.connections import ConnectionLimits, Connections
 from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
-from holdfast.gateway.http.protocol import GatheringProtocol
+from holdfast.gateway.http.protocol import BoundedProtocol
 from holdfast.metrics import HttpMetrics
 
 BACKLOG_CONNECTIONS = 2_048
 KEEP_ALIVE_S = (
     75  # longer than clients keep an idle connection, so that they never write to a closed one
 )
+DEAD_AFTER_S = 60  # of silence a client is asked whether it is there, and then every ...
+DEAD_ASK_S = 15  # ... until it was asked four times
+FILES_KEPT = 256  # that the node has open beside its connections: segments, tables of the state
 CLOSE_S_MAX = 5  # for requests that are being served; long polls end at once
 
 
@@ -35,18 +42,24 @@ class HttpServer:
         body_bytes_max: int = BODY_BYTES_MAX,
         allowed_hosts: str = "",
         allowed_origins: str = "",
+        limits: ConnectionLimits | None = None,
         metrics: HttpMetrics | None = None,
     ) -> None:
         self._host = host
         self._port = port
         self._polls = LongPolls()
+        metrics = metrics or HttpMetrics()
+        connections = Connections(_with_files(limits or ConnectionLimits()), metrics)
+        protocol: Any = partial(BoundedProtocol, connections=connections)
         config = uvicorn.Config(
-            Guard(
-                create_app(api, polls=self._polls, body_bytes_max=body_bytes_max),
+            create_app(
+                api,
                 Origins(host, allowed_hosts, allowed_origins),
-                metrics or HttpMetrics(),
+                metrics,
+                polls=self._polls,
+                body_bytes_max=body_bytes_max,
             ),
-            http=GatheringProtocol,
+            http=protocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -93,9 +106,11 @@ class HttpServer:
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
-            return socket.create_server(
+            listening = socket.create_server(
                 (self._host, self._port), family=family, backlog=BACKLOG_CONNECTIONS
             )
+            _notice_the_dead(listening)
+            return listening
         except OSError as error:
             reason = (
                 "another process listens there; choose another port"
@@ -107,3 +122,21 @@ class HttpServer:
                 host=self._host,
                 port=self._port,
             ) from error
+
+
+def _notice_the_dead(listening: socket.socket) -> None:
+    """Connections inherit it: one whose client vanished, as in a long poll, is closed."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAD_AFTER_S)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, DEAD_ASK_S)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4)
+
+
+def _with_files(limits: ConnectionLimits) -> ConnectionLimits:
+    """No more connections than the process may have files open, beside those of the node."""
+    files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files_max == resource.RLIM_INFINITY:
+        return limits
+    room = max(files_max - FILES_KEPT, files_max // 2)
+    return replace(limits, connections_max=min(limits.connections_max, room))
