@@ -52,6 +52,13 @@ QUARANTINE_COMMANDS_MAX = 100  # remembered as having ended the process: 20 KB
 STORE_ROWS_MAX = 16_384  # changed rows in memory before the store gets them: 20 ms, 8 MiB
 STORE_INTERVAL_MS = 1_000  # ... or after this time
 SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged
+DAMAGED_KEPT = 2  # states that were set aside, for whoever wants to look: a bad disk makes many
+WALK_ROWS = 1_000  # rows of the state that are checked in one go: 0.2 ms
+COPY_BYTES = 1 * MIB  # of a snapshot, copied or read back in one go: 1 ms beside the loop
+SCRUB_SLICE_BYTES = 64 * KIB  # of a segment, checked in one go: 200 small frames, 0.8 ms
+SCRUB_PAUSE_MS = 5  # between two of these: 200,000 rows/s or 12 MB/s of the log, about 5% of a core
+SCRUB_INTERVAL_MS = 3_600_000  # from one reading of everything at rest to the next
+SNAPSHOT_SHARE_MAX = 10  # a snapshot that takes a minute comes every ten minutes at the most
 REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
 
 # --- processes --------------------------------------------------------------------------------

@@ -196,6 +196,40 @@ class HttpMetrics:
         )
 
 
+class StorageMetrics:
+    """What is counted and measured of the files of a node."""
+
+    def __init__(self) -> None:
+        self.snapshots_taken = 0
+        self.snapshots_failed = 0
+        self.rebuilds = 0
+        self.scrubs = 0
+        self.damaged_files = 0
+        self._damage = {"state": 0, "snapshot": 0, "segment": 0}
+
+    def damage_found(self, what: str) -> None:
+        """Stored bytes are not as they were written."""
+        self._damage[what] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text, value in (
+            ("holdfast_snapshots", "Snapshots taken and verified", self.snapshots_taken),
+            ("holdfast_snapshots_failed", "Snapshots not taken", self.snapshots_failed),
+            ("holdfast_state_rebuilds", "Damaged states that were rebuilt", self.rebuilds),
+            ("holdfast_scrubs", "Times that everything at rest was read", self.scrubs),
+        ):
+            yield CounterMetricFamily(name, text, value=value)
+        found = CounterMetricFamily(
+            "holdfast_damage_found", "Stored bytes found damaged", labels=["what"]
+        )
+        for what, count in self._damage.items():
+            found.add_metric([what], count)
+        yield found
+        yield GaugeMetricFamily(
+            "holdfast_damaged_files", "Files that are damaged now", value=self.damaged_files
+        )
+
+
 class PipelineLag(NamedTuple):
     """How far the tables are behind the log."""
 
@@ -211,6 +245,7 @@ class Metrics:
         self.registry.register(self)
         self.distribution = DistributionMetrics()
         self.batch = BatchMetrics()
+        self.storage = StorageMetrics()
         self.http = HttpMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self._partitions: dict[int, PartitionMetrics] = {}
@@ -251,6 +286,7 @@ class Metrics:
             yield gauge
         yield from self.distribution.collect()
         yield from self.batch.collect()
+        yield from self.storage.collect()
         yield from self.http.collect()
         yield from self._pipeline()
         yield HistogramMetricFamily(

@@ -8,8 +8,8 @@
 """
 
 import asyncio
-import contextlib
 import gc
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,11 +18,10 @@ import msgspec
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.engine.batch.selector import Selector
-from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
-from holdfast.errors import InvalidArgument
+from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
 from holdfast.gateway.rest.pinned import PinnableClock
@@ -36,7 +35,10 @@ from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.starts import Starts
 from holdfast.state import Store
-from holdfast.state.snapshots import Positions, Snapshots
+from holdfast.state.copies import Positions
+from holdfast.state.rocks import RocksStore
+from holdfast.state.snapshots import Snapshots
+from holdfast.upkeep import Processors, Upkeep
 
 # The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the
 # time.
@@ -60,27 +62,37 @@ class Node:
         self.store = store
         self.config = config
         self.metrics = metrics
-        partitions = range(1, journal.topics()[TOPIC] + 1)
-        processors = {
-            partition: open_partition(store, partition, len(partitions)) for partition in partitions
-        }
         self.runner: Runner[EngineState] = Runner(
-            processors, journal, store, clock, metrics, config.commands_in_flight_max
-        )
+            self._open_processors(store), journal, store, clock, metrics,
+            config.commands_in_flight_max,
+        )  # fmt: skip
         if isinstance(clock, PinnableClock):
             clock.on_turn = self.runner.clock_turned
         self.gateway = Gateway(self.runner, journal, config, clock, metrics, open_tables)
         if selector is not None:
             self.gateway.batches.selector = selector
-        self.replayed_events = self.runner.recover()
-        self.runner.start()
+        try:
+            self.replayed_events = self.runner.recover()
+            self.runner.start()
+        except BaseException:
+            self.gateway.batches.stop()
+            self.runner.forget_timers()
+            raise
+
+    def _open_processors(self, store: Store) -> Processors:
+        """The processors of all partitions over a store."""
+        count = self.journal.topics()[TOPIC]
+        return {each: open_partition(store, each, count) for each in range(1, count + 1)}
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
         self.gateway.batches.stop()
-        await self.runner.close()
-        self.gateway.tables.close()
-        self.store.close()
+        try:
+            await self.runner.close()
+            self.gateway.tables.close()
+            self.store.close()
+        except HoldfastError as error:  # the log has it all
+            log.warning("state not written; the next start replays the log", error=error.message)
         await self.journal.close()
 
 
@@ -88,26 +100,29 @@ class LocalNode(Node):
     """A node over a folder of this machine."""
 
     def __init__(
-        self, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
+        self,
+        folder: Path,
+        journal: LocalJournal,
+        snapshots: Snapshots,
+        store: RocksStore,
+        config: Config,
+        clock: Clock,
+        metrics: Metrics,
     ) -> None:
         self._folder = folder
         self._tables = FolderTables(folder / "tables", self._tables_as_of)
-        self._snapshots = Snapshots(folder / "state")
-        store, repairs = self._snapshots.open_store()
-        for repair in repairs:
-            log.warning("state repaired", what=repair)
-        try:
-            super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
-        except BaseException:
-            store.close()
-            raise
+        super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
         self._starts = Starts(folder)
         self._starts.begin(self.runner)
-        self._snapshot_positions: Positions = {}
         self._clock = clock
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
-        self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot_regularly())
+        self.upkeep = Upkeep(
+            folder, snapshots, self.runner, journal, config, clock, metrics.storage,
+            self._open_processors, self._reader_positions,
+        )  # fmt: skip
+        self.gateway.health_now = self.upkeep.health
+        self.upkeep.start(store)
 
     @classmethod
     async def open(
@@ -117,53 +132,62 @@ class LocalNode(Node):
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
-        folder.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - once, before anything runs
-        journal = LocalJournal.open(
-            folder / "journal", clock=clock, segment_bytes=config.segment_bytes, observer=metrics
-        )
         try:
-            _create_topic(journal, config)
-            # The log keeps the time of the machine, whatever a test does with the node's.
-            hands = PinnableClock(clock) if config.clock_pinning else clock
-            return cls(folder, journal, config, hands, metrics)
-        except BaseException:
-            await journal.close()
-            raise
+            _make_folder(folder)
+            journal = LocalJournal.open(
+                folder / "journal", clock=clock, segment_bytes=config.segment_bytes,
+                observer=metrics,
+            )  # fmt: skip
+            try:
+                _create_topic(journal, config)
+                # The log keeps the time of the machine, whatever a test does with the node's.
+                hands = PinnableClock(clock) if config.clock_pinning else clock
+                return cls._over_good_state(folder, journal, config, hands, metrics)
+            except BaseException:
+                await journal.close()
+                raise
+        except OSError as error:
+            raise Unavailable(
+                f"Expected to read and write the folder {folder}, but {error}", path=str(folder)
+            ) from error
+
+    @classmethod
+    def _over_good_state(
+        cls, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
+    ) -> "LocalNode":
+        """A node over the live state; if that is damaged, over a good snapshot and the log."""
+        snapshots = Snapshots(folder / "state")
+        store, repairs = snapshots.open_store()
+        for _ in range(2):
+            try:
+                node = cls(folder, journal, snapshots, store, config, clock, metrics)
+            except BaseException as error:
+                store.abandon()
+                if not isinstance(error, DataLoss) or store.damage is None:
+                    raise
+                repairs.append(error.message)
+            else:
+                for repair in repairs:
+                    log.warning("state repaired", what=repair)
+                metrics.storage.rebuilds += bool(repairs)
+                return node
+            repairs += snapshots.go_back()
+            store = RocksStore(snapshots.live)
+        store.abandon()
+        raise DataLoss(
+            f"Expected state in {snapshots.live} that can be used, but {'; '.join(repairs)};"
+            " restore the folder from a backup",
+            path=str(snapshots.live),
+        )
 
     async def close(self) -> None:
-        self._snapshot_task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._snapshot_task
+        self.store = await self.upkeep.stop()
         await super().close()
         self._starts.end()
 
-    # --- snapshots and the end of the log -----------------------------------------------------
-
-    async def _snapshot_regularly(self) -> None:
-        while True:
-            await asyncio.sleep(self.config.snapshot_interval_ms / 1000)
-            await self.take_snapshot()
-
     async def take_snapshot(self) -> None:
         """Takes a snapshot if something has happened since the last, and cuts the log behind it."""
-        await self.runner.settled()
-        self.runner.write_state()
-        positions = {
-            partition: processor.replay_from
-            for partition, processor in self.runner.processors.items()
-        }
-        if positions == self._snapshot_positions:
-            return
-        # RocksDB flushes its memtable for a checkpoint: not something to wait for on the loop.
-        number = await asyncio.to_thread(self._snapshots.take, self.store, positions)
-        self._snapshot_positions = positions
-        cut = cut_before(
-            self._snapshots.kept_from(), self._reader_positions(),
-            self.journal.bytes_used(TOPIC), self.config.journal_bytes_max,
-        )  # fmt: skip
-        for partition, position in cut.items():
-            self.journal.discard(TOPIC, partition, position)
-        log.info("snapshot taken", number=number, cut=cut)
+        await self.upkeep.take_snapshot()
 
     async def _open_tables(self) -> BatchTables:
         """The tables beside the log, for batch operations. They may come while the node runs."""
@@ -201,6 +225,17 @@ class LocalNode(Node):
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
             for path in (self._folder / "readers").glob("*.json")
         ]
+
+
+def _make_folder(folder: Path) -> None:
+    """What is in the folder is for its owner alone: payloads, and digests of passwords."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077:
+        log.warning(
+            "data folder is open to others", folder=str(folder), mode=f"{mode:o}",
+            advice=f"chmod -R go= {folder}",
+        )  # fmt: skip
 
 
 def _create_topic(journal: Journal, config: Config) -> None:

@@ -65,6 +65,7 @@ from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
+    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -99,10 +100,14 @@ class FakeApi:
         self.calls: list[tuple[Any, ...]] = []
         self.error: Exception | None = None
         self.jobs: list[ActivatedJob] = [JOB]
+        self.condition = Health("UP")
         self.ready = asyncio.Event()
         self.waiting = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.gives_jobs_when_cancelled = False
+
+    async def health(self) -> Health:
+        return self.condition
 
     async def called(self, times: int) -> None:
         """Waits until there were so many calls."""

@@ -49,6 +49,7 @@ from holdfast.gateway.process_shapes import (
 )
 from holdfast.gateway.shapes import (
     ActivationRequest,
+    Health,
     HeldJob,
     IncidentQuery,
     JobCompletion,
@@ -150,6 +151,7 @@ CALLS: dict[str, Callable[[Api], Awaitable[Any]]] = {
     "journal_bounds_since": lambda api: api.journal_bounds_since(1_700_000_000_000),
     "read_journal": lambda api: api.read_journal(2, 5, 1_000),
     "topology": lambda api: api.topology(),
+    "health": lambda api: api.health(),
     "metrics": lambda api: api.metrics(),
 }
 
@@ -360,6 +362,13 @@ def test_health_asks_nothing_of_the_node_and_metrics_are_plain_text() -> None:
         async with served(api) as server:
             health = await ask(server.url, "GET", "/v2/health")
             assert (health.json(), api.calls) == ({"status": "UP"}, [])
+            api.condition = Health("DEGRADED", ["a segment"])
+            health = await ask(server.url, "GET", "/v2/health")
+            assert health.json() == {"status": "DEGRADED", "damage": ["a segment"]}
+            api.condition = Health("REBUILDING", ["a row cannot be read"])
+            health = await ask(server.url, "GET", "/v2/health")
+            assert (health.status, health.json()["code"]) == (503, "UNAVAILABLE")
+            assert "a row cannot be read" in health.json()["detail"]
             metrics = await ask(server.url, "GET", "/metrics")
             assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
 

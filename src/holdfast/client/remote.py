@@ -27,6 +27,7 @@ from holdfast.gateway.shapes import (
     ActivationRequest,
     Answer,
     Answers,
+    Health,
     HeldJob,
     HeldJobs,
     IncidentPage,
@@ -150,6 +151,9 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
 
     async def topology(self) -> Topology:
         return await self._get("/v2/topology", Topology)
+
+    async def health(self) -> Health:
+        return await self._get("/v2/health", Health)
 
     async def metrics(self) -> bytes:
         return await self._send("GET", "/metrics")

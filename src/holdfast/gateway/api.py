@@ -13,6 +13,7 @@ from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
+    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -87,6 +88,8 @@ class Api(ProcessApi, DistributionApi, BatchApi, JournalApi, Protocol):
     async def schedules(self) -> list[ScheduleView]: ...
 
     async def topology(self) -> Topology: ...
+
+    async def health(self) -> Health: ...
 
     async def metrics(self) -> bytes:
         """The node's numbers in Prometheus' text format."""

@@ -1,6 +1,6 @@
 """The gateway inside the node: keeps the `Api` over the node's own partitions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from holdfast.clock import Clock
@@ -73,6 +73,7 @@ from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
+    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -95,6 +96,8 @@ from holdfast.journal import Journal
 from holdfast.logs import log
 from holdfast.metrics import Metrics
 from holdfast.version import VERSION
+
+UP = Health("UP")
 
 
 class Gateway:
@@ -129,6 +132,7 @@ class Gateway:
         self._instances = Instances(asked, config)
         self._messages = Messages(asked)
         self._journal = JournalReads(journal)
+        self.health_now: Callable[[], Health] = lambda: UP
         self.batches = BatchDriver(runner, clock)
         self._batch_operations = Batches(asked, clock, open_tables)
         self.batches.selector = TablesSelector(self._batch_operations.open_tables)
@@ -341,6 +345,9 @@ class Gateway:
             self._config.host,
             self._config.port,
         )
+
+    async def health(self) -> Health:
+        return self.health_now()
 
     async def metrics(self) -> bytes:
         return self._metrics.exposition()

@@ -371,10 +371,11 @@ class Topology(Shape, frozen=True):
     port: int = 0
 
 
-class Health(Shape, frozen=True):
-    """The node answers."""
+class Health(Shape, frozen=True, omit_defaults=True):
+    """How the node is: UP, DEGRADED (files are damaged, all work is readable), or an error."""
 
-    status: str = "UP"
+    status: str
+    damage: list[str] = []  # what is damaged, by its file
 
 
 class Problem(Shape, frozen=True, omit_defaults=True):

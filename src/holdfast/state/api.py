@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.errors import DataLoss
+
 
 class Store(Protocol):
     """An ordered map of bytes with atomic writes.
@@ -12,7 +14,9 @@ class Store(Protocol):
     the store holds the writes up to some point in their order, never a part of one.
     """
 
-    def get(self, key: bytes) -> bytes | None: ...
+    def get(self, key: bytes) -> bytes | None:
+        """The row, or None if there is none. What cannot be read is DataLoss, here and below."""
+        ...
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]: ...
 
@@ -30,6 +34,10 @@ class Store(Protocol):
 
     def checkpoint(self, path: Path) -> None:
         """A consistent copy that can be opened on its own; cheap where the store can link files."""
+        ...
+
+    def damaged(self, reason: str) -> DataLoss:
+        """Notes that the store does not hold what was written to it; the error to raise."""
         ...
 
     def close(self) -> None: ...

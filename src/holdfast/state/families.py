@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from holdfast.errors import DataLoss
 from holdfast.state.api import Store
 from holdfast.state.keys import KeyCodec
 
@@ -62,6 +63,7 @@ class Family(Generic[K, V]):
         self._order: list[bytes] | None = None
 
     def get(self, key: K) -> V | None:
+        """The row, from memory if it is there, else from the store; None if there is none."""
         raw = self._pack(key)
         value = self._rows.get(raw, _ABSENT)
         if value is not _ABSENT:
@@ -70,7 +72,12 @@ class Family(Generic[K, V]):
         if value is not _ABSENT:
             return value
         stored = self._store.get(raw)
-        return None if stored is None else self._remember(raw, self._decode(stored))
+        if stored is None:
+            return None
+        try:
+            return self._remember(raw, self._decode(stored))
+        except msgspec.MsgspecError as error:
+            raise self._undecodable(raw, error) from error
 
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
@@ -85,10 +92,13 @@ class Family(Generic[K, V]):
             stored = self._stored([raws[i] for i in missing])
             decode = self._decode
             for i, found in zip(missing, stored, strict=True):
-                if found is not None:
-                    values[i] = self._remember(raws[i], decode(found))
-                else:
+                if found is None:
                     values[i] = None
+                    continue
+                try:
+                    values[i] = self._remember(raws[i], decode(found))
+                except msgspec.MsgspecError as error:
+                    raise self._undecodable(raws[i], error) from error
         return values
 
     def _stored(self, raws: list[bytes]) -> list[bytes | None]:
@@ -107,6 +117,10 @@ class Family(Generic[K, V]):
         if len(self._recent) < _REMEMBERED_ROWS_MAX:
             self._recent[raw] = value
         return value
+
+    def _undecodable(self, raw: bytes, error: Exception) -> DataLoss:
+        """The store gave a row that nobody wrote."""
+        return self._store.damaged(f"the row {raw.hex()} does not decode: {error}")
 
     def put(self, key: K, value: V) -> None:
         """Writes a row that may be there already."""
@@ -158,7 +172,11 @@ class Family(Generic[K, V]):
                 yield from self._overlaid(order, at, skip)
                 at += 1
             if raw not in rows:
-                yield self._unpack(raw[skip:]), self._decode(stored)
+                try:
+                    row = self._unpack(raw[skip:]), self._decode(stored)
+                except (msgspec.MsgspecError, struct.error, ValueError) as error:
+                    raise self._undecodable(raw, error) from error
+                yield row
         while at < len(order) and order[at] < high:
             yield from self._overlaid(order, at, skip)
             at += 1
@@ -240,7 +258,10 @@ class PartitionState:
         self._undone: list[Callable[[], None]] = []
         self._progress_key = _PREFIX.pack(partition, _PROGRESS_TAG)
         stored = store.get(self._progress_key)
-        self.stored_progress = Progress() if stored is None else _decode_progress(stored)
+        try:
+            self.stored_progress = Progress() if stored is None else _decode_progress(stored)
+        except msgspec.MsgspecError as error:
+            raise store.damaged(f"the progress of {partition} does not decode: {error}") from error
 
     def family(self, tag: int, key: KeyCodec[K], value: type[V]) -> Family[K, V]:
         """Declares a family; its tag is on disk and never changes."""

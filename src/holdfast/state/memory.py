@@ -4,6 +4,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from holdfast.errors import DataLoss
+
 
 class MemoryStore:
     """An ordered map of bytes that forgets what was not flushed when the power goes."""
@@ -39,6 +41,9 @@ class MemoryStore:
 
     def checkpoint(self, path: Path) -> None:
         self.checkpoints[path] = dict(self._rows)
+
+    def damaged(self, reason: str) -> DataLoss:
+        return DataLoss(f"Expected the state to be as it was written, but {reason}")
 
     def crash(self) -> "MemoryStore":
         """The store as the next process finds it."""

@@ -3,13 +3,17 @@
 The journal is the write-ahead log, so RocksDB keeps none: after a crash it holds what its last
 memtable flush held, rows and progress of the same moment, because all families share one real
 column family and so one memtable. Replay brings the rest.
+
+Every block that is read is checked against its checksum. One that does not match is DataLoss, for
+a single row and for a scan: it is never taken for a row that is not there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     Cache,
     Checkpoint,
@@ -21,13 +25,19 @@ from rocksdict import (
     WriteOptions,
 )
 
-from holdfast.errors import DataLoss
-from holdfast.limits import MIB
+from holdfast.errors import DataLoss, HoldfastError, Unavailable
+from holdfast.limits import MIB, WALK_ROWS
 
 # 2 memtables x 16 MiB + 32 MiB of blocks: state costs 64 MiB of memory however many rows there are.
 _MEMTABLE_BYTES = 16 * MIB
 _MEMTABLES = 2
 _BLOCK_CACHE_BYTES = 32 * MIB
+
+# RocksDB's messages for what the system lacks at the moment. They say nothing about stored bytes.
+_PASSING = (
+    "No space left", "Too many open files", "Permission denied", "Read-only file system",
+    "Cannot allocate memory", "lock hold by current process", "While lock file",
+)  # fmt: skip
 
 
 def _options() -> Options:
@@ -49,33 +59,93 @@ def _options() -> Options:
     options.set_keep_log_file_num(2)
     options.set_max_open_files(256)
     options.set_stats_dump_period_sec(0)
+    options.set_paranoid_checks(True)
     return options
 
 
 class RocksStore:
     """An ordered map of bytes in RocksDB files."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.damage: DataLoss | None = None  # the first that was found
+        self.on_damage: Callable[[DataLoss], None] | None = None  # told each time, in any thread
+        options = _options()
+        if read_only:  # writes nothing, not even a log of its own
+            options.create_if_missing(False)
+        else:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        access = AccessType.read_only() if read_only else AccessType.read_write()
         try:
-            self._db: Any = Rdict(str(path), _options())
+            self._db: Any = Rdict(str(path), options, access_type=access)
         except Exception as error:  # rocksdict raises plain Exceptions with RocksDB's message
-            raise DataLoss(
-                f"Expected RocksDB state in {path}, but it does not open: {error}", path=str(path)
-            ) from error
+            raise self._failed(error, "it does not open") from error
         self._write: Any = WriteOptions()
         self._write.disable_wal = True
 
     def get(self, key: bytes) -> bytes | None:
-        return self._db.get(key)
+        try:
+            return self._db.get(key)
+        except Exception as error:
+            raise self._failed(error, "a row cannot be read") from error
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        return self._db.get(keys)
+        try:
+            return self._db.get(keys)
+        except Exception as error:
+            raise self._failed(error, "rows cannot be read") from error
 
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        return _holding((end, options), self._db.items(from_key=start, read_opt=options))
+        rows = self._db.iter(options)
+        rows.seek(start)
+        if not rows.valid():
+            ended = [rows]
+            del rows
+            self._check(ended)
+            return iter(())
+        return self._scanned(rows, (end, options))
+
+    def _scanned(self, rows: Any, kept: object) -> Iterator[tuple[bytes, bytes]]:
+        key, value, move_on = rows.key, rows.value, rows.next
+        while (found := key()) is not None:
+            yield found, value()
+            move_on()
+        ended = [rows]
+        del rows, key, value, move_on
+        self._check(ended)
+        del kept  # RocksDB only points to the upper bound: the bytes live as long as the scan
+
+    def _check(self, ended: list[Any]) -> None:
+        """An iterator ends at damage as it does at the last row; only its status tells.
+
+        It is handed over in a list, so that no frame of the error has it: as long as there is an
+        iterator, RocksDB does not close.
+        """
+        try:
+            ended.pop().status()
+        except Exception as error:
+            raise self._failed(error, "rows cannot be read") from error
+
+    def walk(self) -> Iterator[int]:
+        """Reads all rows from the files and checks them; yields how many after every few."""
+        options: Any = ReadOptions()
+        options.fill_cache(False)
+        following: bytes | None = b""
+        while following is not None:
+            # An iterator for each piece: one that is kept would keep old files, too.
+            rows = self._db.iter(options)
+            rows.seek(following)
+            valid, move_on, count = rows.valid, rows.next, 0
+            while count < WALK_ROWS and valid():
+                move_on()
+                count += 1
+            following = rows.key()
+            ended = [rows]
+            del rows, valid, move_on
+            self._check(ended)
+            yield count
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         batch = WriteBatch(raw_mode=True)
@@ -84,21 +154,50 @@ class RocksStore:
             put(key, value)
         for key in deletes:
             delete(key)
-        self._db.write(batch, self._write)
+        try:
+            self._db.write(batch, self._write)
+        except Exception as error:
+            raise self._failed(error, "it takes no more rows") from error
 
     def flush(self) -> None:
-        self._db.flush()
+        try:
+            self._db.flush()
+        except Exception as error:
+            raise self._failed(error, "rows cannot be made durable") from error
 
     def checkpoint(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        Checkpoint(self._db).create_checkpoint(str(path))
+        try:
+            Checkpoint(self._db).create_checkpoint(str(path))
+        except Exception as error:
+            raise self._failed(error, f"no copy can be made in {path}") from error
 
     def close(self) -> None:
-        self._db.flush()
+        try:
+            self.flush()
+        finally:
+            self._db.close()
+
+    def abandon(self) -> None:
+        """Closes without caring for what was not durable."""
         self._db.close()
 
+    def damaged(self, reason: str) -> DataLoss:
+        """Notes that the store does not hold what was written to it; the error to raise."""
+        error = DataLoss(
+            f"Expected the state in {self.path} to be as it was written, but {reason}",
+            path=str(self.path),
+        )
+        self.damage = self.damage or DataLoss(error.message)  # without the frames of the other
+        if self.on_damage is not None:
+            self.on_damage(error)
+        return error
 
-def _holding(kept: object, rows: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """RocksDB only points to a scan's upper bound: the bytes must live as long as the scan."""
-    yield from rows
-    del kept
+    def _failed(self, error: Exception, what: str) -> HoldfastError:
+        message = str(error)
+        if any(passing in message for passing in _PASSING):
+            return Unavailable(
+                f"Expected to read and write the state in {self.path}, but {what}: {message}",
+                path=str(self.path),
+            )
+        return self.damaged(f"{what}: {message}")

@@ -27,7 +27,7 @@ from holdfast.engine.kernel.turn import (
     Turn,
     failure,
 )
-from holdfast.errors import Code, Internal
+from holdfast.errors import Code, DataLoss, Internal
 from holdfast.journal import Entry
 from holdfast.limits import DUE_BUG_PAUSE_MS, STEP_COMMANDS_MAX
 from holdfast.records import Record, RecordKind, counter_of, key_of
@@ -108,6 +108,7 @@ class Processor(Generic[S]):
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
         self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
         self._due_again_ms: int | None = None  # when to look again at a source that threw
+        self.unserved: list[Submission] = []  # what the last step that raised had demanded
         self._quarantine: Quarantine | None = None
         self._watching: Careful | None = None
         self._load(state.stored_progress)
@@ -177,9 +178,10 @@ class Processor(Generic[S]):
         try:
             self._fill(step, submissions, now_ms, demand)
             step.entries = self._tables.codec.encode_many(turn.records)
-        except Exception:
+        except Exception as error:
             self.abandon(step)
-            if careful is not None:
+            self.unserved = step.demanded
+            if careful is not None or isinstance(error, DataLoss):
                 raise
             return self.step_again(step, submissions, now_ms, demand)
         if turn.careful is not None:
@@ -311,6 +313,8 @@ class Processor(Generic[S]):
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
             if turn.careful is not None:
                 turn.careful.check(records[written:])
+        except DataLoss:  # no bug: the state cannot be read, and nothing may be decided by it
+            raise
         except Exception as error:  # a bug of a handler must not stop the partition
             turn.take_back(mark)
             code, reason = msgspec.structs.astuple(failure(error))
@@ -341,6 +345,12 @@ class Processor(Generic[S]):
             awaited.missing += 1
 
     # --- recovery -----------------------------------------------------------------------------
+
+    def take_over(self, other: "Processor[S]") -> None:
+        """Goes on for another processor of the same partition whose state was damaged."""
+        assert self.next_position == other.next_position, "it stands at another place of the log"
+        self._awaited = other._awaited
+        self.watch(other._quarantine)
 
     @property
     def replay_from(self) -> int:

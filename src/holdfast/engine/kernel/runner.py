@@ -12,12 +12,15 @@ from typing import Any, Generic, TypeVar
 from holdfast.clock import Clock
 from holdfast.engine.kernel.alarms import Alarms
 from holdfast.engine.kernel.careful import reason_of
+from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.inbox import Inbox, tell
 from holdfast.engine.kernel.outside import Outside
 from holdfast.engine.kernel.processor import Processor, Step
+from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.errors import (
     DataLoss,
+    HoldfastError,
     Internal,
     InvalidArgument,
     ResourceExhausted,
@@ -26,7 +29,6 @@ from holdfast.errors import (
 from holdfast.journal import Append, Journal
 from holdfast.limits import (
     DUE_BUG_PAUSE_MS,
-    REPLAY_BYTES,
     REQUEST_BYTES_MAX,
     STORE_INTERVAL_MS,
     STORE_ROWS_MAX,
@@ -37,7 +39,7 @@ from holdfast.state import Store
 
 S = TypeVar("S")
 
-TOPIC = "records"  # the topic in which every partition has its log
+__all__ = ["TOPIC", "Runner"]
 
 _Stepped = tuple[int, Step, list[Submission]]  # a partition's step, and what was submitted to it
 
@@ -47,7 +49,7 @@ class Runner(Generic[S]):
 
     def __init__(
         self,
-        processors: Mapping[int, Processor[S]],
+        processors: dict[int, Processor[S]],
         journal: Journal,
         store: Store,
         clock: Clock,
@@ -75,6 +77,8 @@ class Runner(Generic[S]):
         self._settled = asyncio.Event()  # no step is waiting for the disk
         self._settled.set()
         self._closing = False
+        self._halt = Halt()
+        self.halted = self._halt.stands
         self._task: asyncio.Task[None] | None = None
         self.store_rows_max = STORE_ROWS_MAX  # with fewer, nobody waits long behind a store write
 
@@ -82,33 +86,24 @@ class Runner(Generic[S]):
 
     def recover(self) -> int:
         """Brings every partition to the end of its log; returns how many events were applied."""
-        applied = 0
+        applied = sum(recover(self.processors, self._journal, self._store))
         for partition, processor in self.processors.items():
-            bounds = self._journal.bounds(TOPIC, partition)
-            offset = processor.replay_from
-            if offset < bounds.earliest or processor.next_position > bounds.next:
-                raise DataLoss(
-                    f"Expected the log of partition {partition} to reach from {offset} to"
-                    f" {processor.next_position}, but it holds {bounds.earliest} to {bounds.next}",
-                    partition=partition,
-                )
-            while entries := self._journal.read(TOPIC, partition, offset, REPLAY_BYTES):
-                applied += processor.replay(entries)
-                offset = entries[-1].offset + 1
-                self._changed[partition] = processor.state.changed_rows()
-                if self._changed[partition] > STORE_ROWS_MAX:
-                    self.write_state()
+            self._changed[partition] = processor.state.changed_rows()
         return applied
 
     def start(self) -> None:
         """Begins to run; the loop must be running."""
+        self._look_at_all()
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
+
+    def _look_at_all(self) -> None:
+        """Sees what every partition has to do, and what others have to know of it."""
         for partition, processor in self.processors.items():
-            if processor.has_leftover:
+            if processor.has_leftover or self._inbox.has(partition):
                 self._wake(partition)
             self._watch_due(partition)
             if self.outside is not None:
                 self.outside.refresh(partition)
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
         if self.outside is not None:
             for partition in self.processors:
                 self.outside.started(partition)
@@ -117,13 +112,43 @@ class Runner(Generic[S]):
         """Finishes what was accepted, writes the state and stops."""
         self._closing = True
         self._work.set()
+        self._halt.wake()
         if self._task is not None:
             await self._task
+        self.forget_timers()
+        if self.failure is None and not self._halt.reason:
+            self.write_state()
+
+    def forget_timers(self) -> None:
+        """Nothing wakes up by itself any more."""
         self._alarms.stop()
         if self._store_timer is not None:
             self._store_timer.cancel()
-        if self.failure is None:
-            self.write_state()
+
+    def halt(self, reason: str) -> None:
+        """Takes no more commands; `halted` returns when no step is under way."""
+        self._halt.begin(reason)
+        self._work.set()
+
+    def resume(self, processors: Mapping[int, Processor[S]], store: Store) -> None:
+        """Goes on with processors that stand for the same log, over another store."""
+        for partition, processor in processors.items():
+            processor.take_over(self.processors[partition])
+            self.processors[partition] = processor
+        self._store = store
+        self._changed.clear()
+        for effects in self._halt.end():
+            if self.outside is not None:
+                self.outside.deliver(effects)
+        self._look_at_all()
+
+    def fail(self, error: BaseException) -> None:
+        """The node cannot go on."""
+        self.failure = error
+        self._refuse_all(Unavailable(f"The node stopped: {error}"))
+        self._halt.wake()
+        self._work.set()
+        log.error("runner stopped", error=repr(error))
 
     # --- submitting ---------------------------------------------------------------------------
 
@@ -141,6 +166,7 @@ class Runner(Generic[S]):
             raise Unavailable(
                 "The node is closing" if self._closing else f"The node stopped: {self.failure}"
             )
+        self._halt.check()
         for partition, group in commands.items():
             self._inbox.check_room(partition, len(group))
         for partition in commands:
@@ -153,6 +179,7 @@ class Runner(Generic[S]):
 
     async def settled(self) -> None:
         """Waits until the state holds nothing that is not durable, so that it may be read."""
+        self._halt.check()
         await self._settled.wait()
 
     def _wake(self, partition: int) -> None:
@@ -163,21 +190,22 @@ class Runner(Generic[S]):
 
     async def _run(self) -> None:
         try:
-            while True:
-                if not self._ready:
+            while self.failure is None:
+                if self._halt.reason and not self._closing:
+                    await self._halt.stand()
+                    continue
+                if not self._ready or self._halt.reason:
                     if self._closing:
-                        return
+                        return self._refuse_all(Unavailable("The node is closing"))
                     self._work.clear()
                     await self._work.wait()
                     continue
                 self._at_work.clear()
                 await self._round()
         except BaseException as error:
-            self.failure = error
-            self._refuse_all(Unavailable(f"The node stopped: {error}"))
+            self.fail(error)
             if not isinstance(error, Exception):  # it was told to stop
                 raise
-            log.error("runner stopped", error=repr(error))
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()
@@ -212,7 +240,7 @@ class Runner(Generic[S]):
         commands = sum(step.commands for _, step, _ in steps)
         self._inbox.worked(commands, self._clock.monotonic() - started)
         if sum(self._changed.values()) > self.store_rows_max:
-            self.write_state()
+            self._halt.meets_damage(self.write_state)
         elif self._store_timer is None:
             loop = asyncio.get_running_loop()
             self._store_timer = loop.call_later(STORE_INTERVAL_MS / 1000, self._write_state_later)
@@ -233,10 +261,12 @@ class Runner(Generic[S]):
             else:
                 step = processor.step_again(before, taken, now_ms, demand)
         except Exception as error:
-            failed = Internal(f"The step failed: {reason_of(error)}")
+            failed: HoldfastError = Internal(f"The step failed: {reason_of(error)}")
+            if isinstance(error, DataLoss):
+                failed = self._halt.told(error)
             self._failed("step failed", partition, error)
             self._refuse(partition, taken, failed)
-            tell(before.demanded if before is not None else (), failed)
+            tell((*processor.unserved, *(before.demanded if before is not None else ())), failed)
             self._alarms.pause(partition, DUE_BUG_PAUSE_MS)
             return None
         self._at_work[-1] = (taken, step)
@@ -283,6 +313,8 @@ class Runner(Generic[S]):
                 self.outside.deliver(step.effects)
             except Exception as error:  # what is on the log stays true, whoever could not hear it
                 self._failed("effects not delivered", partition, error)
+                if self._halt.reason:
+                    self._halt.undelivered.append(step.effects)
         if processor.has_leftover or self._inbox.has(partition):
             self._wake(partition)
         self._watch_due(partition)
@@ -308,7 +340,7 @@ class Runner(Generic[S]):
         processor = self.processors[partition]
         processor.abandon(step)
         if self.outside is not None:
-            self.outside.refresh(partition)
+            self._halt.meets_damage(partial(self.outside.refresh, partition))
         self._refuse(partition, taken, error)
         tell(step.demanded, error)
         retry_after_ms = error.retry_after_ms if isinstance(error, ResourceExhausted) else 0
@@ -344,15 +376,12 @@ class Runner(Generic[S]):
         if self.failure is None and not any(
             self.processors[partition].state.undo_log for partition in self._changed
         ):
-            self.write_state()
+            try:
+                self._halt.meets_damage(self.write_state)
+            except Exception as error:
+                self.fail(error)
 
     def write_state(self) -> None:
         """Hands all committed changes with the positions they stand for to the store at once."""
-        puts: list[tuple[bytes, bytes]] = []
-        deletes: list[bytes] = []
-        for partition in self._changed:
-            processor = self.processors[partition]
-            processor.state.drain(processor.progress, puts, deletes)
-        if puts:
-            self._store.write(puts, deletes)
-        self._changed.clear()
+        changed, self._changed = self._changed, {}
+        write_state([self.processors[partition] for partition in changed], self._store)

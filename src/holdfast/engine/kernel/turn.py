@@ -10,7 +10,7 @@ import msgspec
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import CommandHandler, Tables
 from holdfast.engine.kernel.quarantine import SetAside
-from holdfast.errors import Code, HoldfastError, Internal, error_of
+from holdfast.errors import Code, DataLoss, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
 from holdfast.records.keys import NO_KEY
 from holdfast.state import PartitionState
@@ -185,6 +185,8 @@ class Turn(Generic[S]):
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
             if self.careful is not None:
                 self.careful.check(self.records[mark[0] :])
+        except DataLoss:  # no bug: the state cannot be read, and nothing may be decided by it
+            raise
         except Exception as error:  # a bug of one must not stop those it is attempted with
             rejection = failure(error)
         self.reply, self.is_braked = reply, is_braked

@@ -4,6 +4,7 @@ Those of the Orchestration Cluster REST API are in the room beside this one; her
 has no word for. A `listing` shows what the node itself knows now; a `search` asks the tables.
 """
 
+from holdfast.errors import Unavailable
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.batch_endpoints import BATCH_ENDPOINTS
 from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
@@ -144,11 +145,14 @@ async def list_schedules(api: Api) -> Schedules:
 
 @endpoint("GET", "/v2/health")
 async def get_health(api: Api) -> Health:
-    """Tell that the node answers; costs it nothing."""
-    return _HEALTH
+    """Tell how the node is; costs it nothing. While it cannot work it is 503."""
+    health = await api.health()
+    if health.status not in _WORKING:
+        raise Unavailable(f"The node is {health.status}: {'; '.join(health.damage)}")
+    return health
 
 
-_HEALTH = Health()
+_WORKING = frozenset({"UP", "DEGRADED"})
 
 
 @endpoint("GET", "/metrics", media_type=CONTENT_TYPE)

@@ -1,9 +1,11 @@
 """The journal on this machine's disk: preallocated segments, checked frames, shared syncs."""
 
+from holdfast.journal.local.damage import Damage
 from holdfast.journal.local.disk import Disk, File, RealDisk
 from holdfast.journal.local.journal import LocalJournal
 from holdfast.journal.local.reader import JournalReader
-from holdfast.journal.local.verify import Damage, TopicReport, verify
+from holdfast.journal.local.scrub import scrub
+from holdfast.journal.local.verify import TopicReport, verify
 from holdfast.journal.local.writer import Observer
 
 __all__ = [
@@ -15,5 +17,6 @@ __all__ = [
     "Observer",
     "RealDisk",
     "TopicReport",
+    "scrub",
     "verify",
 ]

@@ -151,7 +151,7 @@ class RealDisk:
 
     def create(self, path: str, size_bytes: int) -> RealFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        file = RealFile(os.open(path, flags, 0o644))
+        file = RealFile(os.open(path, flags, 0o600))
         try:
             # Written zeros, not fallocate: a sync on written blocks has no metadata to update,
             # which halves its time.
@@ -180,7 +180,7 @@ class RealDisk:
     def make_folder(self, path: str) -> None:
         folder = Path(path)
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.sync_folder(str(folder.parent))
 
     def sync_folder(self, path: str) -> None:

@@ -1,7 +1,8 @@
 """The earliest offsets of a topic's partitions, kept in two slots that are written in turn.
 
 In place and preallocated, not by rename: discarding is what frees a full disk, so it must not need
-room.
+room. Both slots get the same offsets, one after the other: a write that is torn, or a bit that
+flips, spoils one only.
 """
 
 import struct
@@ -9,10 +10,12 @@ from collections.abc import Sequence
 
 from crc32c import crc32c
 
+from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import File
 
 _HEAD = struct.Struct("<QI")  # generation, CRC32C of the generation and the offsets
 _SLOT_ALIGNMENT_BYTES = 4096  # the slots share no sector, so that a torn write spoils one only
+_GENERATION_MAX = 0xFFFF_FFFF  # the checksum covers so much of it; two for each time the log is cut
 
 
 def file_bytes(partitions: int) -> int:
@@ -28,34 +31,50 @@ def _slot_bytes(partitions: int) -> int:
 class EarliestOffsets:
     """The file of the earliest offsets."""
 
-    def __init__(self, file: File, partitions: int) -> None:
+    def __init__(self, file: File, partitions: int, path: str = "earliest") -> None:
         self._file = file
+        self._path = path
         self._slot_bytes = _slot_bytes(partitions)
         self._offsets = struct.Struct(f"<{partitions}Q")
         self._generation = 0
 
     def load(self) -> list[int]:
-        """The offsets of the newer intact slot, partition 1 first; zeros if there is none."""
+        """The offsets of the newer intact slot, partition 1 first; zeros if none was written.
+
+        DataLoss if what was written can be read in no slot.
+        """
         newest = [0] * (self._offsets.size // 8)
         self._generation = 0
+        is_written = False
         for slot in (0, 1):
             data = self._file.read(slot * self._slot_bytes, _HEAD.size + self._offsets.size)
+            is_written = is_written or bool(data.strip(b"\0"))
             if len(data) < _HEAD.size + self._offsets.size:
                 continue
             generation, crc = _HEAD.unpack_from(data)
             offsets = data[_HEAD.size :]
-            if generation > self._generation and crc == _crc(generation, offsets):
+            if self._generation < generation <= _GENERATION_MAX and crc == _crc(
+                generation, offsets
+            ):
                 self._generation = generation
                 newest = list(self._offsets.unpack(offsets))
+        if is_written and not self._generation:
+            raise DataLoss(
+                f"expected the earliest offsets of the log in {self._path}, but neither copy of"
+                " them matches its checksum; restore the file from a copy",
+                file=self._path,
+                position=0,
+            )
         return newest
 
     def store(self, offsets: Sequence[int]) -> None:
         """Makes offsets durable, partition 1 first."""
-        self._generation += 1
         data = self._offsets.pack(*offsets)
-        head = _HEAD.pack(self._generation, _crc(self._generation, data))
-        self._file.write(self._generation % 2 * self._slot_bytes, head + data)
-        self._file.sync()
+        for _ in range(2):
+            self._generation += 1
+            head = _HEAD.pack(self._generation, _crc(self._generation, data))
+            self._file.write(self._generation % 2 * self._slot_bytes, head + data)
+            self._file.sync()
 
     def close(self) -> None:
         self._file.close()

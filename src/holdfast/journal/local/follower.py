@@ -1,11 +1,10 @@
 """A topic as another process reads it: up to the durable mark, wherever the writer moves it."""
 
 from holdfast.journal.local.disk import Disk
-from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.index import Points, Summary
-from holdfast.journal.local.mark import NOWHERE, DurableMark, Place
-from holdfast.journal.local.names import DURABLE, EARLIEST, Settings, segment_sequences
-from holdfast.journal.local.recovery import load_sealed
+from holdfast.journal.local.mark import NOWHERE, Place
+from holdfast.journal.local.names import Settings, segment_sequences
+from holdfast.journal.local.recovery import load_sealed, open_earliest, open_mark
 from holdfast.journal.local.segment import Segment
 from holdfast.journal.local.view import TopicView
 
@@ -16,8 +15,8 @@ class TopicFollower:
     def __init__(self, disk: Disk, folder: str, topic: str, settings: Settings) -> None:
         self._disk = disk
         self._folder = folder
-        self._mark = DurableMark(disk.open(f"{folder}/{DURABLE}"))
-        self._earliest = EarliestOffsets(disk.open(f"{folder}/{EARLIEST}"), settings.partitions)
+        self._mark = open_mark(disk, folder)
+        self._earliest = open_earliest(disk, folder, settings.partitions)
         self._seen = NOWHERE
         self.view = TopicView(topic, settings.partitions, self._earliest.load())
 

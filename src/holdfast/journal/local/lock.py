@@ -23,7 +23,7 @@ class FileLock:
 
 def lock_file(path: str, holder: bytes) -> FileLock:
     """Takes the lock and writes the holder into it; Unavailable with the other holder if taken."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(descriptor, 0)

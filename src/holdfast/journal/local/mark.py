@@ -25,6 +25,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place(0, 0)
+ANYWHERE = Place(1 << 62, 0)  # the mark is damaged: the log is read to its end
 
 
 class DurableMark:

@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+from crc32c import crc32c
 
 from holdfast.errors import DataLoss
 from holdfast.journal.api import Retention
@@ -25,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     partitions: int
     retention: Retention = Retention()
+    crc: int | None = None  # of the others; None: written by an earlier version
 
 
 def segment_name(sequence: int) -> str:
@@ -66,14 +68,30 @@ def load_settings(disk: Disk, folder: str) -> Settings | None:
     if data is None:
         return None
     try:
-        return msgspec.json.decode(data, type=Settings)
-    except msgspec.MsgspecError as error:
-        raise DataLoss(
-            f"expected the settings of a topic in {path}, but found {data[:200]!r}: {error}",
-            file=path,
-        ) from None
+        settings = msgspec.json.decode(data, type=Settings)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _no_settings(path, data, str(error)) from None
+    if settings.crc is None:
+        return settings
+    if settings.crc != _crc(settings):
+        raise _no_settings(path, data, "they do not match their checksum")
+    return Settings(settings.partitions, settings.retention)
 
 
 def store_settings(disk: Disk, folder: str, settings: Settings) -> None:
     """Says what the topic is, durably."""
-    replace_whole(disk, folder, SETTINGS, msgspec.json.format(msgspec.json.encode(settings)))
+    stored = Settings(settings.partitions, settings.retention, _crc(settings))
+    replace_whole(disk, folder, SETTINGS, msgspec.json.format(msgspec.json.encode(stored)))
+
+
+def _crc(settings: Settings) -> int:
+    return crc32c(msgspec.msgpack.encode((settings.partitions, settings.retention)))
+
+
+def _no_settings(path: str, data: bytes, reason: str) -> DataLoss:
+    return DataLoss(
+        f"expected the settings of a topic in {path}, but found {data[:200]!r}: {reason};"
+        " restore the file from a copy",
+        file=path,
+        position=0,
+    )

@@ -14,7 +14,7 @@ from holdfast.journal.local.disk import Disk, File, fill
 from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.frame import LINK_BYTES, Scan, decode_link, is_zero
 from holdfast.journal.local.index import Points, Summary, index_of, load_summary
-from holdfast.journal.local.mark import NOWHERE, DurableMark, Place
+from holdfast.journal.local.mark import ANYWHERE, NOWHERE, DurableMark, Place
 from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
@@ -26,6 +26,7 @@ from holdfast.journal.local.names import (
 from holdfast.journal.local.seal import seal
 from holdfast.journal.local.segment import Segment, damaged
 from holdfast.journal.local.view import TopicView
+from holdfast.logs import log
 
 
 class Recovered(NamedTuple):
@@ -50,9 +51,12 @@ class _Found(NamedTuple):
 def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
     """Opens a topic for writing; DataLoss names the file and the place of damage."""
     sealed = _clean_up(disk, folder)
-    earliest = EarliestOffsets(disk.open(f"{folder}/{EARLIEST}", writable=True), partitions)
-    mark = DurableMark(disk.open(f"{folder}/{DURABLE}", writable=True))
-    durable = mark.load() or NOWHERE
+    earliest = open_earliest(disk, folder, partitions, writable=True)
+    mark = open_mark(disk, folder, writable=True)
+    durable = mark.load()
+    if durable is None:
+        log.warning("durable mark damaged: written anew", file=f"{folder}/{DURABLE}")
+        durable = NOWHERE
     view = TopicView(topic, partitions, earliest.load())
 
     found = list(_load(disk, folder, sealed, durable))
@@ -74,6 +78,31 @@ def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
     for each in kept:
         view.add_segment(each.segment)
     return Recovered(view, file, mark, earliest, prepared)
+
+
+def open_mark(disk: Disk, folder: str, *, writable: bool = False) -> DurableMark:
+    """The durable mark of a topic; DataLoss if its file is gone."""
+    return DurableMark(_open_marker(disk, f"{folder}/{DURABLE}", writable))
+
+
+def open_earliest(
+    disk: Disk, folder: str, partitions: int, *, writable: bool = False
+) -> EarliestOffsets:
+    """The earliest offsets of a topic; DataLoss if their file is gone."""
+    path = f"{folder}/{EARLIEST}"
+    return EarliestOffsets(_open_marker(disk, path, writable), partitions, path)
+
+
+def _open_marker(disk: Disk, path: str, writable: bool) -> File:
+    try:
+        return disk.open(path, writable=writable)
+    except FileNotFoundError:
+        raise DataLoss(
+            f"expected the file {path}, but it is missing: without it nobody can tell whether the"
+            " log is whole; restore it, or the whole journal, from a copy",
+            file=path,
+            position=0,
+        ) from None
 
 
 def check_continuity(view: TopicView, segments: list[Segment]) -> None:
@@ -110,12 +139,10 @@ def _clean_up(disk: Disk, folder: str) -> set[int]:
 def _load(disk: Disk, folder: str, sealed: set[int], durable: Place) -> Iterator[_Found]:
     """The segments, oldest first: by their index if they have one, else by a scan."""
     sequences = segment_sequences(disk.list(folder))
-    expected = range(sequences[0], sequences[0] + len(sequences)) if sequences else range(0)
-    missing = set(expected) - set(sequences)
-    if not sequences or missing or durable.sequence > sequences[-1]:
-        sequence = min(missing, default=durable.sequence)
+    for sequence in missing_sequences(sequences, durable):
         raise DataLoss(
-            f"expected the segment {folder}/{segment_name(sequence)}, but it is missing",
+            f"expected the segment {folder}/{segment_name(sequence)}, but it is missing; restore it"
+            " from a copy",
             file=f"{folder}/{segment_name(sequence)}",
             position=0,
         )
@@ -126,6 +153,14 @@ def _load(disk: Disk, folder: str, sealed: set[int], durable: Place) -> Iterator
         else:
             end = _linked_end(disk, folder, sequence + 1) if sequence != sequences[-1] else None
             yield _Found(_scan(disk, folder, sequence, durable, end), sealed=False)
+
+
+def missing_sequences(sequences: list[int], durable: Place) -> list[int]:
+    """The segments that must be there and are not: between others, and up to the durable mark."""
+    if not sequences:
+        return [max(durable.sequence, 1)]
+    last = max(sequences[-1], 0 if durable == ANYWHERE else durable.sequence)
+    return sorted(set(range(sequences[0], last + 1)) - set(sequences))
 
 
 def load_sealed(disk: Disk, folder: str, sequence: int) -> Summary | None:

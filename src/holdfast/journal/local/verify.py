@@ -5,30 +5,28 @@ from collections.abc import Callable
 import msgspec
 
 from holdfast.errors import DataLoss
+from holdfast.journal.local.damage import Damage
 from holdfast.journal.local.disk import Disk, RealDisk
-from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.frame import scan
 from holdfast.journal.local.index import Summary, index_of
-from holdfast.journal.local.mark import NOWHERE, DurableMark, Place
+from holdfast.journal.local.mark import ANYWHERE, NOWHERE, Place
 from holdfast.journal.local.names import (
     DURABLE,
-    EARLIEST,
     Settings,
     index_sequences,
     load_settings,
+    segment_name,
     segment_sequences,
 )
-from holdfast.journal.local.recovery import check_continuity, load_sealed
+from holdfast.journal.local.recovery import (
+    check_continuity,
+    load_sealed,
+    missing_sequences,
+    open_earliest,
+    open_mark,
+)
 from holdfast.journal.local.segment import Segment
 from holdfast.journal.local.view import TopicView
-
-
-class Damage(msgspec.Struct, frozen=True):
-    """One thing that is not as it was written."""
-
-    file: str
-    position: int
-    reason: str
 
 
 class TopicReport(msgspec.Struct):
@@ -74,18 +72,16 @@ def _verify_topic(
     disk: Disk, folder: str, topic: str, settings: Settings, count_segment: Callable[[], None]
 ) -> TopicReport:
     report = TopicReport(topic, settings.partitions)
-    mark = DurableMark(disk.open(f"{folder}/{DURABLE}"))
-    earliest = EarliestOffsets(disk.open(f"{folder}/{EARLIEST}"), settings.partitions)
-    try:
-        durable = mark.load() or NOWHERE
-        view = TopicView(topic, settings.partitions, earliest.load())
-    finally:
-        mark.close()
-        earliest.close()
+    durable, earliest = _load_marks(disk, folder, settings, report)
+    view = TopicView(topic, settings.partitions, earliest)
     names = disk.list(folder)
     indexed = index_sequences(names)
     segments: list[Segment] = []
-    for sequence in segment_sequences(names):
+    sequences = segment_sequences(names)
+    for missing in missing_sequences(sequences, durable):
+        reason = "it is missing: the log was durable beyond it"
+        report.damage.append(Damage(f"{folder}/{segment_name(missing)}", 0, reason))
+    for sequence in sequences:
         count_segment()
         if sequence <= durable.sequence:
             segment = Segment(disk, folder, Summary(sequence))
@@ -102,6 +98,29 @@ def _verify_topic(
     except DataLoss as gap:
         report.damage.append(Damage(gap.fields["file"], 0, gap.message))
     return report
+
+
+def _load_marks(
+    disk: Disk, folder: str, settings: Settings, report: TopicReport
+) -> tuple[Place, list[int]]:
+    """How far the log was durable and where it begins, as far as that can be told."""
+    durable, earliest = NOWHERE, [0] * settings.partitions
+    try:
+        mark = open_mark(disk, folder)
+        loaded = mark.load()
+        mark.close()
+        if loaded is None:  # the log is read to its end, as the next start does
+            durable = ANYWHERE
+            reason = "it does not match its checksum; the next start writes it anew"
+            report.damage.append(Damage(f"{folder}/{DURABLE}", 0, reason))
+        else:
+            durable = loaded
+        offsets = open_earliest(disk, folder, settings.partitions)
+        earliest = offsets.load()
+        offsets.close()
+    except DataLoss as error:
+        report.damage.append(Damage(str(error.fields["file"]), 0, error.message))
+    return durable, earliest
 
 
 def _verify_segment(report: TopicReport, segment: Segment, durable: Place, sealed: bool) -> None:

@@ -1,0 +1,64 @@
+"""A runner that stands still while its state is rebuilt: what it refuses, and what it owes."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.errors import DataLoss, Unavailable
+
+
+class Halt:
+    """Says whether a runner is to stand still, and lets it wait until it may go on."""
+
+    def __init__(self) -> None:
+        self.reason = ""  # none: it runs
+        self.undelivered: list[list[Any]] = []  # effects of durable steps, for afterwards
+        self._stands = asyncio.Event()
+        self._over = asyncio.Event()
+
+    def begin(self, reason: str) -> None:
+        """From now on no step begins."""
+        self.reason = self.reason or reason
+
+    def end(self) -> list[list[Any]]:
+        """The runner may go on; the effects that it has to deliver first."""
+        self.reason = ""
+        self._stands.clear()
+        self.wake()
+        undelivered, self.undelivered = self.undelivered, []
+        return undelivered
+
+    def wake(self) -> None:
+        """The runner is to look again what it has to do, as when it is closed."""
+        self._over.set()
+
+    async def stand(self) -> None:
+        """The runner stands: no step is under way."""
+        self._over.clear()
+        self._stands.set()
+        await self._over.wait()
+
+    async def stands(self) -> None:
+        """Returns when no step is under way: the log has all that was acknowledged."""
+        await self._stands.wait()
+
+    def check(self) -> None:
+        """Unavailable while the state is being rebuilt."""
+        if self.reason:
+            raise Unavailable(f"The state is being rebuilt; ask again: {self.reason}")
+
+    def told(self, damage: DataLoss) -> Unavailable:
+        """What whoever asked is told while the state is rebuilt; raises if nobody does that."""
+        if not self.reason:
+            raise damage
+        return Unavailable(f"The state is being rebuilt; ask again: {damage.message}")
+
+    def meets_damage(self, do: Callable[[], None]) -> bool:
+        """Whether what is done meets damage in a state that is rebuilt, and is to be done again."""
+        try:
+            do()
+        except DataLoss:
+            if not self.reason:  # nobody rebuilds it
+                raise
+            return True
+        return False

@@ -1,0 +1,82 @@
+"""Reads sealed segments again, a piece at a time: a flipped bit is found before anybody needs it.
+
+A writer may be at work: segments that it discards meanwhile are not damaged, they are gone.
+"""
+
+from collections.abc import Generator, Iterator
+from itertools import chain
+
+from holdfast.errors import DataLoss
+from holdfast.journal.local.damage import Damage
+from holdfast.journal.local.disk import Disk, RealDisk
+from holdfast.journal.local.frame import Fault, Header, scan
+from holdfast.journal.local.index import Summary
+from holdfast.journal.local.names import (
+    SETTINGS,
+    index_name,
+    index_sequences,
+    load_settings,
+    segment_name,
+)
+from holdfast.journal.local.recovery import load_sealed
+from holdfast.journal.local.segment import Segment
+from holdfast.limits import SCRUB_SLICE_BYTES
+
+_GROWTH = 4  # of a slice in which no frame ended
+
+
+def scrub(root: str, *, disk: Disk | None = None) -> Iterator[Damage | None]:
+    """Reads what is at rest in all topics; yields None after each piece, and what is damaged."""
+    disk = disk or RealDisk()
+    for name in disk.list(root):
+        folder = f"{root}/{name}"
+        try:
+            if load_settings(disk, folder) is None:
+                continue
+        except DataLoss as error:
+            yield Damage(f"{folder}/{SETTINGS}", 0, error.message)
+        for sequence in sorted(index_sequences(disk.list(folder))):
+            yield from _scrub_sealed(disk, folder, sequence)
+
+
+def _scrub_sealed(disk: Disk, folder: str, sequence: int) -> Iterator[Damage | None]:
+    segment = Segment(disk, folder, Summary(sequence))
+    try:
+        if load_sealed(disk, folder, sequence) is None:
+            found = Damage(f"{folder}/{index_name(sequence)}", 0, "it does not fit the segment")
+        else:
+            end = segment.file.size_bytes()
+            _, fault = yield from scan_slowly(segment, end)
+            found = None if fault is None else Damage(segment.path, fault.position, fault.reason)
+    except OSError as error:
+        found = Damage(segment.path, 0, f"it cannot be read: {error}")
+    finally:
+        segment.release()
+    # A discarded segment loses its name before its file is used again.
+    if found is not None and segment_name(sequence) in disk.list(folder):
+        yield found
+
+
+def scan_slowly(
+    segment: Segment, end: int
+) -> Generator[None, None, tuple[list[Header], Fault | None]]:
+    """The frames of a segment up to `end`, read in slices; and where they stop, if that is before.
+
+    Yields after each slice.
+    """
+    found: list[list[Header]] = []
+    position, size_bytes = 0, SCRUB_SLICE_BYTES
+    while position < end:
+        wanted_bytes = min(size_bytes, end - position)
+        slice_ = scan(segment.file.read(position, wanted_bytes), segment.sequence, position)
+        found.append(slice_.headers)
+        if slice_.end == position:
+            if position + wanted_bytes == end or slice_.fault is None:
+                fault = slice_.fault or Fault(position, "zeros follow the last frame", None)
+                return list(chain.from_iterable(found)), fault
+            size_bytes *= _GROWTH
+        else:
+            size_bytes = SCRUB_SLICE_BYTES
+        position = slice_.end
+        yield
+    return list(chain.from_iterable(found)), None

@@ -1,0 +1,301 @@
+"""What a node does for its files beside its work: snapshots, scrubbing, and rebuilding the state.
+
+Everything long is a generator of small pieces. They run in a thread, one at a time and with a pause
+between them, so that live commands do not wait for them.
+"""
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from holdfast.clock import Clock
+from holdfast.config import Config
+from holdfast.engine.kernel.cut import cut_before
+from holdfast.engine.kernel.processor import Processor
+from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
+from holdfast.engine.kernel.runner import Runner
+from holdfast.errors import DataLoss, HoldfastError, Unavailable
+from holdfast.gateway.shapes import Health
+from holdfast.journal import Journal
+from holdfast.journal.local import scrub as scrub_journal
+from holdfast.limits import (
+    SCRUB_INTERVAL_MS,
+    SCRUB_PAUSE_MS,
+    SNAPSHOT_SHARE_MAX,
+    SNAPSHOTS_KEPT,
+)
+from holdfast.logs import log
+from holdfast.metrics import StorageMetrics
+from holdfast.state.copies import Positions
+from holdfast.state.rocks import RocksStore
+from holdfast.state.snapshots import Snapshots
+
+T = TypeVar("T")
+
+Processors = dict[int, Processor[Any]]
+_END: Final = object()
+_OPEN_ATTEMPTS = 50
+_OPEN_PAUSE_SECONDS = 0.1
+
+
+class Upkeep:
+    """Looks after the files of a node that runs."""
+
+    def __init__(
+        self,
+        folder: Path,
+        snapshots: Snapshots,
+        runner: Runner[Any],
+        journal: Journal,
+        config: Config,
+        clock: Clock,
+        metrics: StorageMetrics,
+        open_processors: Callable[[RocksStore], Processors],
+        readers: Callable[[], list[Positions]],
+    ) -> None:
+        self._folder = folder
+        self._snapshots = snapshots
+        self._runner = runner
+        self._journal = journal
+        self._config = config
+        self._clock = clock
+        self._metrics = metrics
+        self._open_processors = open_processors
+        self._readers = readers
+        self._positions: Positions = {}  # of the last snapshot
+        self._files = asyncio.Lock()  # whoever has it may use the store beside the runner
+        self._thread = threading.get_ident()
+        self._loop = asyncio.get_running_loop()
+        self._rebuilding = ""  # why, while it is
+        self._damage: dict[str, str] = {}  # files that are damaged, and how
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._scrub_now = asyncio.Event()
+        self.scrubbed = asyncio.Event()  # everything at rest was read once since the start
+
+    def start(self, store: RocksStore) -> None:
+        """Begins; from now on a store that finds itself damaged is rebuilt."""
+        self._watch(store)
+        self._begin(self._snapshot_regularly())
+        self._begin(self._scrub_regularly())
+
+    async def stop(self) -> RocksStore:
+        """Ends what is under way; the store to be closed."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return self._store
+
+    def health(self) -> Health:
+        """What is known to be wrong."""
+        if self._runner.failure is not None:
+            return Health("DOWN", [str(self._runner.failure)])
+        if self._rebuilding:
+            return Health("REBUILDING", [self._rebuilding])
+        self._damage = {path: text for path, text in self._damage.items() if Path(path).exists()}
+        self._metrics.damaged_files = len(self._damage)
+        damage = list(self._damage.values())
+        return Health("DEGRADED", damage) if damage else Health("UP")
+
+    def _begin(self, work: Any) -> None:
+        task: asyncio.Task[None] = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- snapshots and the end of the log -----------------------------------------------------
+
+    async def _snapshot_regularly(self) -> None:
+        pause_seconds = interval_seconds = self._config.snapshot_interval_ms / 1000
+        while True:
+            await asyncio.sleep(pause_seconds)
+            began = self._clock.monotonic()
+            with contextlib.suppress(HoldfastError, OSError):  # told, and tried again
+                await self.take_snapshot()
+            spent_seconds = self._clock.monotonic() - began
+            pause_seconds = max(interval_seconds, SNAPSHOT_SHARE_MAX * spent_seconds)
+
+    async def take_snapshot(self, *, again: bool = False) -> None:
+        """Takes a snapshot, if there is anything new, and cuts the log behind the one before."""
+        async with self._files:
+            await self._runner.settled()
+            self._runner.write_state()
+            positions = {
+                partition: processor.replay_from
+                for partition, processor in self._runner.processors.items()
+            }
+            if positions == self._positions and not again:
+                return
+            try:
+                async for _ in self._pieces(self._snapshots.take(self._store, positions)):
+                    await asyncio.sleep(0)
+            except (HoldfastError, OSError) as error:
+                self._metrics.snapshots_failed += 1
+                log.error("snapshot not taken", error=str(error))
+                raise
+        self._positions = positions
+        self._metrics.snapshots_taken += 1
+        cut = cut_before(
+            self._snapshots.kept_from(), self._readers(),
+            self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
+        )  # fmt: skip
+        for partition, position in cut.items():
+            self._journal.discard(TOPIC, partition, position)
+        log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
+
+    # --- reading what is at rest --------------------------------------------------------------
+
+    async def _scrub_regularly(self) -> None:
+        while True:
+            self._scrub_now.clear()
+            with contextlib.suppress(HoldfastError, OSError):  # told where it was found
+                await self._scrub()
+                self.scrubbed.set()
+                self._metrics.scrubs += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._scrub_now.wait(), SCRUB_INTERVAL_MS / 1000)
+
+    async def _scrub(self) -> None:
+        store = self._store
+        with contextlib.suppress(DataLoss):  # the store has told
+            async for _ in self._slowly(store.walk()):
+                if store is not self._store:
+                    break
+        snapshots = segments = False
+        async for text in self._slowly(self._snapshots.scrub()):
+            if text is not None:
+                snapshots = True
+                self._note("snapshot", text)
+        async for damage in self._slowly(scrub_journal(str(self._folder / "journal"))):
+            if damage is not None:
+                segments = True
+                self._note("segment", f"{damage.file}: {damage.reason}", damage.file)
+        # The state has what a damaged segment says, and so will new snapshots: then it can go.
+        for _ in range(SNAPSHOTS_KEPT if segments else int(snapshots)):
+            await self.take_snapshot(again=True)
+
+    def _note(self, what: str, text: str, path: str | None = None) -> None:
+        log.error("damage found", what=what, text=text)
+        self._metrics.damage_found(what)
+        if path is not None:
+            self._damage[path] = text
+
+    # --- a damaged state ----------------------------------------------------------------------
+
+    def _watch(self, store: RocksStore) -> None:
+        self._store = store
+        store.on_damage = self._on_damage
+        if store.damage is not None:
+            self._damaged(store.damage)
+
+    def _on_damage(self, error: DataLoss) -> None:
+        if threading.get_ident() == self._thread:
+            self._damaged(error)  # at once: whoever met it finds the runner halted
+        else:
+            self._loop.call_soon_threadsafe(self._damaged, error)
+
+    def _damaged(self, error: DataLoss) -> None:
+        if self._rebuilding or self._runner.failure is not None:
+            return
+        self._rebuilding = error.message
+        self._note("state", error.message)
+        self._runner.halt(error.message)
+        self._begin(self._rebuild(error))
+
+    async def _rebuild(self, damage: DataLoss) -> None:
+        """Puts a good snapshot and the log in the place of a damaged state, and goes on."""
+        began = self._clock.monotonic()
+        try:
+            await self._runner.halted()
+            async with self._files:
+                done = await self._restore_beside()
+                self._store.abandon()
+                done += self._snapshots.replace_live()
+                store = await self._open_live()
+                processors = self._open_processors(store)
+                for _ in recover(processors, self._journal, store):
+                    await asyncio.sleep(0)
+                self._watch(store)
+                self._rebuilding = ""
+                self._runner.resume(processors, store)
+        except Exception as error:
+            self._runner.fail(
+                DataLoss(
+                    f"{damage.message}; it could not be rebuilt: {error}; restore the folder from"
+                    " a backup, or start the node again if it was not the stored bytes"
+                )
+            )
+            return
+        self._metrics.rebuilds += 1
+        seconds = round(self._clock.monotonic() - began, 3)
+        log.warning("state rebuilt", done=done, seconds=seconds)
+        self._scrub_now.set()
+        with contextlib.suppress(HoldfastError, OSError):  # told, and tried again
+            await self.take_snapshot(again=True)
+
+    async def _open_live(self) -> RocksStore:
+        """Opens what was put in the place of the old store, once nobody reads that any more."""
+        for _ in range(_OPEN_ATTEMPTS):
+            try:
+                return RocksStore(self._snapshots.live)
+            except Unavailable as error:  # a scan that was interrupted keeps RocksDB open
+                log.info("state does not open yet", error=error.message)
+                gc.collect()
+                await asyncio.sleep(_OPEN_PAUSE_SECONDS)
+        return RocksStore(self._snapshots.live)
+
+    async def _restore_beside(self) -> list[str]:
+        """A copy of the newest good snapshot, brought to the end of the log; what was done."""
+        restored: list[list[str]] = []
+
+        def restore() -> Iterator[None]:
+            restored.append((yield from self._snapshots.restore()))
+
+        async for _ in self._pieces(restore()):
+            await asyncio.sleep(0)
+        store = RocksStore(self._snapshots.restored)
+        try:
+            processors = self._open_processors(store)
+            for _ in recover(processors, self._journal, store):
+                await asyncio.sleep(0)
+            write_state(processors.values(), store)
+        except BaseException:
+            store.abandon()
+            raise
+        store.close()
+        return restored[0]
+
+    # --- pieces -------------------------------------------------------------------------------
+
+    async def _slowly(self, pieces: Iterator[T]) -> AsyncIterator[T]:
+        """Pieces that use the store or its files, with pauses."""
+        found = self._pieces(pieces)
+        while True:
+            async with self._files:
+                if self._rebuilding:
+                    raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+                piece = await anext(found, _END)
+            if piece is _END:
+                return
+            yield piece  # pyright: ignore[reportReturnType]
+            await asyncio.sleep(SCRUB_PAUSE_MS / 1000)
+
+    async def _pieces(self, pieces: Iterator[T]) -> AsyncIterator[T]:
+        """The pieces of a generator, each made in a thread."""
+        try:
+            while True:
+                making = self._loop.run_in_executor(None, next, pieces, _END)
+                try:
+                    piece: Any = await asyncio.shield(making)
+                except asyncio.CancelledError:
+                    await asyncio.wait([making])  # it is not to be interrupted in the middle
+                    raise
+                if piece is _END:
+                    return
+                yield piece
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
