@@ -6,6 +6,7 @@ import pytest
 from bpmn_schema import ELEMENTS, EXPRESSIONS, EXTENSIONS, ZEEBE_ATTRIBUTES
 
 from holdfast.model.bpmn import BpmnError, Ignored, read_processes
+from holdfast.model.bpmn.elements import KINDS
 from holdfast.model.bpmn.support import SUPPORT, Verdict, verdict
 from holdfast.model.bpmn.support_extensions import (
     ATTRIBUTES,
@@ -27,7 +28,7 @@ ATTRIBUTES_OF = {
     "receiveTask": {"messageRef": "message"},
     "callActivity": {"calledElement": "other"},
     "boundaryEvent": {"attachedToRef": "host"},
-    "sequenceFlow": {"sourceRef": "start", "targetRef": "end"},
+    "sequenceFlow": {"sourceRef": "gate", "targetRef": "end"},
     "messageEventDefinition": {"messageRef": "message"},
     "errorEventDefinition": {"errorRef": "error"},
     "message": {"name": "m"},
@@ -50,7 +51,7 @@ EVENT_OF = {
 # Where an element stands that can stand in many: the first of these that can have it.
 PLACES = (
     "serviceTask", "multiInstanceLoopCharacteristics", "timerEventDefinition", "sequenceFlow",
-    "process", "definitions",
+    "process", "definitions", "collaboration", "participant",
 )  # fmt: skip
 
 
@@ -136,11 +137,16 @@ def _connected(node: str) -> str:
         host = '<task id="host"/>'
         return START + host + END + flow(1, "start", "host") + flow(2, "it", "end")
     if node == "eventBasedGateway":
-        wait = f'<intermediateCatchEvent id="wait">{TIMER}</intermediateCatchEvent>'
-        return START + wait + flow(1, "start", "it") + flow(2, "it", "wait")
+        waits = [
+            f'<intermediateCatchEvent id="w{n}">{TIMER}</intermediateCatchEvent>' for n in "12"
+        ]
+        ways = flow(2, "it", "w1") + flow(3, "it", "w2")
+        return START + "".join(waits) + flow(1, "start", "it") + ways
     if node in FLOW_NODES:
         return START + END + flow(1, "start", "it") + flow(2, "it", "end")
-    return START + END + ("" if node == "sequenceFlow" else flow(1, "start", "end"))
+    if node == "sequenceFlow":
+        return f'{START}<exclusiveGateway id="gate"/>{END}{flow(1, "start", "gate")}'
+    return START + END + flow(1, "start", "end")
 
 
 class Read(NamedTuple):
@@ -183,6 +189,21 @@ def outcome(around: list[str], plain: str, asked: str) -> str:
 REACHED = {"definitions"}
 while _more := {child for tag in REACHED for child in ELEMENTS.get(tag, ([], []))[1]} - REACHED:
     REACHED |= _more
+
+
+# Elements that no file can have, and those that stand only in one of them.
+NOT_READ = {row.element for row in SUPPORT if row.holdfast is Verdict.REFUSED} - {
+    row.element for row in SUPPORT if row.holdfast is not Verdict.REFUSED
+}
+NOT_READ |= {tag for tag, (_, children) in ELEMENTS.items() if "incoming" in children} - set(KINDS)
+
+
+@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
+def test_an_element_by_itself_is_read_unless_it_is_refused_as_such(tag: str) -> None:
+    """So that what is found of its parts is about these."""
+    around = [*path_to(tag), tag]
+    found = read(document([Part(each) for each in around]))
+    assert found.refused == bool(NOT_READ & set(around))
 
 
 @pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])

@@ -54,6 +54,11 @@ def take(node: Node) -> Node:
     return node
 
 
+def leave(node: Node, attribute: str) -> None:
+    """Marks an attribute as not read after all: it was looked at, and nothing comes of it."""
+    node.read.discard(attribute)
+
+
 def children(node: Node, tag: str, space: str = BPMN) -> Iterator[Node]:
     """The children of a name, each taken as it is reached."""
     return map(take, node.iterchildren(f"{{{space}}}{tag}"))

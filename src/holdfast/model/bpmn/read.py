@@ -18,6 +18,7 @@ from holdfast.model.bpmn.names import (
     children,
     extension,
     is_true,
+    leave,
     local_id,
     tag_of,
     take,
@@ -133,8 +134,9 @@ def _foreign(condition: Node, text: str) -> str:
     language = condition.get("language", "")
     if text.startswith(("${", "#{")):
         return f"in the language of another engine: {text[:60]!r}"
-    if language and "FEEL" not in language.upper() and not _is_feel(text):
-        return f"in the language {language!r}"
+    if language and "FEEL" not in language.upper():
+        leave(condition, "language")
+        return "" if _is_feel(text) else f"in the language {language!r}"
     return ""
 
 
