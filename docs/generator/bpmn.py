@@ -97,12 +97,35 @@ def _extensions() -> list[str]:
         " here, unless it has the value that the schema gives it anyway. The reason is one of"
         " these, or that nothing reads it in that element.",
         table(("Attribute", "Of", "Why it is ignored"), attributes),
+        "What the tests find of the attributes of the schema, with another value than their"
+        " default, in the elements that run:",
+        _walk(),
         "Nothing is said about these, which are for the reader of a file or for a modeler: "
         + ", ".join(_harmless())
         + "; and about the namespaces of pictures, colours and modelers: "
         + ", ".join(code(space) for space in sorted(HARMLESS_SPACES))
         + ".",
     ]
+
+
+def _walk() -> str:
+    """What becomes of every attribute of the elements that run, as the tests find it."""
+    _find_tests()
+    from test_bpmn_schema import ATTRIBUTES_OF, attribute_outcomes
+
+    tags = dict.fromkeys(row.element for row in SUPPORT if row.holdfast is Verdict.RUNS)
+    rows: list[tuple[str, ...]] = []
+    for tag in tags:
+        by = attribute_outcomes(tag)
+        for name in ("id", "default", *ATTRIBUTES_OF.get(tag, {})):
+            if name in by and by[name] == "refused":
+                by[name] = "runs"  # a reference, and the walk has nothing else to refer to
+        columns = [
+            ", ".join(code(name) for name, each in by.items() if each == outcome)
+            for outcome in ("runs", "refused", "ignored", "silent")
+        ]
+        rows.append((code(tag), *columns))
+    return table(("Element", "Runs", "Refused", "Ignored", "For the reader"), rows)
 
 
 def _attribute(name: str) -> tuple[str, str]:
@@ -122,9 +145,14 @@ def _harmless() -> list[str]:
 # --- the models ---------------------------------------------------------------------------------
 
 
+def _find_tests() -> None:
+    """The tests know what was tried; they are imported from where they are."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "model" / "bpmn")]
+
+
 def _models() -> list[str]:
     """The tables that the tests go by, so that the page cannot say what they do not."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "model" / "bpmn")]
+    _find_tests()
     from bpmn_files import model
     from miwg import READ, REFUSED, SOURCE
     from test_models_run import STORIES

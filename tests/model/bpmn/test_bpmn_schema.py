@@ -36,6 +36,7 @@ ATTRIBUTES_OF = {
     "process": {"isExecutable": "true"},
 }
 INSIDE = {
+    "message": '<extensionElements><zeebe:subscription correlationKey="=k"/></extensionElements>',
     "intermediateCatchEvent": TIMER,
     "boundaryEvent": TIMER,
     "subProcess": '<startEvent id="inner"/>',
@@ -108,7 +109,7 @@ def document(parts: list[Part]) -> str:
     head = parts[0] if named[0] == "definitions" else Part("definitions")
     said = " ".join(f'{name}="{value}"' for name, value in head.attributes.items())
     extra = head.inside if len(parts) > 1 or named[0] != "definitions" else f"\n{head.inside}\n"
-    plain = "" if "process" in named else _process()
+    plain = "" if "process" in named else _process(named)
     return (
         '<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"'
         ' xmlns:zeebe="http://camunda.org/schema/zeebe/1.0"\n'
@@ -119,8 +120,14 @@ def document(parts: list[Part]) -> str:
     )
 
 
-def _process() -> str:
-    return f'<process id="p" isExecutable="true">{_connected("")}</process>'
+def _process(named: list[str]) -> str:
+    """A process beside the element; it refers to a message or an error."""
+    inside = _connected("")
+    if "message" in named:
+        inside += '<receiveTask id="waits" messageRef="it"/>'
+    if "error" in named:
+        inside += '<endEvent id="throws"><errorEventDefinition errorRef="it"/></endEvent>'
+    return f'<process id="p" isExecutable="true">{inside}</process>'
 
 
 def _connected(node: str) -> str:
@@ -206,15 +213,23 @@ def test_an_element_by_itself_is_read_unless_it_is_refused_as_such(tag: str) -> 
     assert found.refused == bool(NOT_READ & set(around))
 
 
-@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
-def test_every_attribute_runs_is_refused_or_is_named(tag: str) -> None:
+def attribute_outcomes(tag: str) -> dict[str, str]:
+    """What becomes of each attribute of an element, with a value that is not its default."""
     path = path_to(tag)
     around = [Part(each) for each in path]
     plain = document([*around, Part(tag)])
+    found: dict[str, str] = {}
     for name, other in ELEMENTS[tag][0]:
         if ATTRIBUTES_OF.get(tag, {}).get(name) == other:
             other = "false"  # it is true already, for the element to run
-        found = outcome([*path, tag], plain, document([*around, Part(tag, {name: other})]))
+        asked = document([*around, Part(tag, {name: other})])
+        found[name] = outcome([*path, tag], plain, asked)
+    return found
+
+
+@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
+def test_every_attribute_runs_is_refused_or_is_named(tag: str) -> None:
+    for name, found in attribute_outcomes(tag).items():
         harmless = {name, f"{tag} {name}"} & HARMLESS_ATTRIBUTES
         assert found != "silent" or harmless, f"{name} of <{tag}> is dropped"
 

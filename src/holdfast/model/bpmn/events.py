@@ -88,7 +88,7 @@ def _timer(file: File, definition: Node) -> Timer | None:
 def read_message(file: File, node: Node, keyed: bool) -> Message | None:
     """The message that an event definition or a receive task refers to."""
     message = file.messages.get(local_id(node.get("messageRef", "")))
-    if message is None or not message.get("name", "").strip():
+    if message is None or not take(message).get("name", "").strip():
         file.problems.refuse(node, "a messageRef to a <message> with a name", "without it")
         return None
     if not keyed:  # an instance that does not exist yet has nothing to correlate with
@@ -107,7 +107,7 @@ def _error(file: File, definition: Node, tag: str) -> str | None:
     if not reference and tag == "boundaryEvent":
         return ""  # catches whatever is thrown
     error = file.errors.get(reference)
-    code = "" if error is None else error.get("errorCode", "").strip()
+    code = "" if error is None else take(error).get("errorCode", "").strip()
     if not code:
         file.problems.refuse(
             definition, "an errorRef to an <error> with an errorCode", "without it"

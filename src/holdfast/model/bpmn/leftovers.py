@@ -21,6 +21,7 @@ from holdfast.model.bpmn.support_extensions import (
 )
 
 IGNORED_MAX = 1_000  # of one process: some 200 bytes each, so an answer stays well below a megabyte
+_REFERRED = ("message", "error")  # they are for the events that refer to them
 _UNREAD = "nothing here reads it"
 _VALUE_CHARS_MAX = 60
 
@@ -80,6 +81,8 @@ class Leftovers:
             self.visit_attributes(node, tag)
             self._visit_children(node)
             return
+        if tag in _REFERRED:
+            return  # nothing refers to it
         if verdict(tag) is not Verdict.SKIPPED:
             self._note(node, shown(node), NOTES.get(tag) or _unread_in(node))
         for each in node.iter(f"{{{ZEEBE}}}*"):  # whatever it is in, Zeebe might do something

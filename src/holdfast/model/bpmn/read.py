@@ -53,8 +53,8 @@ def read_processes(xml: bytes | str, *, drafts: bool = False) -> list[ReadProces
     problems = Problems()
     file = File(
         problems,
-        {node.get("id", ""): node for node in children(root, "message")},
-        {node.get("id", ""): node for node in children(root, "error")},
+        {node.get("id", ""): node for node in root if tag_of(node) == "message"},
+        {node.get("id", ""): node for node in root if tag_of(node) == "error"},
         {node.get("id", "") for node in root if tag_of(node).startswith("global")},
     )
     for node in root:
