@@ -104,11 +104,15 @@ def page() -> str:
         "## Values",
         table(("Type", "Expression", "As text", "Note"), values),
         "Comparing values of different types gives null, with a warning; comparing with null for"
-        " equality gives true or false. JSON numbers become decimals and keep all their digits on"
-        " the way in and out.",
+        " equality gives true or false. JSON numbers become decimals of up to 34 digits; `2.0` is"
+        " the whole number 2.",
         "## Limits",
         prose(bounds.__doc__),
         table(("Limit", "Value", "Why"), limits),
+        "An evaluation that reaches a limit fails, with an error that names the limit and the place"
+        " in the expression. In a process the token stops there, at an incident; change the"
+        " variables or migrate to a version with another expression, and resolve it. Work that"
+        " needs more belongs into a task.",
         "## Regular expressions",
         f"In `matches`, `replace`, `split` and `extract`. {prose(pattern_syntax.__doc__)} Matching"
         " takes time in proportion to the text, whatever the pattern; its work counts.",

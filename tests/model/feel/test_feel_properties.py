@@ -128,9 +128,10 @@ def test_the_names_are_all_that_is_read(text: str, variables: dict[str, Any]) ->
 
 @given(JSON)
 def test_json_reads_back_as_the_same_value(value: Any) -> None:
-    data = encode_json(value)
+    read = decode_json(encode_json(value))  # numbers to 34 digits, without zeros at their end
+    data = encode_json(read)
     assert encode_json(decode_json(data)) == data
-    assert to_json(decode_json(data)) == to_json(value)
+    assert to_json(decode_json(data)) == to_json(read)
 
 
 @given(st.integers(), st.integers())

@@ -8,12 +8,14 @@ from holdfast.engine.messages import subscribing
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.variables import Seen
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import Stuck, Walk, shown
 from holdfast.engine.timers.cron import next_cron_ms
 from holdfast.errors import InvalidArgument
 from holdfast.limits import NAME_CHARS_MAX
 from holdfast.model.definition import TimerKind
 from holdfast.model.feel import Expression, YearsMonths, parse_date_time, parse_duration
+
+CYCLE_DIGITS_MAX = 9  # of how often a cycle happens, as in the rules for a definition
 
 
 class Wait(NamedTuple):
@@ -62,7 +64,7 @@ def first_time(kind: TimerKind, value: Any, now_ms: int) -> tuple[int, int, str]
                 return _epoch_ms(moment), 1, ""
         case TimerKind.CYCLE if isinstance(value, str):
             return _first_of_cycle(value, now_ms)
-    raise InvalidArgument(f"Expected a {kind.name.lower()}, but found {value!r}")
+    raise InvalidArgument(f"Expected a {kind.name.lower()}, but found {shown(value)}")
 
 
 def _epoch_ms(moment: datetime) -> int:
@@ -71,10 +73,14 @@ def _epoch_ms(moment: datetime) -> int:
 
 
 def _first_of_cycle(text: str, now_ms: int) -> tuple[int, int, str]:
+    if len(text) > NAME_CHARS_MAX:
+        raise InvalidArgument(
+            f"Expected a cycle of at most {NAME_CHARS_MAX} characters, but found {len(text)}"
+        )
     if not text.startswith("R"):
         return next_cron_ms(text, now_ms), -1, text
     count, *rest = text[1:].split("/")
-    if not rest or (count and not count.isdecimal()):
+    if not rest or (count and not (count.isdecimal() and len(count) <= CYCLE_DIGITS_MAX)):
         raise InvalidArgument(f"Expected a cycle such as R3/PT10S, but found {text!r}")
     left = int(count) if count else -1
     span = rest[-1]
@@ -122,7 +128,7 @@ def _prepare(walk: Walk, event: Node, seen: Seen) -> Wait:
         raise Stuck(
             IncidentReason.EXPRESSION_FAILED,
             f"Expected the correlation key {event.message_key.text!r} of {event.id!r} to give a"
-            f" string or a whole number, but it gave {'null' if key is None else repr(key)}",
+            f" string or a whole number, but it gave {shown(key)}",
         )
     correlation = str(key)
     if not correlation or len(correlation) > NAME_CHARS_MAX or "\0" in correlation:

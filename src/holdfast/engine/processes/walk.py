@@ -6,6 +6,7 @@ event. What belongs to other rooms (jobs, incidents, other instances) is written
 
 from collections import deque
 from collections.abc import Callable
+from reprlib import Repr
 from typing import Any, NamedTuple
 
 from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason
@@ -20,7 +21,7 @@ from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.values import Advance, InstanceIntent
 from holdfast.engine.processes.variables import Layer, Seen, places
 from holdfast.engine.state import EngineState
-from holdfast.limits import VARIABLES_BYTES_MAX, WALK_MOVES_MAX
+from holdfast.limits import NAME_CHARS_MAX, VARIABLES_BYTES_MAX, WALK_MOVES_MAX
 from holdfast.model.definition import ElementKind
 from holdfast.model.feel import Expression, FeelError
 from holdfast.records import ValueType
@@ -306,12 +307,22 @@ class Walk:
             raise Stuck(
                 IncidentReason.EXPRESSION_FAILED,
                 f"Expected {what} {expression.text!r} to give a {_KINDS.get(kind, kind.__name__)},"
-                f" but it gave {_shown(value)}{why}",
+                f" but it gave {shown(value)}{why}",
             )
         return value
 
     def text(self, text: str | Expression, seen: Seen, what: str) -> str:
-        return text if isinstance(text, str) else self.typed(text, seen, str, what)
+        """A name: as it is, or the value of an expression, which records have to carry."""
+        if isinstance(text, str):
+            return text
+        name = self.typed(text, seen, str, what)
+        if not 0 < len(name) <= NAME_CHARS_MAX:
+            raise Stuck(
+                IncidentReason.EXPRESSION_FAILED,
+                f"Expected {what} {text.text!r} to give 1 to {NAME_CHARS_MAX} characters,"
+                f" but it gave {len(name)}",
+            )
+        return name
 
     def propagate(self, scope: int, values: dict[str, bytes]) -> None:
         """New values go to the innermost scope that knows the name, else to the outermost."""
@@ -376,6 +387,11 @@ def check_size(values: dict[str, bytes]) -> None:
 _KINDS = {bool: "boolean", str: "string", list: "list", int: "whole number"}
 
 
-def _shown(value: Any) -> str:
-    text = "null" if value is None else repr(value)
+_REPR = Repr()
+_REPR.maxlevel, _REPR.maxstring, _REPR.maxother = 2, 60, 60
+
+
+def shown(value: Any) -> str:
+    """A value in a message: its beginning, however large and however nested it is."""
+    text = "null" if value is None else _REPR.repr(value)
     return text if len(text) <= 100 else text[:97] + "..."

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from holdfast.model.feel.problems import Problem
-from holdfast.model.feel.run import Code, Run, guarded
+from holdfast.model.feel.problems import Problem, Spent
+from holdfast.model.feel.run import Code, Cost, Run, guarded
 from holdfast.model.feel.syntax import Place
 from holdfast.model.feel.temporal import PARTS
 from holdfast.model.feel.values import an, clean, kind_of
 
 MISSING: Any = object()
+ITEM_STEPS = 2  # of a filter: giving the item its name, and keeping it or not
 
 
 def path(value: Code, name: str, place: Place) -> Code:
@@ -33,7 +34,7 @@ def part_of(run: Run, value: Any, name: str) -> Any:
             raise Problem(f"No entry '{name}' in the context")
         return clean(value[name])
     if type(value) is list:
-        run.spend(len(value))
+        run.spend(3 * len(value), 8 * len(value))
         return [
             clean(item.get(name)) if type(item) is dict else _part(item, name) for item in value
         ]
@@ -73,18 +74,19 @@ def indexed(value: Code, index: Any, place: Place) -> Code:
     return lambda run: guarded(run, place, at, value(run))
 
 
-def filtered(value: Code, condition: Code, slot: int, place: Place) -> Code:
+def filtered(value: Code, condition: Code, cost: Cost, slot: int, place: Place) -> Code:
     """`value[condition]`: those items for which it holds, or one if it turns out a number."""
+    steps, made_bytes = cost.plus(ITEM_STEPS, 8)
 
     def code(run: Run) -> Any:
         items = guarded(run, place, items_of, value(run))
         if items is None:
             return None
-        run.spend(len(items))
         kept: list[Any] = []
         values = run.locals
         before = values[slot]
         try:
+            run.spend(steps * len(items), made_bytes * len(items))
             for item in items:
                 values[slot] = item = clean(item)
                 passed = condition(run)
@@ -92,6 +94,8 @@ def filtered(value: Code, condition: Code, slot: int, place: Place) -> Code:
                     kept.append(item)
                 elif type(passed) is not bool and kind_of(passed) == "number":
                     return guarded(run, place, item_at, items, passed)
+        except Spent as spent:
+            raise spent.at(place, "a filter") from None
         finally:
             values[slot] = before
         return kept

@@ -6,20 +6,17 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.model.feel import numeric
-from holdfast.model.feel.bounds import TEXT_CHARS_MAX
-from holdfast.model.feel.problems import FeelError, Problem
+from holdfast.model.feel.problems import Problem
+from holdfast.model.feel.run import Run
+from holdfast.model.feel.text import joined
 from holdfast.model.feel.values import YearsMonths, an, kind_of
 
 MONTHS_MAX = 12 * 999_999_999  # the specification's range of years
+APPLY_STEPS = 12  # an operator by the long way: decimals, dates, durations
+POWER_STEPS = 400  # of decimals with 34 digits
+APPLY_BYTES = 104  # a decimal, the largest of its results
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-def joined(a: str, b: str) -> str:
-    """Two strings as one, within the bound."""
-    if len(a) + len(b) > TEXT_CHARS_MAX:
-        raise FeelError(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
-    return a + b
 
 
 # --- time -------------------------------------------------------------------------------------
@@ -120,7 +117,6 @@ Table = dict[tuple[str, str], Callable[[Any, Any], Any]]
 
 ADD: Table = {
     (N, N): numeric.add,
-    (S, S): joined,
     (DAYS, DAYS): _sum,
     (MONTHS, MONTHS): lambda a, b: months(a.months + b.months),
 }
@@ -169,11 +165,17 @@ OPERATORS: dict[str, tuple[Table, str]] = {
 }  # by symbol: what it does for which kinds, and the sentence for all others
 
 
-def apply(symbol: str, a: Any, b: Any) -> Any:
+def apply(run: Run, symbol: str, a: Any, b: Any) -> Any:
     """The result of an operator, by the kinds of its operands."""
+    run.steps += APPLY_STEPS
+    run.bytes += APPLY_BYTES
+    if symbol == "**":
+        run.spend(POWER_STEPS)
     table, sentence = OPERATORS[symbol]
     operation = table.get((kind_of(a), kind_of(b)))
     if operation is None:
+        if type(a) is str and type(b) is str and symbol == "+":
+            return joined(run, (a, b))
         raise Problem(sentence.format(an(kind_of(a)), an(kind_of(b))))
     return operation(a, b)
 

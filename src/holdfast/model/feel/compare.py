@@ -2,22 +2,19 @@
 
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.model.feel.bounds import VALUE_NESTING_MAX
-from holdfast.model.feel.problems import FeelError, Problem
+from holdfast.model.feel.problems import Problem, Spent
+from holdfast.model.feel.run import Run
 from holdfast.model.feel.values import Range, YearsMonths, an, clean, kind_of
 
+ITEM_STEPS = 10  # an item, or an entry, that is compared or made a key of
+KEY_BYTES = 200  # a key with its value, in a set of Python's
 ORDERED = {
     "number", "string", "date", "time", "date and time", "days and time duration",
     "years and months duration",
 }  # fmt: skip
-
-
-class Spender(Protocol):
-    """Whatever counts the work: a run of an expression, or the writer of a result."""
-
-    def spend(self, count: int) -> None: ...
 
 
 def comparable(value: Any) -> Any:
@@ -52,7 +49,7 @@ def _zoned(value: Any) -> bool:
     return type(value) is datetime and value.tzinfo is not None
 
 
-def equal(run: Spender, a: Any, b: Any) -> bool:
+def equal(run: Run, a: Any, b: Any) -> bool:
     """Whether two values are the same; a Problem when their kinds differ and neither is null."""
     if a is None or b is None:
         return a is b
@@ -61,19 +58,22 @@ def equal(run: Spender, a: Any, b: Any) -> bool:
     return same(run, a, b)
 
 
-def same(run: Spender, a: Any, b: Any, depth: int = 0) -> bool:
+def same(run: Run, a: Any, b: Any, depth: int = 0) -> bool:
     """Whether two values of any kinds are the same; those of different kinds are not."""
     a, b = clean(a), clean(b)
     if kind_of(a) != kind_of(b):
         return False
+    if type(a) is str:
+        run.read(a)
+        return a == b
     if type(a) is list:
-        run.spend(1 + len(a))
         if len(a) != len(b):
             return False
+        run.spend(1 + ITEM_STEPS * len(a))
         deeper = nested(depth)
         return all(same(run, x, y, deeper) for x, y in zip(a, b, strict=True))
     if type(a) is dict:
-        run.spend(1 + len(a))
+        run.spend(1 + ITEM_STEPS * len(a))
         if a.keys() != b.keys():
             return False
         deeper = nested(depth)
@@ -87,20 +87,20 @@ def same(run: Spender, a: Any, b: Any, depth: int = 0) -> bool:
 def nested(depth: int) -> int:
     """One level further into a value, unless it is too deep to go into."""
     if depth >= VALUE_NESTING_MAX:
-        raise FeelError(f"A value is nested more than {VALUE_NESTING_MAX} levels deep")
+        raise Spent(f"A value is nested more than {VALUE_NESTING_MAX} levels deep")
     return depth + 1
 
 
-def frozen(run: Spender, value: Any, depth: int = 0) -> Any:
+def frozen(run: Run, value: Any, depth: int = 0) -> Any:
     """A key that is the same for the same values, so that many can be told apart at once."""
     value = clean(value)
     kind = kind_of(value)
     match value:
         case list():
-            run.spend(1 + len(value))
+            run.spend(ITEM_STEPS * (1 + len(value)), KEY_BYTES * (1 + len(value)))
             return kind, tuple([frozen(run, item, nested(depth)) for item in value])
         case dict():
-            run.spend(1 + len(value))
+            run.spend(ITEM_STEPS * (1 + len(value)), KEY_BYTES * (1 + len(value)))
             entries = [(key, frozen(run, item, nested(depth))) for key, item in value.items()]
             return kind, frozenset(entries)
         case Range():
@@ -109,6 +109,9 @@ def frozen(run: Spender, value: Any, depth: int = 0) -> Any:
                 value.start_included, value.end_included,
             )  # fmt: skip
         case int() | Decimal() | YearsMonths():
+            return kind, value
+        case str():
+            run.read(value)
             return kind, value
         case _ if kind.startswith("Python "):
             return kind, id(value)

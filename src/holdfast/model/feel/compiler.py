@@ -12,9 +12,10 @@ from holdfast.model.feel import syntax as s
 from holdfast.model.feel.access import MISSING
 from holdfast.model.feel.builtins import BUILTINS
 from holdfast.model.feel.builtins.registry import chosen
+from holdfast.model.feel.costs import cost_of
 from holdfast.model.feel.functions import defined, dynamic_call, static_call
 from holdfast.model.feel.problems import Problem
-from holdfast.model.feel.run import Code, Run, guarded
+from holdfast.model.feel.run import Code, Cost, Run, guarded
 from holdfast.model.feel.temporal import literal
 from holdfast.model.feel.types import instance
 from holdfast.model.feel.values import Range, an, clean, kind_of
@@ -35,6 +36,7 @@ class Compiler:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.slots = 0
+        self.cost = Cost(0, 0)  # of what is being compiled, up to the loop or function around it
         self.scopes: list[Scope] = []
 
     def slot(self) -> int:
@@ -42,6 +44,7 @@ class Compiler:
         return self.slots - 1
 
     def compile(self, node: s.Node) -> Code:
+        self.cost = self.cost.plus(*cost_of(node))
         return _COMPILERS[type(node)](self, node)
 
     def inside(self, scope: Scope, node: s.Node) -> Code:
@@ -50,6 +53,13 @@ class Compiler:
         code = self.compile(node)
         self.scopes.pop()
         return code
+
+    def repeated(self, scope: Scope, node: s.Node) -> tuple[Code, Cost]:
+        """The same of a part that may be evaluated often, with what it costs each time."""
+        outside, self.cost = self.cost, Cost(0, 0)
+        code = self.inside(scope, node)
+        cost, self.cost = self.cost, outside
+        return code, cost
 
     # --- values -------------------------------------------------------------------------------
 
@@ -71,9 +81,15 @@ class Compiler:
             if scope.item is not None:
                 items.append(scope.item)
             if (slot := scope.slots.get(node.name)) is not None:
+                self.more(len(items))
                 return _item_entry(node.name, items, _local(slot))
         self.names.add(node.name)
+        self.more(len(items))
         return _item_entry(node.name, items, _variable(node.name, node.place))
+
+    def more(self, steps: int) -> None:
+        """A part costs more steps than its kind says."""
+        self.cost = self.cost.plus(steps)
 
     def list_of(self, node: s.ListOf) -> Code:
         items = [self.compile(item) for item in node.items]
@@ -124,7 +140,11 @@ class Compiler:
     def compare(self, node: s.Compare) -> Code:
         left = self.compile(node.left)
         if isinstance(node.right, s.Literal) and type(node.right.value) in (int, str):
-            return operators.comparison_with(node.symbol, left, node.right.value, node.place)
+            constant = node.right.value
+            code = operators.comparison_with(node.symbol, left, constant, node.place)
+            if isinstance(node.left, s.Name) and not self.scopes:
+                return operators.variable_comparison(node.left.name, node.symbol, constant, code)
+            return code
         return operators.comparison(node.symbol, left, self.compile(node.right), node.place)
 
     def between(self, node: s.Between) -> Code:
@@ -160,38 +180,43 @@ class Compiler:
         if isinstance(node.condition, s.Literal) and kind_of(node.condition.value) == "number":
             return access.indexed(value, node.condition.value, node.place)
         slot = self.slot()
-        condition = self.inside(Scope({"item": slot}, slot), node.condition)
-        return access.filtered(value, condition, slot, node.place)
+        condition, cost = self.repeated(Scope({"item": slot}, slot), node.condition)
+        return access.filtered(value, condition, cost, slot, node.place)
 
     def sources(self, iterations: list[s.Iteration]) -> tuple[list[loops.Source], Scope]:
         """Where the names of a loop come from; each may use those before it."""
         known: dict[str, int] = {}
         sources: list[loops.Source] = []
         for each in iterations:
-            start = self.inside(Scope(dict(known)), each.start)
-            end = each.end and self.inside(Scope(dict(known)), each.end)
+            start, cost = self.repeated(Scope(dict(known)), each.start)
+            end, more = None, Cost(0, 0)
+            if each.end is not None:
+                end, more = self.repeated(Scope(dict(known)), each.end)
             known[each.name] = self.slot()
-            sources.append(loops.Source(known[each.name], start, end, each.place))
+            cost = cost.plus(*more)
+            sources.append(loops.Source(known[each.name], start, end, each.place, cost))
         return sources, Scope(known)
 
     def for_each(self, node: s.For) -> Code:
         sources, scope = self.sources(node.iterations)
         slot = self.slot()
         used = _Used({"partial": slot, **scope.slots})
-        body = self.inside(Scope(used), node.body)
-        return loops.for_each(sources, body, slot if "partial" in used.asked else None)
+        body, cost = self.repeated(Scope(used), node.body)
+        partial = slot if "partial" in used.asked else None
+        return loops.for_each(sources, body, cost, partial, node.place)
 
     def quantified(self, node: s.Quantified) -> Code:
         sources, scope = self.sources(node.iterations)
-        condition = self.inside(scope, node.condition)
-        return loops.quantified(node.every, sources, condition, node.place)
+        condition, cost = self.repeated(scope, node.condition)
+        return loops.quantified(node.every, sources, condition, cost, node.place)
 
     def define(self, node: s.Define) -> Code:
         slots = {name: self.slot() for name, _ in node.parameters}
-        body = self.inside(Scope(slots), node.body)
-        return defined(node, list(slots.values()), body)
+        body, cost = self.repeated(Scope(slots), node.body)
+        return defined(node, list(slots.values()), body, cost)
 
     def call(self, node: s.Call) -> Code:
+        """A built-in function unless the expression gives the name another meaning."""
         names = [name for name, _ in node.arguments]
         codes = [self.compile(value) for _, value in node.arguments]
         function = node.function
@@ -203,6 +228,7 @@ class Compiler:
         found = chosen(function.name, names)
         if isinstance(found, str):
             return lambda run: run.warn(found, node.place)
+        self.more(max(row.steps for row, _ in found))
         alike = [row for row, places in found if places == found[0][1]]
         ordered = [codes[place] if place is not None else _null for place in found[0][1]]
         return static_call(alike, ordered, node.place, quiet=function.name in QUIET)

@@ -14,10 +14,10 @@ from holdfast.model.feel.bounds import (
 )
 from holdfast.model.feel.builtins import BUILTINS
 from holdfast.model.feel.compiler import Compiler
-from holdfast.model.feel.problems import FeelError
-from holdfast.model.feel.reader import read
+from holdfast.model.feel.problems import FeelError, Spent
+from holdfast.model.feel.reader import read, refused
 from holdfast.model.feel.run import Run
-from holdfast.model.feel.syntax import Name
+from holdfast.model.feel.syntax import Name, Place
 
 SPACED = frozenset(name for name in BUILTINS if " " in name)
 
@@ -26,10 +26,13 @@ SPACED = frozenset(name for name in BUILTINS if " " in name)
 PLAIN = frozenset({str, int, bool, NoneType, dict, list, Decimal})
 
 
+NO_LOCALS: list[Any] = []  # of expressions that give no names; nobody writes to it
+
+
 class Expression:
     """An expression, compiled; made by `parse`."""
 
-    __slots__ = ("_code", "_depth", "_name", "_slots", "names", "text")
+    __slots__ = ("_code", "_depth", "_name", "_slots", "_steps", "names", "text")
 
     def __init__(self, text: str) -> None:
         node = read(text, SPACED)
@@ -38,6 +41,7 @@ class Expression:
         self._code = compiler.compile(node)
         self._slots = compiler.slots
         self._depth = node.depth
+        self._steps = compiler.cost.steps
         self._name = node.name if isinstance(node, Name) else None
         self.names = frozenset(compiler.names)
 
@@ -56,11 +60,20 @@ class Expression:
             if type(value) in PLAIN:
                 return value
         slots = self._slots
-        run = Run(variables, now_ms, warnings, [None] * slots if slots else [], self._depth)
+        locals_ = [None] * slots if slots else NO_LOCALS
+        run = Run(variables, now_ms, warnings, locals_, self._depth, self._steps)
         try:
             return self._code(run)
+        except Spent as spent:
+            raise self._ended(spent) from None
         except RecursionError:  # the caller was too deep already: the bounds leave a margin
-            raise FeelError("The evaluation is nested too deep") from None
+            raise self._ended(Spent("The evaluation is nested too deep")) from None
+
+    def _ended(self, spent: Spent) -> FeelError:
+        """The error for an evaluation that a bound has ended: which, where, and what to do."""
+        what = f", in {spent.what}" if spent.what else ""
+        error = refused(self.text, f"{spent.message}{what}", spent.place or Place(1, 1))
+        return FeelError(f"{error.message}; let it do less, or do it in a task", **error.fields)
 
 
 _short = lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)(Expression)

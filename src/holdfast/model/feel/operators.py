@@ -6,6 +6,7 @@ types and one of values. Everything else goes the long way through `arithmetic` 
 
 import operator
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from holdfast.model.feel import arithmetic, compare
@@ -28,6 +29,10 @@ QUICK: dict[str, Callable[[int, int], int]] = {
     "-": operator.sub,
     "*": operator.mul,
 }  # exact for ints; division and powers need more care
+COMPARED_STEPS = 10  # a comparison by the long way
+MEMBER_STEPS = 10  # an item that a value is compared with
+SHORT_CHARS = 256  # of a text that is compared, or made, in the time of a step
+PAIR_BYTES = 4 * SHORT_CHARS  # of two short texts as one, at most
 
 
 def compared(run: Run, symbol: str, a: Any, b: Any) -> bool:
@@ -47,8 +52,14 @@ def comparison(symbol: str, left: Code, right: Code, place: Place) -> Code:
         a = left(run)
         b = right(run)
         kind = type(a)
-        if kind is type(b) and (kind is int or kind is str):
-            return quick(a, b)
+        if kind is type(b):
+            if kind is int:
+                return quick(a, b)
+            if kind is str:
+                if len(a) > SHORT_CHARS:
+                    guarded(run, place, run.read, a)
+                return quick(a, b)
+        run.steps += COMPARED_STEPS
         return guarded(run, place, compared, run, symbol, a, b)
 
     return code
@@ -63,7 +74,20 @@ def comparison_with(symbol: str, left: Code, constant: Any, place: Place) -> Cod
         value = left(run)
         if type(value) is kind:
             return quick(value, constant)
+        run.steps += COMPARED_STEPS
         return guarded(run, place, compared, run, symbol, value, constant)
+
+    return code
+
+
+def variable_comparison(name: str, symbol: str, constant: Any, otherwise: Code) -> Code:
+    """The same of a variable, which is what most conditions are; else the code of the long way."""
+    quick = COMPARISONS[symbol]
+    kinds = (str,) if type(constant) is str else (int, Decimal)
+
+    def code(run: Run) -> Any:
+        value = run.variables.get(name)
+        return quick(value, constant) if type(value) in kinds else otherwise(run)
 
     return code
 
@@ -88,23 +112,29 @@ def operated(run: Run, place: Place, symbol: str, a: Any, b: Any) -> Any:
         result = QUICK[symbol](a, b)
         if -INT_MAX <= result <= INT_MAX:
             return result
-    return guarded(run, place, arithmetic.apply, symbol, a, b)
+    return guarded(run, place, arithmetic.apply, run, symbol, a, b)
 
 
 def binary(symbol: str, left: Code, right: Code, place: Place) -> Code:
     """`left symbol right` for `+ - * / **`."""
     quick = QUICK.get(symbol)
     if quick is None:
-        return lambda run: guarded(run, place, arithmetic.apply, symbol, left(run), right(run))
+        return lambda run: guarded(run, place, arithmetic.apply, run, symbol, left(run), right(run))
+
+    plus = symbol == "+"
 
     def code(run: Run) -> Any:
         a = left(run)
         b = right(run)
-        if type(a) is int and type(b) is int:
+        kind = type(a)
+        if kind is int and type(b) is int:
             result = quick(a, b)
             if -INT_MAX <= result <= INT_MAX:
                 return result
-        return guarded(run, place, arithmetic.apply, symbol, a, b)
+        elif kind is str and plus and type(b) is str and len(a) + len(b) < SHORT_CHARS:
+            run.bytes += PAIR_BYTES
+            return a + b
+        return guarded(run, place, arithmetic.apply, run, symbol, a, b)
 
     return code
 
@@ -170,11 +200,12 @@ def passes(run: Run, value: Any, expected: Any) -> bool:
     if type(expected) is Range:
         return compare.within(value, expected)
     if type(expected) is list and type(value) is not list:
-        run.spend(len(expected))
+        run.spend(MEMBER_STEPS * len(expected))
         return any(_member(run, value, clean(item)) for item in expected)
     if type(expected) is list and compare.same(run, value, expected):
         return True
     if type(expected) is list:
+        run.spend(MEMBER_STEPS * len(expected))
         return any(compare.same(run, value, item) for item in expected)
     if expected is None and value is not None:
         raise Problem("Expected something to be in, but found null")

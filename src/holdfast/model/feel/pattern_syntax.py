@@ -12,6 +12,7 @@ from unicodedata import category
 
 from holdfast.model.feel.bounds import PATTERN_CHARS_MAX
 from holdfast.model.feel.problems import Problem
+from holdfast.model.feel.values import shown
 
 GROUPS_NESTED_MAX = 40  # levels of brackets; at 5 frames each, 200 of Python's 1,000
 REPEATS_MAX = 1_000  # the largest number in `{m,n}`
@@ -309,7 +310,7 @@ def read_pattern(text: str, flags: str) -> tuple[Any, int]:
     if len(text) > PATTERN_CHARS_MAX:
         raise Problem(f"Expected a pattern of at most {PATTERN_CHARS_MAX} characters")
     if set(flags) - set("smixq"):
-        raise Problem(f"Expected flags of 'smixq', but found '{flags}'")
+        raise Problem(f"Expected flags of 'smixq', but found '{shown(flags)}'")
     reader = _Reader(text, flags)
     if "q" in flags:
         return Sequence([Chars(reader.cased(char.__eq__)) for char in text]), 0

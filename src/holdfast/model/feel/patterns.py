@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from holdfast.model.feel.bounds import PATTERN_STEPS_MAX
-from holdfast.model.feel.compare import Spender
+from holdfast.model.feel.bounds import PATTERN_CHARS_MAX, PATTERN_STEPS_MAX, PATTERNS_CACHED_MAX
 from holdfast.model.feel.pattern_syntax import (
     Assertion,
     Branch,
@@ -24,8 +23,10 @@ from holdfast.model.feel.pattern_syntax import (
     read_pattern,
 )
 from holdfast.model.feel.problems import Problem
+from holdfast.model.feel.run import Run
 
-PATTERNS_CACHED_MAX = 256  # a few KiB each
+WAY_STEPS = 5  # one way through one character
+STEP_STEPS, STEP_BYTES = 12, 120  # reading an instruction of a pattern, and keeping it
 
 
 class Step(NamedTuple):
@@ -47,9 +48,10 @@ class Pattern:
         self.steps = steps
         self.groups = groups
 
-    def search(self, run: Spender, text: str, start: int) -> tuple[int, ...] | None:
+    def search(self, run: Run, text: str, start: int) -> tuple[int, ...] | None:
         """The spans of the first match from a position on, and of its groups; -1 is none."""
         fresh = (-1,) * (2 * self.groups + 2)
+        weight = WAY_STEPS + self.groups // 4  # each way has its spans with it
         best: tuple[int, ...] | None = None
         ways: list[tuple[int, tuple[int, ...]]] = []
         for at in range(start, len(text) + 1):
@@ -61,7 +63,7 @@ class Pattern:
                 self._follow(0, fresh, text, at, seen, now)
             elif not now:
                 break
-            run.spend(1 + len(seen))
+            run.spend(weight * (1 + len(seen)))
             ways = []
             for step, spans in now:
                 found = self.steps[step]
@@ -173,9 +175,30 @@ class _Writer:
             self.steps[split] = Step("split", None, split + 1, len(self.steps), greedy)
 
 
+def pattern_of(run: Run, text: str, flags: str) -> Pattern:
+    """The compiled form of a regular expression; a Problem when it is none.
+
+    An evaluation pays once for each, whether or not another one has left it in the cache.
+    """
+    try:
+        known = run.patterns
+    except AttributeError:
+        known = run.patterns = {}
+    found = known.get((text, flags))
+    if found is not None:
+        return found
+    run.spend(STEP_STEPS * min(len(text) + len(flags), PATTERN_CHARS_MAX))
+    try:
+        found = known[text, flags] = _compiled(text, flags)
+    except Problem:
+        run.spend(STEP_STEPS * PATTERN_STEPS_MAX if "{" in text else 0)
+        raise
+    run.spend(STEP_STEPS * len(found.steps), STEP_BYTES * len(found.steps))
+    return found
+
+
 @lru_cache(maxsize=PATTERNS_CACHED_MAX)
-def pattern_of(text: str, flags: str) -> Pattern:
-    """The compiled form of a regular expression; a Problem when it is none."""
+def _compiled(text: str, flags: str) -> Pattern:
     part, groups = read_pattern(text, flags)
     writer = _Writer()
     writer.add(Step("save", to=0))

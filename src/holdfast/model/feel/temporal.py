@@ -3,12 +3,13 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from holdfast.model.feel.numeric import Number, whole
 from holdfast.model.feel.problems import FeelError, Problem
-from holdfast.model.feel.values import Range, YearsMonths
+from holdfast.model.feel.values import Range, YearsMonths, shown
 
 _DATE = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
 _ZONE = r"(?P<zone>[Zz]|[+-]\d\d:\d\d(?::\d\d)?|@[\w+-]+(?:/[\w+-]+)*)?"
@@ -23,6 +24,7 @@ DURATION = re.compile(
     r"(?:(?P<seconds>\d+(?:\.\d{1,9})?)S)?)?",
     re.ASCII,
 )
+REGIONS_CACHED_MAX = 1_024  # all there are; 10 KiB each
 DURATION_DIGITS_MAX = 15  # of one part; Python's longest duration has 14 digits of seconds
 
 
@@ -33,15 +35,26 @@ def zone_of(text: str | None) -> tzinfo | None:
     if text in "Zz":
         return UTC
     if text.startswith("@"):
-        try:
-            return ZoneInfo(text[1:])
-        except (KeyError, ValueError, OSError) as wrong:
-            raise Problem(f"No time zone '{text[1:]}'") from wrong
+        return region(text[1:])
     hours, minutes, *seconds = (int(part) for part in text[1:].split(":"))
     if hours > 18 or minutes > 59:
         raise Problem(f"Expected an offset of at most 18 hours, but found '{text}'")
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds[0] if seconds else 0)
     return timezone(-offset if text[0] == "-" else offset) if offset else UTC
+
+
+@lru_cache(maxsize=1)
+def _regions() -> frozenset[str]:
+    """The names of all time zones; looked up here, a name that is none opens no file."""
+    return frozenset(available_timezones())
+
+
+@lru_cache(maxsize=REGIONS_CACHED_MAX)
+def region(name: str) -> ZoneInfo:
+    """The time zone of a region."""
+    if name not in _regions():
+        raise Problem(f"No time zone '{shown(name)}'")
+    return ZoneInfo(name)
 
 
 def _time(found: re.Match[str]) -> time:

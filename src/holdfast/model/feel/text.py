@@ -1,5 +1,6 @@
 """Values as text, the way `string()` writes them: what an expression could have been."""
 
+from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -7,25 +8,31 @@ from typing import Any
 import msgspec
 
 from holdfast.model.feel.bounds import TEXT_CHARS_MAX
-from holdfast.model.feel.compare import Spender, nested
+from holdfast.model.feel.compare import nested
 from holdfast.model.feel.numeric import text_of as number_text
-from holdfast.model.feel.problems import FeelError, Problem
+from holdfast.model.feel.problems import Problem, Spent
+from holdfast.model.feel.run import CHARS_PER_STEP, Run
 from holdfast.model.feel.temporal import text_of_temporal
 from holdfast.model.feel.values import Function, Range, YearsMonths, clean, kind_of
 
+ITEM_STEPS = 10  # an item, or an entry, that is written
 
-def bounded(text: str) -> str:
-    """A text that was made, unless it is too long."""
-    if len(text) > TEXT_CHARS_MAX:
-        raise FeelError(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
-    return text
+
+def joined(run: Run, parts: Sequence[str], between: str = "") -> str:
+    """Texts as one, unless that gets too long; paid for before it is made."""
+    chars = sum(map(len, parts)) + len(between) * max(len(parts) - 1, 0)
+    if chars > TEXT_CHARS_MAX:
+        raise Spent(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
+    plain = between.isascii() and all(map(str.isascii, parts))
+    run.spend(len(parts) + chars // CHARS_PER_STEP, chars if plain else 4 * chars)
+    return between.join(parts)
 
 
 def quoted(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def text_of(run: Spender, value: Any, depth: int = 0) -> str:
+def text_of(run: Run, value: Any, depth: int = 0) -> str:
     """The text of a value; a string inside another value is in quotes."""
     match clean(value):
         case None:
@@ -35,16 +42,18 @@ def text_of(run: Spender, value: Any, depth: int = 0) -> str:
         case int() | Decimal() as number:
             return number_text(number)
         case str() as text:
+            run.make(text, len(text))
             return quoted(text) if depth else text
         case list() as items:
-            run.spend(1 + len(items))
+            run.spend(1 + ITEM_STEPS * len(items))
             deeper = nested(depth)
-            return bounded(f"[{', '.join([text_of(run, item, deeper) for item in items])}]")
+            inside = joined(run, [text_of(run, item, deeper) for item in items], ", ")
+            return f"[{inside}]"
         case dict() as entries:
-            run.spend(1 + len(entries))
+            run.spend(1 + 2 * ITEM_STEPS * len(entries))
             deeper = nested(depth)
             inside = [f"{_key(key)}: {text_of(run, item, deeper)}" for key, item in entries.items()]
-            return bounded(f"{{{', '.join(inside)}}}")
+            return f"{{{joined(run, inside, ', ')}}}"
         case date() | time() | timedelta() | YearsMonths() as moment:
             return text_of_temporal(moment)
         case Range() as found:

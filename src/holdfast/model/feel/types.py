@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from holdfast.model.feel.compare import Spender
+from holdfast.model.feel.run import Run
 from holdfast.model.feel.syntax import TypeName
 from holdfast.model.feel.values import Range, clean, kind_of
 
 
-def instance(run: Spender, value: Any, wanted: TypeName) -> bool:
+def instance(run: Run, value: Any, wanted: TypeName) -> bool:
     """Whether a value is of a type, and what is in it of those in the type's brackets."""
     if wanted.name == "Any":
         return value is not None
@@ -16,7 +16,7 @@ def instance(run: Spender, value: Any, wanted: TypeName) -> bool:
     if kind_of(value) != wanted.name:
         return False
     if wanted.name == "list" and wanted.items:
-        run.spend(len(value))
+        run.spend(10 * len(value))
         return all(instance(run, clean(item), wanted.items[0]) for item in value)
     if wanted.name == "context" and wanted.fields:
         return all(

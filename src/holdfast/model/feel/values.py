@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.model.feel.bounds import VALUE_CHARS_SHOWN
 from holdfast.model.feel.numeric import from_float
 
 
@@ -74,6 +75,11 @@ def kind_of(value: Any) -> str:
 def an(kind: str) -> str:
     """The name of a type with its article, for a sentence."""
     return kind if kind == "null" else f"a {kind}"
+
+
+def shown(text: str) -> str:
+    """A text from outside as a message has it: the beginning of a long one."""
+    return text if len(text) <= VALUE_CHARS_SHOWN else f"{text[: VALUE_CHARS_SHOWN - 3]}..."
 
 
 def clean(value: Any) -> Any:

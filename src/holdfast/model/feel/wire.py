@@ -2,32 +2,52 @@
 
 from datetime import date, time, timedelta
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 import msgspec
 
-from holdfast.model.feel.bounds import WORK_MAX
+from holdfast.limits import VARIABLES_BYTES_MAX
+from holdfast.model.feel.bounds import VALUE_PARTS_MAX
 from holdfast.model.feel.compare import nested
+from holdfast.model.feel.numeric import whole
 from holdfast.model.feel.problems import FeelError
 from holdfast.model.feel.temporal import text_of_temporal
 from holdfast.model.feel.values import YearsMonths, an, clean, kind_of
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
-_decoder = msgspec.json.Decoder(float_hook=Decimal)
+_decoder = msgspec.json.Decoder(float_hook=lambda text: whole(Decimal(text)))
+
+CONTAINER_PARTS = 6
+PLAIN = frozenset({int, bool, NoneType, Decimal})  # as they are in JSON, and short
 
 
 class _Budget:
-    """Counts the parts of one value: a list may contain another one many times over."""
+    """Counts what one value takes: a list may contain another one, or a text, many times over."""
 
-    __slots__ = ("left",)
+    __slots__ = ("bytes", "parts")
 
     def __init__(self) -> None:
-        self.left = WORK_MAX
+        self.parts = VALUE_PARTS_MAX
+        self.bytes = VARIABLES_BYTES_MAX
 
-    def spend(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise FeelError(f"The value has more than {WORK_MAX} parts")
+    def inside(self, items: int) -> None:
+        """Count a list or a context, which takes as long as a few items, with what is in it."""
+        self.parts -= CONTAINER_PARTS + items
+        self.bytes -= items  # each has at least a character
+        if self.parts < 0:
+            raise FeelError(f"The value has more than {VALUE_PARTS_MAX} parts")
+        self._checked()
+
+    def text(self, text: str) -> str:
+        """A text as it is, once its characters are counted; each takes a byte or more."""
+        self.bytes -= len(text)
+        self._checked()
+        return text
+
+    def _checked(self) -> None:
+        if self.bytes < 0:
+            raise FeelError(f"The value takes more than {VARIABLES_BYTES_MAX} bytes as JSON")
 
 
 def to_json(value: Any) -> Any:
@@ -37,18 +57,20 @@ def to_json(value: Any) -> Any:
 
 def _json(value: Any, budget: _Budget, depth: int) -> Any:
     match value:
-        case None | bool() | int() | str() | Decimal():
+        case str():
+            return budget.text(value)
+        case None | bool() | int() | Decimal():
             return value
         case float():
             return clean(value)
         case dict():
-            budget.spend(1 + len(value))
+            budget.inside(len(value))
             deeper = nested(depth)
-            return {key: _json(item, budget, deeper) for key, item in value.items()}
+            return {budget.text(key): _json(item, budget, deeper) for key, item in value.items()}
         case list() | tuple():
-            budget.spend(1 + len(value))
+            budget.inside(len(value))
             deeper = nested(depth)
-            return [_json(item, budget, deeper) for item in value]
+            return [item if type(item) in PLAIN else _json(item, budget, deeper) for item in value]
         case date() | time() | timedelta() | YearsMonths():
             return text_of_temporal(value)
         case _:

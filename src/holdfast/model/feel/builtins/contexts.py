@@ -6,7 +6,10 @@ from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.compare import nested
 from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import Run
-from holdfast.model.feel.values import an, clean, kind_of
+from holdfast.model.feel.values import an, clean, kind_of, shown
+
+ENTRY_STEPS = 5
+CONTEXT_BYTES, ENTRY_BYTES = 300, 64  # a small context; each entry of a large one
 
 
 @builtin(
@@ -18,15 +21,16 @@ from holdfast.model.feel.values import an, clean, kind_of
 def get_value(run: Run, context: dict[str, Any], key: Any) -> Any:
     """What is at the end of a path; null where the path ends before."""
     found: Any = context
-    for step in _keys(key):
+    for step in _keys(run, key):
         if type(found) is not dict or step not in found:
-            raise Problem(f"No entry '{step}' in the context")
+            raise Problem(f"No entry '{shown(step)}' in the context")
         found = clean(found[step])
     return found
 
 
-def _keys(key: Any) -> list[str]:
+def _keys(run: Run, key: Any) -> list[str]:
     keys = key if type(key) is list else [key]
+    run.spend(ENTRY_STEPS * len(keys))
     for step in keys:
         if type(step) is not str:
             raise Problem(f"Expected keys to be strings, but found {an(kind_of(step))}")
@@ -41,7 +45,7 @@ def _keys(key: Any) -> list[str]:
 )
 def get_entries(run: Run, context: dict[str, Any]) -> list[Any]:
     """A list with a context for each entry."""
-    run.spend(len(context))
+    run.spend(ENTRY_STEPS * len(context), CONTEXT_BYTES * len(context))
     return [{"key": key, "value": clean(value)} for key, value in context.items()]
 
 
@@ -53,8 +57,13 @@ def get_entries(run: Run, context: dict[str, Any]) -> list[Any]:
 )
 def context_put(run: Run, context: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A context that differs from the given one in one entry."""
-    run.spend(len(context))
+    _copied(run, context)
     return {**context, key: value}
+
+
+def _copied(run: Run, context: dict[str, Any]) -> None:
+    """Pay for a context of as many entries."""
+    run.spend(1 + len(context) // 4, CONTEXT_BYTES + ENTRY_BYTES * len(context))
 
 
 @builtin(
@@ -65,7 +74,7 @@ def context_put(run: Run, context: dict[str, Any], key: str, value: Any) -> dict
 )
 def context_put_at(run: Run, context: Any, keys: list[Any], value: Any) -> dict[str, Any]:
     """A context that differs from the given one along one path."""
-    path = _keys(keys)
+    path = _keys(run, keys)
     if not path:
         raise Problem("Expected at least one key")
     return _put(run, context, path, value, 0)
@@ -75,8 +84,9 @@ def _put(run: Run, context: Any, path: list[str], value: Any, depth: int) -> dic
     if context is None:
         context = {}
     if type(context) is not dict:
-        raise Problem(f"Expected a context at '{path[0]}', but found {an(kind_of(context))}")
-    run.spend(1 + len(context))
+        raise Problem(f"Expected a context at '{shown(path[0])}', but found {an(kind_of(context))}")
+    run.spend(ENTRY_STEPS + len(path) // 16)
+    _copied(run, context)
     if len(path) == 1:
         return {**context, path[0]: value}
     below = _put(run, context.get(path[0]), path[1:], value, nested(depth))
@@ -95,6 +105,6 @@ def context_merge(run: Run, contexts: list[Any]) -> dict[str, Any]:
     for context in contexts:
         if type(context) is not dict:
             raise Problem(f"Expected contexts, but found {an(kind_of(context))}")
-        run.spend(1 + len(context))
+        _copied(run, context)
         merged.update(context)
     return merged

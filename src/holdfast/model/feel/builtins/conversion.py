@@ -12,8 +12,11 @@ from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import Run
 from holdfast.model.feel.temporal import date_of, date_time_of, duration_of, time_of, zone_of
 from holdfast.model.feel.text import text_of
-from holdfast.model.feel.values import YearsMonths, an, kind_of
+from holdfast.model.feel.values import YearsMonths, an, kind_of, shown
 
+READ_STEPS = 30  # a short text, by a regular expression
+READ_CHARS_PER_STEP = 8
+TEMPORAL_CHARS_MAX = 100  # of the longest with a zone: 70
 NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
 
 
@@ -22,13 +25,21 @@ def string(run: Run, value: Any) -> str | None:
     return None if value is None else text_of(run, value)
 
 
-@builtin("number(from: string|number)", "The number that a text is.", 'number("12.5")', "12.5")
+@builtin(
+    "number(from: string|number)",
+    "The number that a text is.",
+    'number("12.5")',
+    "12.5",
+    steps=READ_STEPS,
+)
 def number(run: Run, value: Any) -> Number:
     """A number from its text, with a point and without groups."""
     if not isinstance(value, str):
         return value
+    if len(value) > READ_CHARS_PER_STEP:
+        run.spend(len(value) // READ_CHARS_PER_STEP)
     if not NUMBER.fullmatch(value.strip()):
-        raise Problem(f"Expected a number, but found '{value}'")
+        raise Problem(f"Expected a number, but found '{shown(value)}'")
     return whole(Decimal(value.strip()))
 
 
@@ -37,6 +48,7 @@ def number(run: Run, value: Any) -> Number:
     "The number that a text is, with these separators.",
     'number("1.234,5", ".", ",")',
     "1234.5",
+    steps=READ_STEPS,
 )
 def number_with(run: Run, text: str, grouping: str | None, point: str | None) -> Number:
     """A number from a text in the way of some country."""
@@ -44,6 +56,7 @@ def number_with(run: Run, text: str, grouping: str | None, point: str | None) ->
         raise Problem("Expected ' ', ',' or '.' between groups, and ',' or '.' as decimal point")
     if grouping is not None and grouping == point:
         raise Problem("Expected two different separators")
+    run.spend(len(text) // READ_CHARS_PER_STEP)
     plain = text.replace(grouping, "") if grouping else text
     return number(run, plain.replace(point, ".") if point else plain)
 
@@ -53,12 +66,23 @@ def number_with(run: Run, text: str, grouping: str | None, point: str | None) ->
     "The date that a text is, or that a date and time is on.",
     'date("2026-01-31")',
     '@"2026-01-31"',
+    steps=READ_STEPS,
 )
 def date_from(run: Run, value: Any) -> date:
     """A date; the time of day, if there is one, is dropped."""
     if isinstance(value, datetime):
         return value.date()
-    return value if isinstance(value, date) else date_of(value)
+    return value if isinstance(value, date) else date_of(_read(value))
+
+
+def _read(text: str) -> str:
+    """The text of a date, a time or a duration, none of which is long."""
+    if len(text) > TEMPORAL_CHARS_MAX:
+        raise Problem(
+            f"Expected at most {TEMPORAL_CHARS_MAX} characters for a date, a time or a duration, "
+            f"but found {len(text)}"
+        )
+    return text
 
 
 @builtin(
@@ -66,6 +90,7 @@ def date_from(run: Run, value: Any) -> date:
     "The date of a year, a month and a day.",
     "date(2026, 1, 31)",
     '@"2026-01-31"',
+    steps=READ_STEPS,
 )
 def date_with(run: Run, year: Number, month: Number, day: Number) -> date:
     return date(_int(year), _int(month), _int(day))
@@ -82,6 +107,7 @@ def _int(value: Number) -> int:
     "The time that a text is, or of a date and time.",
     'time("10:30:00Z")',
     '@"10:30:00Z"',
+    steps=READ_STEPS,
 )
 def time_from(run: Run, value: Any) -> time:
     """A time; a date alone is at midnight, in UTC."""
@@ -89,7 +115,7 @@ def time_from(run: Run, value: Any) -> time:
         return value.timetz()
     if isinstance(value, date):
         return time(tzinfo=UTC)
-    return value if isinstance(value, time) else time_of(value)
+    return value if isinstance(value, time) else time_of(_read(value))
 
 
 @builtin(
@@ -97,6 +123,7 @@ def time_from(run: Run, value: Any) -> time:
     "The time of an hour, a minute and a second.",
     'time(10, 30, 0, duration("PT1H"))',
     '@"10:30:00+01:00"',
+    steps=READ_STEPS,
 )
 def time_with(
     run: Run, hour: Number, minute: Number, second: Number, offset: timedelta | None
@@ -116,12 +143,15 @@ def time_with(
     "The date and time that a text is; a date alone is at midnight.",
     'date and time("2026-01-31T10:30:00")',
     '@"2026-01-31T10:30:00"',
+    steps=READ_STEPS,
 )
 def date_time_from(run: Run, value: Any) -> datetime:
     """A date and time, in no zone unless the text names one."""
     if isinstance(value, datetime):
         return value
-    return datetime.combine(value, time()) if isinstance(value, date) else date_time_of(value)
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    return date_time_of(_read(value))
 
 
 @builtin(
@@ -129,6 +159,7 @@ def date_time_from(run: Run, value: Any) -> datetime:
     "A date and a time as one.",
     'date and time(date("2026-01-31"), time("10:30:00"))',
     '@"2026-01-31T10:30:00"',
+    steps=READ_STEPS,
 )
 def date_time_with(run: Run, day: date, clock: time) -> datetime:
     return datetime.combine(day.date() if isinstance(day, datetime) else day, clock)
@@ -139,9 +170,11 @@ def date_time_with(run: Run, day: date, clock: time) -> datetime:
     "The same moment on the clocks of a time zone.",
     'date and time(@"2026-07-31T10:30:00Z", "Europe/Paris")',
     '@"2026-07-31T12:30:00@Europe/Paris"',
+    steps=READ_STEPS,
 )
 def date_time_in(run: Run, value: datetime, zone: str) -> datetime:
     """A moment in another zone; one without a zone is taken to be in UTC."""
+    _read(zone)
     there = zone_of(zone if zone[:1] in "Zz+-" else f"@{zone}")
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(there)
 
@@ -151,9 +184,10 @@ def date_time_in(run: Run, value: datetime, zone: str) -> datetime:
     "The duration that a text is.",
     'duration("P1DT12H")',
     '@"P1DT12H"',
+    steps=READ_STEPS,
 )
 def duration(run: Run, value: Any) -> timedelta | YearsMonths:
-    return duration_of(value) if isinstance(value, str) else value
+    return duration_of(_read(value)) if isinstance(value, str) else value
 
 
 @builtin(
@@ -161,6 +195,7 @@ def duration(run: Run, value: Any) -> timedelta | YearsMonths:
     "The whole months between two dates.",
     'years and months duration(date("2025-01-31"), date("2026-03-30"))',
     '@"P1Y1M"',
+    steps=READ_STEPS,
 )
 def years_and_months(run: Run, start: date, end: date) -> YearsMonths:
     """Months from one date to another that are complete, in either direction."""
@@ -184,12 +219,12 @@ def years_and_months(run: Run, start: date, end: date) -> YearsMonths:
 )
 def context(run: Run, entries: list[Any]) -> dict[str, Any]:
     """A context from what `get entries` gives."""
+    run.spend(10 * len(entries), 64 * len(entries))
     found: dict[str, Any] = {}
     for entry in entries:
         if type(entry) is not dict or type(entry.get("key")) is not str or "value" not in entry:
             raise Problem(f"Expected entries with key and value, but found {an(kind_of(entry))}")
         if entry["key"] in found:
-            raise Problem(f"Expected each key once, but found '{entry['key']}' twice")
+            raise Problem(f"Expected each key once, but found '{shown(entry['key'])}' twice")
         found[entry["key"]] = entry["value"]
-    run.spend(len(entries))
     return found

@@ -7,8 +7,11 @@ from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.compare import nested, order, same
 from holdfast.model.feel.numeric import Number
 from holdfast.model.feel.problems import Problem
-from holdfast.model.feel.run import Run
+from holdfast.model.feel.run import SLOT_BYTES, Run
 from holdfast.model.feel.values import Function, clean
+
+ITEM_STEPS, ITEM_BYTES = 10, 40  # an item that is compared; a number that is made for it
+COMPARED_STEPS, SORTED_BYTES = 15, 72  # of two items in order; of an item while it is sorted
 
 
 @builtin(
@@ -19,7 +22,7 @@ from holdfast.model.feel.values import Function, clean
 )
 def list_contains(run: Run, items: list[Any], element: Any) -> bool:
     """Looked for from the front; values of other types are different."""
-    run.spend(len(items))
+    run.spend(ITEM_STEPS * len(items))
     return any(same(run, item, element) for item in items)
 
 
@@ -44,8 +47,9 @@ def sublist(run: Run, items: list[Any], start: Number, length: Number | None) ->
     begin = _index(items, start)
     if length is not None and (type(length) is not int or length < 0):
         raise Problem(f"Expected a length that is not negative, but found {length}")
-    run.spend(len(items))
-    return items[begin:] if length is None else items[begin : begin + int(length)]
+    end = len(items) if length is None else min(begin + int(length), len(items))
+    run.copy(max(end - begin, 0))
+    return items[begin:end]
 
 
 def _index(items: list[Any], position: Number) -> int:
@@ -63,7 +67,7 @@ def _index(items: list[Any], position: Number) -> int:
 )
 def append(run: Run, items: list[Any], *more: Any) -> list[Any]:
     """A longer list; the given one stays as it is."""
-    run.spend(len(items) + len(more))
+    run.copy(len(items) + len(more))
     return [*items, *more]
 
 
@@ -75,7 +79,8 @@ def append(run: Run, items: list[Any], *more: Any) -> list[Any]:
 )
 def concatenate(run: Run, *lists: list[Any]) -> list[Any]:
     """One list of many, in their order."""
-    run.spend(sum(map(len, lists)))
+    run.spend(sum(map(len, lists)) // 4)
+    run.copy(sum(map(len, lists)))
     return [item for items in lists for item in items]
 
 
@@ -88,7 +93,7 @@ def concatenate(run: Run, *lists: list[Any]) -> list[Any]:
 def insert_before(run: Run, items: list[Any], position: Number, item: Any) -> list[Any]:
     """A longer list; just behind the last item is a position too."""
     at = len(items) if position == len(items) + 1 else _index(items, position)
-    run.spend(len(items))
+    run.copy(2 * len(items))
     return [*items[:at], item, *items[at:]]
 
 
@@ -100,7 +105,7 @@ def insert_before(run: Run, items: list[Any], position: Number, item: Any) -> li
 )
 def list_replace(run: Run, items: list[Any], position: Any, item: Any) -> list[Any]:
     """A list in which one item, or several, have made way."""
-    run.spend(len(items))
+    run.copy(2 * len(items))
     if isinstance(position, Function):
         return [item if run.call(position, old, item) is True else old for old in items]
     at = _index(items, position)
@@ -116,14 +121,14 @@ def list_replace(run: Run, items: list[Any], position: Any, item: Any) -> list[A
 def remove(run: Run, items: list[Any], position: Number) -> list[Any]:
     """A shorter list."""
     at = _index(items, position)
-    run.spend(len(items))
+    run.copy(2 * len(items))
     return [*items[:at], *items[at + 1 :]]
 
 
 @builtin("reverse(list: list)", "The items from the last.", "reverse([1, 2, 3])", "[3, 2, 1]")
 def reverse(run: Run, items: list[Any]) -> list[Any]:
     """The same items, the last one first."""
-    run.spend(len(items))
+    run.copy(len(items))
     return items[::-1]
 
 
@@ -135,7 +140,7 @@ def reverse(run: Run, items: list[Any]) -> list[Any]:
 )
 def index_of(run: Run, items: list[Any], match: Any) -> list[int]:
     """Every position from 1 on, not only the first."""
-    run.spend(len(items))
+    run.spend(ITEM_STEPS * len(items), ITEM_BYTES * len(items))
     return [index for index, item in enumerate(items, 1) if same(run, item, match)]
 
 
@@ -153,7 +158,7 @@ def flatten(run: Run, items: list[Any]) -> list[Any]:
 
 
 def _flatten(run: Run, items: list[Any], flat: list[Any], depth: int) -> None:
-    run.spend(1 + len(items))
+    run.spend(5 * (1 + len(items)), SLOT_BYTES * len(items))
     for item in map(clean, items):
         if type(item) is list:
             _flatten(run, item, flat, nested(depth))
@@ -169,10 +174,10 @@ def _flatten(run: Run, items: list[Any], flat: list[Any], depth: int) -> None:
 )
 def sort(run: Run, items: list[Any], precedes: Function | None) -> list[Any]:
     """A sorted list; items that are equal keep their order."""
-    run.spend(len(items))
+    run.spend(len(items), SORTED_BYTES * len(items))
 
     def compare(a: Any, b: Any) -> int:
-        run.spend(1)
+        run.spend(COMPARED_STEPS)
         if precedes is None:
             return order(a, b)
         if run.call(precedes, a, b) is True:
@@ -192,5 +197,5 @@ def partition(run: Run, items: list[Any], size: Number) -> list[list[Any]]:
     """Lists of so many items each."""
     if type(size) is not int or size < 1:
         raise Problem(f"Expected a size of at least 1, but found {size}")
-    run.spend(len(items))
+    run.spend(2 * len(items), 64 * len(items))
     return [items[begin : begin + size] for begin in range(0, len(items), size)]

@@ -26,30 +26,47 @@ from holdfast.model.feel.values import YearsMonths
     "The number with so many decimals; a half goes to the even neighbour.",
     "decimal(2.5, 0)",
     "2",
+    steps=30,
 )
 def decimal(run: Run, n: Number, scale: Number) -> Number:
     return scaled(n, scale, ROUND_HALF_EVEN)
 
 
-@builtin("floor(n: number, scale: number?)", "The next number down.", "floor(-1.56, 1)", "-1.6")
+@builtin(
+    "floor(n: number, scale: number?)", "The next number down.", "floor(-1.56, 1)", "-1.6", steps=30
+)
 def floor(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_FLOOR)
 
 
-@builtin("ceiling(n: number, scale: number?)", "The next number up.", "ceiling(-1.56, 1)", "-1.5")
+@builtin(
+    "ceiling(n: number, scale: number?)",
+    "The next number up.",
+    "ceiling(-1.56, 1)",
+    "-1.5",
+    steps=30,
+)
 def ceiling(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_CEILING)
 
 
 @builtin(
-    "round up(n: number, scale: number?)", "Rounded away from zero.", "round up(-5.5, 0)", "-6"
+    "round up(n: number, scale: number?)",
+    "Rounded away from zero.",
+    "round up(-5.5, 0)",
+    "-6",
+    steps=30,
 )
 def round_up(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_UP)
 
 
 @builtin(
-    "round down(n: number, scale: number?)", "Rounded towards zero.", "round down(-5.5, 0)", "-5"
+    "round down(n: number, scale: number?)",
+    "Rounded towards zero.",
+    "round down(-5.5, 0)",
+    "-5",
+    steps=30,
 )
 def round_down(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_DOWN)
@@ -60,6 +77,7 @@ def round_down(run: Run, n: Number, scale: Number | None) -> Number:
     "Rounded to the nearest; a half goes away from zero.",
     "round half up(1.125, 2)",
     "1.13",
+    steps=30,
 )
 def round_half_up(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_HALF_UP)
@@ -70,6 +88,7 @@ def round_half_up(run: Run, n: Number, scale: Number | None) -> Number:
     "Rounded to the nearest; a half goes towards zero.",
     "round half down(1.125, 2)",
     "1.12",
+    steps=30,
 )
 def round_half_down(run: Run, n: Number, scale: Number | None) -> Number:
     return scaled(n, scale or 0, ROUND_HALF_DOWN)
@@ -80,6 +99,7 @@ def round_half_down(run: Run, n: Number, scale: Number | None) -> Number:
     "The number or duration without its sign.",
     "abs(-10)",
     "10",
+    steps=5,
 )
 def absolute(run: Run, n: Any) -> Any:
     """How much it is, whichever way."""
@@ -93,12 +113,13 @@ def absolute(run: Run, n: Any) -> Any:
     "What is left after dividing, with the sign of the divisor.",
     "modulo(-12, 5)",
     "3",
+    steps=20,
 )
 def modulo(run: Run, dividend: Number, divisor: Number) -> Number:
     return numeric.modulo(dividend, divisor)
 
 
-@builtin("sqrt(number: number)", "The square root.", "sqrt(16)", "4")
+@builtin("sqrt(number: number)", "The square root.", "sqrt(16)", "4", steps=40)
 def square_root(run: Run, n: Number) -> Number:
     """The root that is not negative, with 34 digits."""
     if n < 0:
@@ -106,7 +127,9 @@ def square_root(run: Run, n: Number) -> Number:
     return whole(CONTEXT.sqrt(Decimal(n)))
 
 
-@builtin("log(number: number)", "The natural logarithm.", "decimal(log(10), 8)", "2.30258509")
+@builtin(
+    "log(number: number)", "The natural logarithm.", "decimal(log(10), 8)", "2.30258509", steps=300
+)
 def logarithm(run: Run, n: Number) -> Number:
     """To the base of Euler's number, with 34 digits."""
     if n <= 0:
@@ -114,17 +137,23 @@ def logarithm(run: Run, n: Number) -> Number:
     return whole(CONTEXT.ln(Decimal(n)))
 
 
-@builtin("exp(number: number)", "The power of Euler's number.", "decimal(exp(5), 6)", "148.413159")
+@builtin(
+    "exp(number: number)",
+    "The power of Euler's number.",
+    "decimal(exp(5), 6)",
+    "148.413159",
+    steps=300,
+)
 def exponential(run: Run, n: Number) -> Number:
     return whole(CONTEXT.exp(Decimal(n)))
 
 
-@builtin("odd(number: number)", "Whether a whole number is odd.", "odd(5)", "true")
+@builtin("odd(number: number)", "Whether a whole number is odd.", "odd(5)", "true", steps=40)
 def odd(run: Run, n: Number) -> bool:
     return numeric.modulo(_even_or_odd(n), 2) == 1
 
 
-@builtin("even(number: number)", "Whether a whole number is even.", "even(5)", "false")
+@builtin("even(number: number)", "Whether a whole number is even.", "even(5)", "false", steps=40)
 def even(run: Run, n: Number) -> bool:
     return numeric.modulo(_even_or_odd(n), 2) == 0
 

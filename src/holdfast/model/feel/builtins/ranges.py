@@ -120,5 +120,5 @@ def _ranged(value: Any) -> Range:
 
 
 for _name, _relation, _shapes, _description, _example in RELATIONS:
-    _row = builtin(f"{_name}(a: any, b: any)", _description, f"{_name}({_example})", "true")
+    _row = builtin(f"{_name}(a: any, b: any)", _description, f"{_name}({_example})", "true", 60)
     _row(_function(_name, _relation, _shapes))

@@ -37,6 +37,7 @@ class Builtin(msgspec.Struct, frozen=True):
     result: str  # what the example evaluates to, as an expression
     parameters: tuple[Parameter, ...]
     call: Callable[..., Any]
+    steps: int  # of a call, beside those of all calls and of what depends on its arguments
 
     def takes(self, count: int) -> bool:
         """Whether it can be called with so many arguments by position."""
@@ -61,11 +62,14 @@ class Builtin(msgspec.Struct, frozen=True):
 
 BUILTINS: dict[str, list[Builtin]] = {}  # by name; filled by the modules beside this one
 
+CLEANED_PER_STEP = 4  # items that are looked at for what came from outside, in a step
 SIGNATURE = re.compile(r"(?P<name>[^(]+)\((?P<parameters>.*)\)")
 Body = Callable[..., Any]
 
 
-def builtin(signature: str, description: str, example: str, result: str) -> Callable[[Body], Body]:
+def builtin(
+    signature: str, description: str, example: str, result: str, steps: int = 0
+) -> Callable[[Body], Body]:
     """Add a row: the decorated function gets the run, then the arguments in order."""
     found = SIGNATURE.fullmatch(signature)
     assert found is not None, signature
@@ -74,7 +78,7 @@ def builtin(signature: str, description: str, example: str, result: str) -> Call
     def add(body: Body) -> Body:
         row = Builtin(
             found["name"], signature, body.__module__.rpartition(".")[2], description, example,
-            result, tuple(_parameter(part) for part in parts), body,
+            result, tuple(_parameter(part) for part in parts), body, steps,
         )  # fmt: skip
         BUILTINS.setdefault(row.name, []).append(row)
         return body
@@ -108,16 +112,16 @@ def chosen(name: str, names: list[str | None]) -> list[tuple[Builtin, list[int |
 
 def invoked(run: Run, row: Builtin, arguments: list[Any]) -> Any:
     """Call a function with arguments that fit its parameters, or raise a Problem."""
-    return row.call(run, *fitted(row, arguments))
+    return row.call(run, *fitted(run, row, arguments))
 
 
-def fitted(row: Builtin, arguments: list[Any]) -> list[Any]:
+def fitted(run: Run, row: Builtin, arguments: list[Any]) -> list[Any]:
     """The arguments as the parameters want them, or a Problem."""
     count = len(row.parameters)
     fitting: list[Any] = []
     for index, value in enumerate(arguments):
         parameter = row.parameters[min(index, count - 1)]
-        fitting.append(_fitting(row, parameter, value))
+        fitting.append(_fitting(run, row, parameter, value))
     return fitting + [None] * (count - len(fitting))
 
 
@@ -125,19 +129,23 @@ def invoked_fitting(run: Run, rows: list[Builtin], arguments: list[Any]) -> Any:
     """Call the first of several functions whose parameters the arguments fit."""
     for row in rows[:-1]:
         try:
-            fitting = fitted(row, arguments)
+            fitting = fitted(run, row, arguments)
         except Problem:
             continue
         return row.call(run, *fitting)
     return invoked(run, rows[-1], arguments)
 
 
-def _fitting(row: Builtin, parameter: Parameter, value: Any) -> Any:
+def _fitting(run: Run, row: Builtin, parameter: Parameter, value: Any) -> Any:
     value = clean(value)
     kinds = parameter.kinds
     kind = kind_of(value)
     if not kinds or kind in kinds:
-        return cleaned(value) if kind == "list" else value
+        if kind == "list":
+            if len(value) > CLEANED_PER_STEP:
+                run.spend(len(value) // CLEANED_PER_STEP)
+            return cleaned(value)
+        return value
     if value is None:
         if parameter.optional:
             return None

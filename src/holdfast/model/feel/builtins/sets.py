@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from holdfast.model.feel.builtins.registry import builtin
-from holdfast.model.feel.compare import frozen
+from holdfast.model.feel.compare import ITEM_STEPS, KEY_BYTES, frozen
 from holdfast.model.feel.run import Run
 
 
@@ -16,7 +16,7 @@ from holdfast.model.feel.run import Run
 )
 def distinct_values(run: Run, items: list[Any]) -> list[Any]:
     """Each value where it is first."""
-    run.spend(len(items))
+    run.spend(ITEM_STEPS * len(items), KEY_BYTES * len(items))
     found: dict[Any, Any] = {}
     for item in items:
         found.setdefault(frozen(run, item), item)
@@ -31,7 +31,7 @@ def distinct_values(run: Run, items: list[Any]) -> list[Any]:
 )
 def duplicate_values(run: Run, items: list[Any]) -> list[Any]:
     """Each value that comes again, once, where it is first."""
-    run.spend(len(items))
+    run.spend(ITEM_STEPS * len(items), KEY_BYTES * len(items))
     keys = [frozen(run, item) for item in items]
     counts = Counter(keys)
     found = dict(zip(reversed(keys), reversed(items), strict=True))
@@ -45,4 +45,6 @@ def duplicate_values(run: Run, items: list[Any]) -> list[Any]:
     "[1, 2, 3]",
 )
 def union(run: Run, *lists: list[Any]) -> list[Any]:
+    """Each value where it is first."""
+    run.copy(sum(map(len, lists)))
     return distinct_values(run, [item for items in lists for item in items])

@@ -7,16 +7,19 @@ from typing import Any
 
 from holdfast.model.feel import numeric
 from holdfast.model.feel.builtins.registry import builtin
-from holdfast.model.feel.compare import order
+from holdfast.model.feel.compare import KEY_BYTES, order
 from holdfast.model.feel.numeric import CONTEXT, Number, whole
 from holdfast.model.feel.problems import Problem
-from holdfast.model.feel.run import Run
+from holdfast.model.feel.run import SLOT_BYTES, Run
 from holdfast.model.feel.values import an, kind_of
+
+COMPARED_STEPS = 15  # two items, by their order
+DECIMAL_STEPS, DECIMAL_BYTES = 12, 104  # one operation, and its result
 
 
 def _numbers(run: Run, items: list[Any]) -> list[Number]:
     """The items, all of which have to be numbers."""
-    run.spend(len(items))
+    run.spend(2 * len(items))
     for item in items:
         if kind_of(item) != "number":
             raise Problem(f"Expected numbers, but found {an(kind_of(item))}")
@@ -26,7 +29,7 @@ def _numbers(run: Run, items: list[Any]) -> list[Number]:
 
 
 def _extreme(run: Run, items: list[Any], sign: int) -> Any:
-    run.spend(len(items))
+    run.spend(COMPARED_STEPS * len(items))
     if not items:
         raise Problem("Expected at least one item")
     best = items[0]
@@ -63,6 +66,7 @@ def total(run: Run, items: list[Any]) -> Number:
     numbers = _numbers(run, items)
     if all(type(number) is int for number in numbers):
         return whole(sum(numbers))
+    run.spend(DECIMAL_STEPS * len(numbers))
     result: Number = 0
     for number in numbers:
         result = numeric.add(result, number)
@@ -77,6 +81,7 @@ def total_of(run: Run, *items: Any) -> Number:
 @builtin("product(list: list)", "The numbers, multiplied.", "product([2, 3, 4])", "24")
 def product(run: Run, items: list[Any]) -> Number:
     """Multiplied from the first on."""
+    run.spend(DECIMAL_STEPS * len(items))
     result: Number = 1
     for number in _numbers(run, items):
         result = numeric.multiply(result, number)
@@ -106,6 +111,7 @@ def mean_of(run: Run, *items: Any) -> Number:
 )
 def median(run: Run, items: list[Any]) -> Number:
     """The middle of the numbers in order."""
+    run.spend(COMPARED_STEPS * len(items), SLOT_BYTES * len(items))
     ordered = sorted(_numbers(run, items))
     middle = len(ordered) // 2
     if len(ordered) % 2:
@@ -127,6 +133,7 @@ def deviation(run: Run, items: list[Any]) -> Number:
     average = mean(run, items)
     if len(items) < 2:
         raise Problem("Expected at least two numbers")
+    run.spend(3 * DECIMAL_STEPS * len(items), DECIMAL_BYTES * len(items))
     squares = [numeric.power(numeric.subtract(item, average), 2) for item in items]
     variance = numeric.divide(total(run, squares), len(items) - 1)
     return whole(CONTEXT.sqrt(Decimal(variance)))
@@ -147,9 +154,11 @@ def mode(run: Run, items: list[Any]) -> list[Any]:
     """Those that no other is more frequent than."""
     if not items:
         return []
+    run.spend(DECIMAL_STEPS * len(items), KEY_BYTES * len(items))
     counts = Counter(_numbers(run, items))
     most = max(counts.values())
     found = [number for number, count in counts.items() if count == most]
+    run.spend(COMPARED_STEPS * len(found) * len(found).bit_length())
     return sorted(found, key=cmp_to_key(order))
 
 

@@ -1,17 +1,22 @@
 """Built-in functions on strings."""
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from holdfast.model.feel.bounds import TEXT_CHARS_MAX
 from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.numeric import Number
 from holdfast.model.feel.patterns import Pattern, pattern_of
-from holdfast.model.feel.problems import FeelError, Problem
-from holdfast.model.feel.run import Run
-from holdfast.model.feel.text import bounded
+from holdfast.model.feel.problems import Problem, Spent
+from holdfast.model.feel.run import CHARS_PER_STEP, SLOT_BYTES, Run
+from holdfast.model.feel.text import joined
 from holdfast.model.feel.values import an, kind_of
 
+RECASED_PER_STEP = 4  # characters beyond ASCII
+SPACES_PER_STEP = 64  # characters that may be space
+FILLED_PER_STEP = 8  # characters of a replacement that may refer to a group
+PART_STEPS, PART_BYTES = 10, 80  # a text of its own, beside its characters
 REFERENCE = re.compile(r"\\([\\$])|\$(\d)")
 
 
@@ -28,7 +33,8 @@ def substring(run: Run, text: str, start: Number, length: Number | None) -> str:
     if length is not None and (type(length) is not int or length < 0):
         raise Problem(f"Expected a length that is not negative, but found {length}")
     begin = start - 1 if start > 0 else max(len(text) + start, 0)
-    return text[begin:] if length is None else text[begin : begin + int(length)]
+    end = len(text) if length is None else min(begin + int(length), len(text))
+    return run.make(text, max(end - begin, 0))[begin:end]
 
 
 @builtin(
@@ -40,12 +46,25 @@ def string_length(run: Run, text: str) -> int:
 
 @builtin("upper case(string: string)", "In capitals.", 'upper case("aBc4")', '"ABC4"')
 def upper_case(run: Run, text: str) -> str:
-    return bounded(text.upper())
+    return _recased(run, text, text.upper)
 
 
 @builtin("lower case(string: string)", "In small letters.", 'lower case("aBc4")', '"abc4"')
 def lower_case(run: Run, text: str) -> str:
-    return bounded(text.lower())
+    return _recased(run, text, text.lower)
+
+
+def _recased(run: Run, text: str, change: Callable[[], str]) -> str:
+    """A text in another case; some letters become three."""
+    if text.isascii():
+        run.make(text, len(text))
+        return change()
+    chars = 3 * len(text)
+    if chars > TEXT_CHARS_MAX:
+        raise Spent(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
+    run.spend(chars // RECASED_PER_STEP)
+    run.make(text, chars)
+    return change()
 
 
 @builtin(
@@ -55,7 +74,10 @@ def lower_case(run: Run, text: str) -> str:
     '"foo"',
 )
 def substring_before(run: Run, text: str, match: str) -> str:
-    return text[: max(text.find(match), 0)]
+    """What is in front of a match."""
+    _search(run, text, match)
+    end = max(text.find(match), 0)
+    return run.make(text, end)[:end]
 
 
 @builtin(
@@ -66,8 +88,9 @@ def substring_before(run: Run, text: str, match: str) -> str:
 )
 def substring_after(run: Run, text: str, match: str) -> str:
     """The rest behind a match; everything behind an empty one."""
+    _search(run, text, match)
     at = text.find(match)
-    return text[at + len(match) :] if at >= 0 else ""
+    return run.make(text, len(text) - at)[at + len(match) :] if at >= 0 else ""
 
 
 @builtin(
@@ -77,7 +100,15 @@ def substring_after(run: Run, text: str, match: str) -> str:
     "false",
 )
 def contains(run: Run, text: str, match: str) -> bool:
+    """Looked for from the front."""
+    _search(run, text, match)
     return match in text
+
+
+def _search(run: Run, text: str, match: str) -> None:
+    """Pay for looking for a text in another: Python compares up to 100 characters at each place."""
+    if len(text) > CHARS_PER_STEP:
+        run.spend(len(text) * (4 + min(len(match), 100)) // CHARS_PER_STEP)
 
 
 @builtin(
@@ -87,6 +118,8 @@ def contains(run: Run, text: str, match: str) -> bool:
     "true",
 )
 def starts_with(run: Run, text: str, match: str) -> bool:
+    """Compared from the front."""
+    run.read(match)
     return text.startswith(match)
 
 
@@ -97,17 +130,23 @@ def starts_with(run: Run, text: str, match: str) -> bool:
     "true",
 )
 def ends_with(run: Run, text: str, match: str) -> bool:
+    """Compared from the end."""
+    run.read(match)
     return text.endswith(match)
 
 
 @builtin("trim(string: string)", "Without the space around it.", 'trim("  a b ")', '"a b"')
 def trim(run: Run, text: str) -> str:
-    return text.strip()
+    """Unicode's space counts too."""
+    run.steps += len(text) // SPACES_PER_STEP
+    return run.make(text, len(text)).strip()
 
 
 @builtin("is blank(string: string)", "Whether it is only space.", 'is blank("  ")', "true")
 def is_blank(run: Run, text: str) -> bool:
-    return not text.strip()
+    """An empty text is blank too."""
+    run.steps += len(text) // SPACES_PER_STEP
+    return not run.make(text, len(text)).strip()
 
 
 @builtin(
@@ -120,16 +159,12 @@ def string_join(
     run: Run, items: list[Any], delimiter: str | None, prefix: str | None, suffix: str | None
 ) -> str:
     """Strings, one after the other."""
-    run.spend(len(items))
+    run.spend(2 * len(items), SLOT_BYTES * len(items))
     texts = [item for item in items if item is not None]
     for item in texts:
         if type(item) is not str:
             raise Problem(f"Expected strings, but found {an(kind_of(item))}")
-    between = delimiter or ""
-    length = sum(map(len, texts)) + len(between) * len(texts)
-    if length > TEXT_CHARS_MAX + len(between):  # too long before it is put together
-        raise FeelError(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
-    return bounded((prefix or "") + between.join(texts) + (suffix or ""))
+    return joined(run, (prefix or "", joined(run, texts, delimiter or ""), suffix or ""))
 
 
 # --- regular expressions ----------------------------------------------------------------------
@@ -142,7 +177,7 @@ def string_join(
     "true",
 )
 def matches(run: Run, text: str, pattern: str, flags: str | None) -> bool:
-    return pattern_of(pattern, flags or "").search(run, text, 0) is not None
+    return pattern_of(run, pattern, flags or "").search(run, text, 0) is not None
 
 
 @builtin(
@@ -154,25 +189,35 @@ def matches(run: Run, text: str, pattern: str, flags: str | None) -> bool:
 def replace(run: Run, text: str, pattern: str, replacement: str, flags: str | None) -> str:
     """A text in which every match has made way."""
     parts: list[str] = []
-    length = at = 0
-    for spans in _found(run, pattern_of(pattern, flags or ""), text):
-        parts += [text[at : spans[0]], _filled(replacement, text, spans)]
-        length += len(parts[-1]) + len(parts[-2])
-        if length > TEXT_CHARS_MAX:
-            break  # too long before it is put together
+    at = 0
+    for spans in _found(run, pattern_of(run, pattern, flags or ""), text):
+        parts += [_part(run, text, at, spans[0]), _filled(run, replacement, text, spans)]
         at = spans[1]
-    return bounded("".join(parts) + text[at:])
+    return joined(run, [*parts, text[at:]])
 
 
-def _filled(replacement: str, text: str, spans: tuple[int, ...]) -> str:
+def _part(run: Run, text: str, begin: int, end: int) -> str:
+    """A part of a text, once it is paid for."""
+    run.spend(PART_STEPS, PART_BYTES)
+    return run.make(text, end - begin)[begin:end]
+
+
+def _filled(run: Run, replacement: str, text: str, spans: tuple[int, ...]) -> str:
+    """What a match makes way for, with its groups put in."""
+    if "$" not in replacement and "\\" not in replacement:
+        run.spend(len(replacement) // CHARS_PER_STEP, PART_BYTES)
+        return replacement
+    run.spend(len(replacement) // FILLED_PER_STEP, PART_BYTES)
+
     def one(found: re.Match[str]) -> str:
         if found[1]:
             return found[1]
         group = 2 * int(found[2])
         if group >= len(spans) or spans[group] < 0 or spans[group + 1] < 0:
             return ""
-        return text[spans[group] : spans[group + 1]]
+        return _part(run, text, spans[group], spans[group + 1])
 
+    run.make(replacement, len(replacement))
     return REFERENCE.sub(one, replacement)
 
 
@@ -186,11 +231,11 @@ def split(run: Run, text: str, delimiter: str) -> list[str]:
     """The parts of a text; an empty match does not divide it."""
     parts: list[str] = []
     at = 0
-    for spans in _found(run, pattern_of(delimiter, ""), text):
+    for spans in _found(run, pattern_of(run, delimiter, ""), text):
         if spans[1] > spans[0]:
-            parts.append(text[at : spans[0]])
+            parts.append(_part(run, text, at, spans[0]))
             at = spans[1]
-    return [*parts, text[at:]]
+    return [*parts, _part(run, text, at, len(text))]
 
 
 @builtin(
@@ -200,14 +245,14 @@ def split(run: Run, text: str, delimiter: str) -> list[str]:
     '["12", "34"]',
 )
 def extract(run: Run, text: str, pattern: str) -> list[str]:
-    return [text[spans[0] : spans[1]] for spans in _found(run, pattern_of(pattern, ""), text)]
+    """The matches, from the first on."""
+    found = _found(run, pattern_of(run, pattern, ""), text)
+    return [_part(run, text, spans[0], spans[1]) for spans in found]
 
 
-def _found(run: Run, pattern: Pattern, text: str) -> list[tuple[int, ...]]:
+def _found(run: Run, pattern: Pattern, text: str) -> Iterator[tuple[int, ...]]:
     """Every match that does not reach into the one before it."""
-    found: list[tuple[int, ...]] = []
     at = 0
     while at <= len(text) and (spans := pattern.search(run, text, at)) is not None:
-        found.append(spans)
+        yield spans
         at = spans[1] + (spans[1] == spans[0])
-    return found
