@@ -122,6 +122,13 @@ MEMBERSHIPS_MAX = 100  # groups and roles of one member: all are looked at for e
 AUTHORIZATIONS_PER_OWNER_MAX = 1_000  # they are read for each command: 0.2 ms
 ASKED_KEPT_MAX = 10_000  # answers about permissions kept at hand: 5 MB
 PASSWORDS_KEPT_MAX = 1_000  # that were right just now: 0.1 MB
+GUESSES_OF_USER_FREE = 5  # wrong passwords for a name, before ...
+GUESSES_OF_ADDRESS_FREE = 20  # ... or from an address, where several people may sit, before ...
+GUESS_PAUSE_MS = 1_000  # ... the next one has to wait; the pause doubles with each, up to ...
+GUESS_PAUSE_MS_MAX = 300_000  # ... this: at most 300 guesses a day and name
+GUESS_FORGOTTEN_MS = 900_000  # after the last wrong one
+GUESSERS_KEPT_MAX = 10_000  # names and addresses: 2 MB
+SUBJECT_CHARS_MAX = 1_024  # of who is named in a signed token: it is on the log with each command
 TOKEN_MS_MAX = 10 * 365 * 86_400_000  # ten years
 
 # --- http -------------------------------------------------------------------------------------

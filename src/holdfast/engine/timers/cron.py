@@ -11,13 +11,15 @@ from holdfast.engine.timers.values import Schedule
 from holdfast.errors import InvalidArgument
 from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN
 
+_SHOWN_CHARS = 100  # of what is refused
+
 
 def validate(schedule: Schedule) -> None:
     """InvalidArgument for a rule that can never be followed."""
     if bool(schedule.cron) == bool(schedule.interval_ms):
         raise InvalidArgument("Expected either a cron expression or an interval, but not both")
     if schedule.cron and not croniter.is_valid(schedule.cron):
-        raise InvalidArgument(f"Expected a cron expression, but found {schedule.cron!r}")
+        raise InvalidArgument(f"Expected a cron expression, but found {_shown(schedule.cron)}")
     if schedule.interval_ms and schedule.interval_ms < SCHEDULE_INTERVAL_MS_MIN:
         raise InvalidArgument(
             f"Expected an interval of {SCHEDULE_INTERVAL_MS_MIN} ms or more,"
@@ -25,8 +27,13 @@ def validate(schedule: Schedule) -> None:
         )
     try:
         ZoneInfo(schedule.timezone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise InvalidArgument(f"Expected a time zone, but found {schedule.timezone!r}") from error
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder, a long name
+        shown = _shown(schedule.timezone)
+        raise InvalidArgument(f"Expected a time zone, but found {shown}") from error
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…")
 
 
 def next_due_ms(schedule: Schedule, after_ms: int) -> int:
@@ -50,12 +57,13 @@ def next_cron_ms(rule: str, after_ms: int) -> int:
     """
     seconds_first = len(rule.split()) == 6
     if not croniter.is_valid(rule, second_at_beginning=seconds_first):
-        raise InvalidArgument(f"Expected a cron expression, but found {rule!r}")
+        raise InvalidArgument(f"Expected a cron expression, but found {_shown(rule)}")
     after = datetime.fromtimestamp(after_ms / 1000, UTC)
     try:
         due = croniter(rule, after, second_at_beginning=seconds_first).get_next(float)
     except CroniterError as error:
-        raise InvalidArgument(f"Expected a rule that is ever due, but found {rule!r}") from error
+        shown = _shown(rule)
+        raise InvalidArgument(f"Expected a rule that is ever due, but found {shown}") from error
     return int(due * 1000)
 
 

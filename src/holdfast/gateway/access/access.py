@@ -19,8 +19,8 @@ class Access:
         self._asked = asked
         self._authentication = Authentication(config, clock, lambda: asked.identities)
 
-    async def admit(self, endpoint: str, authorization: bytes | None) -> Asker | None:
-        """Who asks for an endpoint; None where nobody needs to say.
+    async def admit(self, endpoint: str, authorization: bytes | None, address: str) -> Asker | None:
+        """Who asks for an endpoint from an address; None where nobody needs to say.
 
         Unauthorized or Forbidden if they may not have it: an endpoint that names no need is for
         nobody.
@@ -28,7 +28,7 @@ class Access:
         need = NEEDS.get(endpoint, ())
         if need is Everyone.ANYBODY:
             return None
-        asker = await self._authentication.asker(authorization)
+        asker = await self._authentication.asker(authorization, address)
         if need is Everyone.KNOWN:
             return asker
         # What was given a moment ago counts before it is durable: nobody waits here for others'

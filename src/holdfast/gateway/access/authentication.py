@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable
 
@@ -11,6 +10,7 @@ from holdfast.config import Config
 from holdfast.engine.identity.state import Asker, Identities
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import Unauthorized
+from holdfast.gateway.access.guesses import Guesses
 from holdfast.gateway.access.passwords import is_password, is_token, token_id
 from holdfast.limits import PASSWORDS_KEPT_MAX
 
@@ -32,9 +32,14 @@ class Authentication:
             self._signatures = Signatures(config)
         # What is kept of a password that was right -> until when, and what was kept of it then.
         self._right: dict[bytes, tuple[float, bytes]] = {}
+        self._guesses = Guesses(clock)
+        self._checking: dict[tuple[bytes, bytes], asyncio.Task[bool]] = {}
 
-    async def asker(self, header: bytes | None) -> Asker:
-        """Who sends a request with this header; Unauthorized if nobody known does."""
+    async def asker(self, header: bytes | None, address: str) -> Asker:
+        """Who sends a request with this header; Unauthorized if nobody known does.
+
+        The address that it comes from counts where passwords are guessed.
+        """
         if header is None:
             raise Unauthorized("Expected an Authorization header, but there is none")
         scheme, _, credentials = header.decode("latin-1").strip().partition(" ")
@@ -47,7 +52,7 @@ class Authentication:
                 return await self._signatures.bearer(credentials)
             raise Unauthorized("Expected a token of this node, but found another: it knows no keys")
         if scheme.lower() == "basic" and self._has_passwords:
-            return await self._by_password(credentials)
+            return await self._by_password(credentials, address)
         expected = "Bearer or Basic" if self._has_passwords else "Bearer"
         raise Unauthorized(f"Expected {expected} in the Authorization header, but found {scheme!r}")
 
@@ -60,10 +65,10 @@ class Authentication:
             raise Unauthorized("Expected a token that is valid, but its time is over")
         return Asker(stored.token.client_id, OwnerType.CLIENT)
 
-    async def _by_password(self, credentials: str) -> Asker:
+    async def _by_password(self, credentials: str, address: str) -> Asker:
         try:
             said = base64.b64decode(credentials, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as error:
+        except ValueError as error:  # no ASCII, no base64, or no UTF-8 in it
             raise Unauthorized("Expected name:password in base64, but found none") from error
         username, _, password = said.partition(":")
         stored = self._identities().users.get(username)
@@ -71,12 +76,20 @@ class Authentication:
         seen = hashlib.sha256(credentials.encode()).digest()
         now = self._clock.monotonic()
         until, then = self._right.get(seen, (0.0, b""))
-        if kept and now < until and then == kept:
+        was_right = bool(kept) and then == kept
+        if was_right and now < until:
             return Asker(username)
-        # A name that nobody has takes as long as a wrong password.
-        is_right = await asyncio.to_thread(is_password, password, kept or bytes(80))
-        if not kept or not is_right:
+        checking = self._checking.get((seen, kept))  # many requests of one client are one guess
+        if checking is None:
+            if not was_right:  # others' wrong guesses do not keep out who was right before
+                self._guesses.begin(username, address)
+            # A name that nobody has takes as long as a wrong password.
+            work = asyncio.to_thread(is_password, password, kept or bytes(80))
+            checking = self._checking[seen, kept] = asyncio.ensure_future(work)
+            checking.add_done_callback(lambda _: self._checking.pop((seen, kept)))
+        if not await asyncio.shield(checking) or not kept:
             raise Unauthorized("Expected a known name and its password, but they are not")
+        self._guesses.right(username, address)
         if len(self._right) >= PASSWORDS_KEPT_MAX:
             self._right.clear()
         self._right[seen] = now + _PASSWORD_SECONDS, kept

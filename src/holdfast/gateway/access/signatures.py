@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jwt
 import msgspec
@@ -12,12 +12,18 @@ from holdfast.config import Config
 from holdfast.engine.identity.state import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
+from holdfast.limits import SUBJECT_CHARS_MAX
 
 # Signatures by a key that only the issuer has. A secret shared with the issuer would let this node,
 # and whoever reads its files, make tokens of their own.
 _ALGORITHMS = [
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 ]  # fmt: skip
+# What a token makes PyJWT raise: its own errors, and others for another kind of key, numbers that
+# are none or too large, and JSON that is nested too deeply.
+_ODD = (jwt.PyJWTError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
+_NAME = r"\A(?=.*\S)[^\x00-\x1f\x7f]+\Z"  # something that can be seen, in one line
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=SUBJECT_CHARS_MAX, pattern=_NAME)]
 _LEEWAY_SECONDS = 30  # clocks differ
 _KEYS_SECONDS = 300  # for how long keys are kept that were fetched
 _FETCH_SECONDS_MAX = 10
@@ -45,7 +51,7 @@ class Signatures:
                 key = await asyncio.to_thread(self._fetching.get_signing_key_from_jwt, token)
             except jwt.PyJWKClientConnectionError as error:
                 raise Unavailable(f"Expected the keys of the issuer, but {error}") from error
-            except jwt.PyJWTError as error:
+            except _ODD as error:
                 raise _untrusted(error) from error
             return self._read(token, [key.key])
         if not self._keys:
@@ -56,14 +62,14 @@ class Signatures:
         """The key that the token names; all where it, or they, have no names."""
         try:
             named = jwt.get_unverified_header(token).get("kid")
-        except jwt.PyJWTError as error:
+        except _ODD as error:
             raise _untrusted(error) from error
         known = [each for each in self._keys if isinstance(each, PyJWK) and each.key_id == named]
         found = known or self._keys
         return [each.key if isinstance(each, PyJWK) else each for each in found]
 
     def _read(self, token: str, keys: list[Any]) -> Asker:
-        config, refusal = self._config, jwt.PyJWTError("no key")
+        config, refusal = self._config, Exception("no key")
         for key in keys:
             try:
                 claims = jwt.decode(
@@ -78,7 +84,7 @@ class Signatures:
                         "verify_aud": bool(config.jwt_audience),
                     },
                 )
-            except (jwt.PyJWTError, TypeError) as error:  # TypeError: another kind of key
+            except _ODD as error:
                 refusal = error
                 continue
             return self._asker(claims)
@@ -86,11 +92,13 @@ class Signatures:
 
     def _asker(self, claims: dict[str, Any]) -> Asker:
         try:
-            name = msgspec.convert(claims[self._config.jwt_user_claim], str)
+            name = msgspec.convert(claims[self._config.jwt_user_claim], _Name)
             groups = claims.get(self._config.jwt_groups_claim) or []
-            return Asker(name, OwnerType.USER, tuple(msgspec.convert(groups, list[str])))
-        except msgspec.ValidationError as error:
+            found = Asker(name, OwnerType.USER, tuple(msgspec.convert(groups, list[_Name])))
+            "".join((found.sub, *found.groups)).encode()  # as it goes on the log
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             raise _untrusted(error) from error
+        return found
 
 
 def _untrusted(error: Exception) -> Unauthorized:

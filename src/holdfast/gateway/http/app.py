@@ -74,7 +74,9 @@ class _Service:
         check_sender(end, headers)
         if self._api.access is None:
             return await self._answer(end, headers, scope, receive, send)
-        with asking(await self._api.access.admit(end.name, headers.get(b"authorization"))):
+        authorization, client = headers.get(b"authorization"), scope["client"]
+        address = client[0] if client else ""
+        with asking(await self._api.access.admit(end.name, authorization, address)):
             await self._answer(end, headers, scope, receive, send)
 
     async def _answer(

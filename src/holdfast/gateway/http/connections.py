@@ -2,8 +2,8 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
 
+from holdfast.gateway.access.sites import LOOPBACK, site_of
 from holdfast.limits import (
     BODY_BYTES_PER_SECOND_MIN,
     BODY_GRACE_MS,
@@ -19,7 +19,6 @@ from holdfast.limits import (
 from holdfast.metrics import HttpMetrics
 
 _LOOPBACK_SHARE = 0.75  # of all connections: programs beside the node leave room for the others
-_SITE_BITS = 64  # of an IPv6 address: what one machine, or one home, has to itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Connections:
         """Counts a connection; gives the reason instead if there are too many."""
         if self._open.total() >= self.limits.connections_max:
             return "connections"
-        site = _site(address)
+        site = site_of(address)
         if self._open[site] >= self._bound(site):
             return "connections_of_address"
         self._open[site] += 1
@@ -60,7 +59,7 @@ class Connections:
 
     def closed(self, address: str) -> None:
         """A connection that was counted is gone."""
-        site = _site(address)
+        site = site_of(address)
         self._open[site] -= 1
         if not self._open[site]:
             del self._open[site]
@@ -76,27 +75,8 @@ class Connections:
         return self._slow_bytes >= self.limits.slow_bytes_max
 
     def _bound(self, site: str) -> int:
-        if site == _LOOPBACK:
+        if site == LOOPBACK:
             return max(
                 self.limits.per_address_max, int(self.limits.connections_max * _LOOPBACK_SHARE)
             )
         return self.limits.per_address_max
-
-
-_LOOPBACK = "loopback"
-
-
-def _site(address: str) -> str:
-    """What connections of one client have in common."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        mapped = found.ipv4_mapped
-        if mapped is None:
-            if found.is_loopback:
-                return _LOOPBACK
-            return str(int(found) >> (128 - _SITE_BITS))
-        found = mapped
-    return _LOOPBACK if found.is_loopback else str(found)

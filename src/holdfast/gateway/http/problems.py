@@ -9,6 +9,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import Scope, Send
 
 from holdfast.errors import Code, HoldfastError
+from holdfast.gateway.access.guesses import TooManyGuesses
 from holdfast.gateway.shapes import Problem
 from holdfast.logs import log
 
@@ -98,9 +99,9 @@ def _of_holdfast(error: HoldfastError, path: str) -> tuple[Problem, dict[str, st
         headers["www-authenticate"] = 'Bearer realm="holdfast"'
     elif STATUS_OF_CODE[error.code] == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["retry-after"] = str(_UNAVAILABLE_SECONDS)
-    problem = _problem(
-        STATUS_OF_CODE[error.code], error.code, error.message, path, retry_after_ms, fields
-    )
+    is_guess = isinstance(error, TooManyGuesses)
+    status = HTTPStatus.TOO_MANY_REQUESTS if is_guess else STATUS_OF_CODE[error.code]
+    problem = _problem(status, error.code, error.message, path, retry_after_ms, fields)
     return problem, headers
 
 
