@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
-import msgspec
-
+from holdfast.client.codec import decode
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
@@ -88,8 +87,9 @@ class Holdfast(ProcessCalls):
         from holdfast.client.remote import RemoteApi  # an embedded app need not load an HTTP client
 
         config = load_config()
-        address = url or os.environ.get("HOLDFAST_URL") or f"http://{config.host}:{config.port}"
-        api = RemoteApi(address, token)
+        if url is None:
+            url = os.environ.get("HOLDFAST_URL") or f"http://{config.host}:{config.port}"
+        api = RemoteApi(url, token)
 
         def close() -> None:
             portal.call(api.close())
@@ -237,7 +237,7 @@ class Holdfast(ProcessCalls):
 
     def handle(self, key: str) -> Handle[Any]:
         """A handle on a task that was submitted earlier, here or elsewhere."""
-        return Handle(self, key, msgspec.json.decode)
+        return Handle(self, key, decode)
 
     def _handle(self, receipt: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
         decode = bound.task.arguments.result_decoder

@@ -3,10 +3,22 @@
 import inspect
 import typing
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
+from holdfast.client.codec import (
+    PLAIN,
+    check_bytes,
+    check_numbers,
+    decoder_of,
+    encode_unchecked,
+    has_suspects,
+    is_known,
+    is_open,
+)
 from holdfast.errors import InvalidArgument
 
 RESERVED = frozenset({"key", "delay", "due", "priority"})  # what `submit` itself takes
@@ -40,16 +52,34 @@ class Arguments:
         self.names = [field[0] for field in (*positional, *fields)]
         base = msgspec.defstruct("PositionalArguments", positional, forbid_unknown_fields=True)
         self._struct = msgspec.defstruct("Arguments", fields, bases=(base,), kw_only=True)
-        self._encode = msgspec.json.Encoder(order=None).encode
+        self._are_open = [is_open(hints.get(name, Any)) for name in self.names]
         self._decode = _decoder(self._struct, [*positional, *fields])
-        self.result_decoder = _result_decoder(hints.get("return", Any))
+        self.result_decoder = decoder_of(hints.get("return", Any))
+        self.is_result_open = is_open(hints.get("return", Any))
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
         """The payload for these arguments; InvalidArgument if they do not fit the signature."""
         try:
-            return self._encode(self._struct(*args, **kwargs))
-        except (TypeError, msgspec.ValidationError) as error:
+            arguments = self._struct(*args, **kwargs)
+            data = encode_unchecked(arguments)
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(f"Expected arguments that fit the task, but {error}") from error
+        for value in astuple(arguments):
+            kind = type(value)
+            if kind not in PLAIN and not (kind is float and isfinite(value)):
+                self._check(arguments, data)
+                break
+        return data
+
+    def _check(self, arguments: msgspec.Struct, data: bytes) -> None:
+        """InvalidArgument for an argument that would not arrive as it is."""
+        may_be_wrong = has_suspects(data)
+        values = astuple(arguments)
+        for name, value, is_open_ in zip(self.names, values, self._are_open, strict=True):
+            if is_open_:
+                check_bytes(value, name)
+            if may_be_wrong:
+                check_numbers(value, name)
 
     def decode(self, payload: bytes | msgspec.Raw) -> dict[str, Any]:
         """The arguments in a payload, by name."""
@@ -67,25 +97,9 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _decoder(struct: type[msgspec.Struct], fields: list[Any]) -> Callable[[Any], Any]:
     """Checks the types that msgspec knows; an argument of another type arrives as plain JSON."""
-    try:
-        return msgspec.json.Decoder(struct, strict=False).decode
-    except TypeError:
-        plain = [
-            (field[0], Any if not _known(field[1]) else field[1], *field[2:]) for field in fields
-        ]
-        return msgspec.json.Decoder(
-            msgspec.defstruct("PlainArguments", plain, kw_only=True, forbid_unknown_fields=True),
-            strict=False,
-        ).decode
-
-
-def _known(hint: Any) -> bool:
-    try:
-        msgspec.json.Decoder(hint)
-    except TypeError:
-        return False
-    return True
-
-
-def _result_decoder(hint: Any) -> Callable[[Any], Any]:
-    return msgspec.json.Decoder(hint if _known(hint) else Any, strict=False).decode
+    if is_known(struct):
+        return decoder_of(struct)
+    plain = [(field[0], field[1] if is_known(field[1]) else Any, *field[2:]) for field in fields]
+    return decoder_of(
+        msgspec.defstruct("PlainArguments", plain, kw_only=True, forbid_unknown_fields=True)
+    )

@@ -22,10 +22,11 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.client.codec import encode
 from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
-from holdfast.errors import InvalidState
+from holdfast.errors import InvalidArgument, InvalidState
 from holdfast.gateway.shapes import ActivatedJob, JobError
 
 
@@ -86,7 +87,7 @@ def _business_error(code: str, message: str, variables: dict[str, Any]) -> Busin
     return BusinessError(code, message, **variables)
 
 
-_encode = msgspec.json.Encoder().encode
+_encode_job = msgspec.json.Encoder().encode
 _current: ContextVar[ActivatedJob] = ContextVar("job")
 
 
@@ -104,9 +105,18 @@ def run_function(task: Task[..., Any], job: ActivatedJob) -> Any:
     return task.function(**task.arguments.decode(job.payload))
 
 
+def encoded_result(task: Task[..., Any], result: Any) -> bytes:
+    """What the function returned, as the node gets it."""
+    return encode(result, place="the result", is_open=task.arguments.is_result_open)
+
+
 def failed(job: ActivatedJob, error: BaseException) -> Done:
     """What is told of an attempt that raised."""
     if isinstance(error, BusinessError) and job.origin is not None:
+        try:
+            encode(error.variables, place="variables")
+        except InvalidArgument as refused:
+            return Done(job, error=f"{error}, but its variables: {refused.message}", final=True)
         return Done(job, thrown=error)
     if isinstance(error, RetryLaterError):
         return Done(job, error=str(error), retry_after_ms=int(error.seconds * 1000))
@@ -121,7 +131,7 @@ def job_error(done: Done) -> JobError:
     """The error of a job as the node is told it."""
     thrown = done.thrown
     assert thrown is not None
-    variables = msgspec.Raw(_encode(thrown.variables))
+    variables = msgspec.Raw(encode(thrown.variables, place="variables"))
     return JobError(done.job.job_key, done.job.lease, thrown.error_code, thrown.message, variables)
 
 
@@ -149,7 +159,7 @@ class Threads:
             if not started(job):
                 continue
             try:
-                done = Done(job, _encode(run_function(task, job)))
+                done = Done(job, encoded_result(task, run_function(task, job)))
             except BaseException as error:
                 done = failed(job, error)
             report(done)
@@ -176,7 +186,7 @@ class Loop:
             if not self._started(job):
                 return
             try:
-                done = Done(job, _encode(await run_function(task, job)))
+                done = Done(job, encoded_result(task, await run_function(task, job)))
             except BaseException as error:
                 done = failed(job, error)
             self._report(done)
@@ -219,7 +229,7 @@ class Processes:
 
     def _hand_over(self, task: Task[..., Any], job: ActivatedJob) -> None:
         module = _importable(task.function)
-        call = (_in_child, module, task.function.__qualname__, _encode(job))
+        call = (_in_child, module, task.function.__qualname__, _encode_job(job))
         with children_detached():
             try:
                 future = self._pool.submit(*call)
@@ -278,7 +288,7 @@ def _in_child(module: str, name: str, encoded: bytes) -> _Outcome:
         task: Any = importlib.import_module(module)
         for part in name.split("."):
             task = getattr(task, part)
-        return _encode(run_function(task, job)), None, False, None, None
+        return encoded_result(task, run_function(task, job)), None, False, None, None
     except BaseException as error:
         done = failed(job, error)
         return None, done.error, done.final, done.retry_after_ms, done.thrown

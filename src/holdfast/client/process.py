@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from holdfast.client.codec import decode, encode
 from holdfast.client.handle import wait_for_outcome
 from holdfast.client.portal import Portal
 from holdfast.client.task import Span, span_ms
@@ -62,7 +63,7 @@ class ProcessHandle:
     async def _result(self, timeout: float | None) -> dict[str, Any]:
         outcome = await wait_for_outcome(self._app.api, self.key, timeout)
         if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
-            return msgspec.json.decode(outcome.result)
+            return decode(outcome.result)
         if outcome.state is None:
             raise NotFound(
                 f"Expected process instance {self.key}, but it is unknown or no longer kept"
@@ -241,10 +242,7 @@ def _new_instance(
 
 
 def _json(variables: Variables) -> msgspec.Raw:
-    try:
-        return msgspec.Raw(msgspec.json.encode(variables))
-    except (TypeError, msgspec.MsgspecError) as error:
-        raise InvalidArgument(f"Expected variables that JSON knows, but {error}") from error
+    return msgspec.Raw(encode(variables, place="variables"))
 
 
 def resource_of(process: "Process | Definition | str | Path") -> Resource:

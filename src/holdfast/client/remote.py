@@ -255,6 +255,8 @@ def _credentials(parts: SplitResult, token: str | None) -> dict[str, str]:
     if token is None and parts.username is not None:
         said = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         return {"Authorization": f"Basic {b64encode(said.encode()).decode()}"}
+    if token == "":
+        raise InvalidArgument("Expected a token, but found an empty one; leave it out for none")
     token = token or os.environ.get(TOKEN_VARIABLE)
     return {"Authorization": f"Bearer {token}"} if token else {}
 

@@ -79,7 +79,7 @@ class Worker:
             raise InvalidArgument("Expected a worker to have tasks, but none are defined")
         if concurrency < 1:
             raise InvalidArgument(f"Expected a concurrency of 1 or more, but found {concurrency}")
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.name = f"{socket.gethostname()}-{os.getpid()}" if name is None else name
         self.completed = 0
         self.failed = 0
         self.lost = 0  # reports that came too late: the lease had ended

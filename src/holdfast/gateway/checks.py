@@ -49,6 +49,16 @@ def name(text: str, what: str) -> str:
     return text
 
 
+def optional_name(text: str | None, what: str) -> str:
+    """A name, or "" for none. An empty one is refused: whoever sends it has lost the name."""
+    return "" if text is None else name(text, what)
+
+
+def key_after(text: str | None, partitions: int, what: str) -> int:
+    """The key behind which a page begins; 0 for the first page."""
+    return 0 if text is None else key_from(text, partitions, what)
+
+
 def within(value: int, low: int, high: int, what: str) -> int:
     """A number inside its limits."""
     if not low <= value <= high:
@@ -74,8 +84,9 @@ def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
     """The job that a submitted task becomes."""
     payload = bytes(task.payload)
     keep_ms = config.keep_result_ms if task.keep_ms is None else task.keep_ms
-    key, window_ms = task.key or "", 0
-    if key:
+    key, window_ms = "", 0
+    if task.key is not None:
+        key = task.key
         window_ms = config.idempotency_window_ms if task.window_ms is None else task.window_ms
         within(window_ms, 1, SPAN_MS_MAX, "windowMs")
         name(key, "key")

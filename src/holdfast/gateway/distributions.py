@@ -47,7 +47,7 @@ class Distributions:
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
         if query.target is not None:
             checks.within(query.target, 1, self._partitions, "target")
-        after = self._key(query.after) if query.after else 0
+        after = 0 if query.after is None else self._key(query.after)
         await self._runner.settled()
         items: list[DistributionView] = []
         for partition in range(max(partition_of(after), 1), self._partitions + 1):

@@ -25,7 +25,7 @@ class Incidents:
     async def incidents(self, query: IncidentQuery) -> IncidentPage:
         """Open incidents in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        after = checks.key_from(query.after, self._partitions, "incident") if query.after else 0
+        after = checks.key_after(query.after, self._partitions, "incident")
         await self._runner.settled()
         items: list[IncidentView] = []
         for partition in range(max(partition_of(after), 1), self._partitions + 1):

@@ -92,11 +92,11 @@ class Instances:
         return [receipts[index] for index in range(len(instances))]
 
     def _new_instance(self, new: NewProcessInstance) -> NewInstance:
-        config, key, window_ms = self._config, new.key or "", 0
+        config, key, window_ms = self._config, "", 0
         keep_ms = config.keep_result_ms if new.keep_ms is None else new.keep_ms
         checks.within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
-        if key:
-            checks.name(key, "key")
+        if new.key is not None:
+            key = checks.name(new.key, "key")
             window_ms = config.idempotency_window_ms if new.window_ms is None else new.window_ms
             checks.within(window_ms, 1, SPAN_MS_MAX, "windowMs")
             keep_ms = max(keep_ms, window_ms)
@@ -133,7 +133,7 @@ class Instances:
     async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
         """Running instances in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        after = self._key(query.after) if query.after else 0
+        after = checks.key_after(query.after, self._partitions, "process instance")
         await self._runner.settled()
         items: list[ProcessInstanceView] = []
         for partition in range(max(partition_of(after), 1), self._partitions + 1):
@@ -233,7 +233,7 @@ def modification_of(new: NewModification, partitions: int) -> Modification:
         tuple(
             Activate(
                 each.element_id,
-                element(each.ancestor_key) if each.ancestor_key else 0,
+                0 if each.ancestor_key is None else element(each.ancestor_key),
                 bytes(each.variables),
             )
             for each in new.activate

@@ -27,7 +27,7 @@ class Messages:
             checks.name(new.name, "message name"),
             checks.name(new.correlation_key, "correlation key") if new.correlation_key else "",
             variables,
-            checks.name(new.message_id, "message id") if new.message_id else "",
+            checks.optional_name(new.message_id, "message id"),
             checks.within(new.ttl_ms, 0, MESSAGE_TTL_MS_MAX, "ttlMs"),
         )
         partition = partition_for(message.correlation, len(self._runner.processors))

@@ -27,7 +27,7 @@ class Schedules:
     async def put(self, schedule_id: str, new: NewSchedule) -> ScheduleView:
         """Creates the schedule or gives it another rule; the same rule again changes nothing."""
         checks.name(schedule_id, "schedule id")
-        if new.task.key or new.task.delay_ms or new.task.due:
+        if new.task.key is not None or new.task.delay_ms or new.task.due:
             raise InvalidArgument(
                 "Expected a task without key, delay and due time, for the schedule sets them"
             )
@@ -35,7 +35,12 @@ class Schedules:
             checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
         job = checks.new_job(new.task, self._clock.now_ms(), self._config)
         schedule = Schedule(
-            schedule_id, job, new.cron or "", new.interval_ms or 0, new.timezone, new.catch_up
+            schedule_id,
+            job,
+            checks.optional_name(new.cron, "cron expression"),
+            new.interval_ms or 0,
+            new.timezone,
+            new.catch_up,
         )
         command = Command(ValueType.SCHEDULE, ScheduleIntent.CREATE, NO_KEY, schedule)
         partition = self._partition(schedule_id)

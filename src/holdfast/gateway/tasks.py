@@ -115,7 +115,7 @@ class Tasks:
     async def tasks(self, query: TaskQuery) -> TaskPage:
         """Tasks that have not ended, in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        after = checks.key_from(query.after, self._partitions, "task") if query.after else 0
+        after = checks.key_after(query.after, self._partitions, "task")
         if query.state in (JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED):
             raise InvalidArgument(
                 f"Expected a state of tasks that have not ended, but found {query.state}"

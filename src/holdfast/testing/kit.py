@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.client.app import Holdfast
-from holdfast.client.execution import failed, is_async, job_error, run_function
+from holdfast.client.execution import encoded_result, failed, is_async, job_error, run_function
 from holdfast.client.task import Span, Task, span_ms
 from holdfast.config import Config
 from holdfast.errors import DeadlineExceeded, Internal
@@ -125,7 +125,7 @@ class TestApp(Holdfast):
         try:
             # In a context of its own: outside a task the test is in none.
             result = copy_context().run(self._call, task, job)
-            encoded = msgspec.Raw(msgspec.json.encode(result))
+            encoded = msgspec.Raw(encoded_result(task, result))
         except Exception as error:
             done = failed(job, error)
             if done.thrown is not None:

@@ -1,0 +1,214 @@
+"""A user's values as JSON and back: exact, or refused with the place of what JSON cannot carry.
+
+JSON has no NaN, no infinities and no bytes. msgspec would write null for the first two and base64
+text for the third, and whoever reads them could not tell. Numbers keep all their digits: a Decimal
+is a number, and where no type says what to read, a number that a float cannot hold exactly becomes
+a Decimal.
+"""
+
+import dataclasses
+import math
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from holdfast.errors import InvalidArgument
+
+DIGITS_EXACT = 15  # so many decimal digits every float keeps
+
+_BYTES = (bytes, bytearray, memoryview)
+PLAIN = frozenset({str, int, bool, type(None)})  # can be neither wrong nor hold anything
+_TIMES = {datetime, date, time, timedelta}
+_SINGLE = PLAIN | _TIMES | {float, Decimal, UUID}  # hold nothing; a wrong number shows in the JSON
+_LISTS = (list, tuple, set, frozenset)
+_OPEN = (Any, object, dict, *_LISTS)  # annotations that say nothing of what is inside
+
+encode_unchecked = msgspec.json.Encoder(decimal_format="number").encode
+"""A value as JSON, whatever becomes of it."""
+
+
+def encode(value: Any, *, place: str, is_open: bool = True) -> bytes:
+    """A value as JSON; InvalidArgument, with the place, for what JSON cannot carry.
+
+    It is open if no annotation says what it is, so that bytes in it would arrive as text.
+    """
+    try:
+        data = encode_unchecked(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"Expected {place} to be JSON, but {error}") from error
+    if type(value) not in PLAIN:
+        if is_open:
+            check_bytes(value, place)
+        if has_suspects(data):
+            check_numbers(value, place)
+    return data
+
+
+def has_suspects(data: bytes) -> bool:
+    """Whether JSON may come from a NaN or an infinity, of a float or a Decimal."""
+    return b"null" in data or b"NaN" in data or b"Infinity" in data
+
+
+def check_bytes(value: Any, place: str) -> None:
+    """InvalidArgument if there are bytes in a value that nothing says to be bytes."""
+    if _may_hold_bytes(value):
+        _refuse_first(_bytes_in(value, place))
+
+
+def check_numbers(value: Any, place: str) -> None:
+    """InvalidArgument if there is a number in a value that JSON does not know."""
+    _refuse_first(_numbers_in(value, place))
+
+
+def _refuse_first(found: Iterator[str]) -> None:
+    for reason in found:
+        raise InvalidArgument(reason)
+
+
+# --- bytes ------------------------------------------------------------------------------------
+
+
+def _may_hold_bytes(value: Any) -> bool:
+    """Whether a closer look is needed; quick for what is mostly sent."""
+    single = _SINGLE
+    todo = [value]
+    for each in todo:  # which grows meanwhile
+        kind = type(each)
+        if kind is dict:
+            for key in each:
+                if type(key) not in single:
+                    return True
+            held = each.values()
+        elif kind in _LISTS:
+            held = each
+        elif kind in single:
+            continue
+        else:
+            return True
+        todo += [inner for inner in held if type(inner) not in single]
+    return False
+
+
+def _bytes_in(value: Any, place: str) -> Iterator[str]:
+    for each, where in _walk(value, place):
+        if isinstance(each, _BYTES):
+            yield (
+                f"{where}: expected a value that JSON carries, but found {type(each).__name__};"
+                " annotate it as bytes on both sides, or send text"
+            )
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def _numbers_in(value: Any, place: str) -> Iterator[str]:
+    for each, where in _walk(value, place, into_bytes_fields=True):
+        if isinstance(each, float) and not math.isfinite(each):
+            yield f"{where}: {_shown(each)} is not a number that JSON can carry"
+        elif isinstance(each, Decimal) and not each.is_finite():
+            yield f"{where}: {each} is not a number that JSON can carry"
+
+
+def _shown(number: float) -> str:
+    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+# --- every part of a value, with its place ----------------------------------------------------
+
+
+def _walk(value: Any, place: str, *, into_bytes_fields: bool = False) -> Iterator[tuple[Any, str]]:
+    """Every single value in a value. What a field is annotated with as bytes may be bytes."""
+    todo: list[tuple[Any, str]] = [(value, place)]
+    while todo:
+        each, where = todo.pop()
+        if isinstance(each, Mapping):
+            for key, held in reversed(each.items()) if isinstance(each, dict) else each.items():
+                inner = f"{where}.{key}" if where else str(key)
+                todo.append((held, inner))
+                todo.append((key, f"a key of {where or 'the value'}"))
+        elif isinstance(each, list | tuple | set | frozenset):
+            held = list(each)
+            todo += [(held[at], f"{where}[{at}]") for at in range(len(held) - 1, -1, -1)]
+        elif (fields := _fields(type(each))) is not None:
+            for name, is_bytes in fields:
+                if into_bytes_fields or not is_bytes:
+                    held = getattr(each, name, None)
+                    todo.append((held, f"{where}.{name}" if where else name))
+        else:
+            yield each, where or "the value"
+
+
+@lru_cache(maxsize=1_024)
+def _fields(kind: type[Any]) -> tuple[tuple[str, bool], ...] | None:
+    """The fields of a class of values, and which may be bytes; None for other classes."""
+    if issubclass(kind, msgspec.Struct):
+        names: tuple[str, ...] = kind.__struct_fields__
+    elif dataclasses.is_dataclass(kind):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+    elif hasattr(kind, "__attrs_attrs__"):
+        names = tuple(field.name for field in kind.__attrs_attrs__)
+    else:
+        return None
+    try:
+        hints = typing.get_type_hints(kind)
+    except (NameError, TypeError):
+        hints = {}
+    return tuple((name, _says_bytes(hints.get(name, Any))) for name in names)
+
+
+def is_open(hint: Any) -> bool:
+    """Whether an annotation leaves open what a value, or a part of it, is: bytes would be lost."""
+    return not _says_bytes(hint) and _leaves_open(hint)
+
+
+def _says_bytes(hint: Any) -> bool:
+    """Whether an annotation says that a value is bytes, or holds some, and they come back so."""
+    return _mentions_bytes(hint) and is_known(hint)
+
+
+def _mentions_bytes(hint: Any) -> bool:
+    return hint in _BYTES or any(map(_mentions_bytes, typing.get_args(hint)))
+
+
+def _leaves_open(hint: Any) -> bool:
+    if hint in _OPEN or not is_known(hint):
+        return True
+    if isinstance(hint, type) and _fields(hint) is not None:
+        return True  # what its own fields say is looked at with each value
+    return any(each is not Ellipsis and _leaves_open(each) for each in typing.get_args(hint))
+
+
+def is_known(hint: Any) -> bool:
+    """Whether msgspec can read a value of this type."""
+    try:
+        msgspec.json.Decoder(hint)
+    except TypeError:
+        return False
+    return True
+
+
+# --- back -------------------------------------------------------------------------------------
+
+
+def number_of(text: str) -> float | Decimal:
+    """A number with a fraction or an exponent: a float if it is exactly what was written."""
+    number = float(text)
+    if len(text) <= DIGITS_EXACT and text.isascii() and "e" not in text and "E" not in text:
+        return number
+    exact = Decimal(text)
+    return number if math.isfinite(number) and Decimal(repr(number)) == exact else exact
+
+
+def decoder_of(hint: Any) -> Callable[[Any], Any]:
+    """Reads values of a type; what msgspec does not know arrives as plain JSON."""
+    known = hint if is_known(hint) else Any
+    return msgspec.json.Decoder(known, strict=False, float_hook=number_of).decode
+
+
+decode = msgspec.json.Decoder(float_hook=number_of).decode
