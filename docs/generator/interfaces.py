@@ -47,7 +47,8 @@ def http_page() -> str:
         " needs is in [Permissions](permissions.md#what-requests-need).",
         "## Endpoints",
         table(("Method", "Path", "What for", "Request", "Answer", "Long poll"), rows),
-        "Without an answer the status is 204, otherwise 200. A long poll waits for as long as"
+        "Without an answer the status is 204, otherwise 200, or 201 where a user, a group, a role"
+        " or an authorization is created. A long poll waits for as long as"
         " `waitMs` or `requestTimeout` in the request says. Errors are a [Problem](#problem); the"
         " codes are in [Errors](errors.md).",
         "## Shapes",

@@ -4,11 +4,14 @@ import msgspec
 
 from holdfast.client.wire import Wire, quoted
 from holdfast.engine.identity.values import OwnerType
+from holdfast.errors import InvalidArgument
 from holdfast.gateway.identity_shapes import (
+    MEMBERS,
     AuthorizationQuery,
     AuthorizationReceipt,
     Authorizations,
     GroupChange,
+    GroupCreation,
     Groups,
     Member,
     NewAuthorization,
@@ -16,6 +19,7 @@ from holdfast.gateway.identity_shapes import (
     NewToken,
     NewUser,
     OwnIdentity,
+    RoleCreation,
     TokenReceipt,
     Tokens,
     UserChange,
@@ -23,6 +27,16 @@ from holdfast.gateway.identity_shapes import (
 )
 
 _PATHS = {OwnerType.GROUP: "/v2/groups", OwnerType.ROLE: "/v2/roles"}
+
+
+def _member(type_: OwnerType, id_: str, member: Member) -> str:
+    if member.member_type not in MEMBERS[type_]:
+        expected = ", ".join(sorted(MEMBERS[type_]))
+        raise InvalidArgument(
+            f"Expected a member of type {expected}, but found {member.member_type}"
+        )
+    words = f"{member.member_type.lower()}s/{quoted(member.member_id)}"
+    return f"{_PATHS[type_]}/{quoted(id_)}/{words}"
 
 
 class RemoteIdentity:
@@ -44,7 +58,8 @@ class RemoteIdentity:
         return await self._wire._get("/v2/users", Users)
 
     async def create_group(self, type_: OwnerType, new: NewGroup) -> None:
-        await self._send("POST", _PATHS[type_], new)
+        named = GroupCreation if type_ is OwnerType.GROUP else RoleCreation
+        await self._send("POST", _PATHS[type_], named(new.id, new.name, new.description))
 
     async def update_group(self, type_: OwnerType, id_: str, change: GroupChange) -> None:
         await self._send("PUT", f"{_PATHS[type_]}/{quoted(id_)}", change)
@@ -53,10 +68,10 @@ class RemoteIdentity:
         await self._send("DELETE", f"{_PATHS[type_]}/{quoted(id_)}")
 
     async def add_member(self, type_: OwnerType, id_: str, member: Member) -> None:
-        await self._send("POST", f"{_PATHS[type_]}/{quoted(id_)}/members", member)
+        await self._send("PUT", _member(type_, id_, member))
 
     async def remove_member(self, type_: OwnerType, id_: str, member: Member) -> None:
-        await self._send("POST", f"{_PATHS[type_]}/{quoted(id_)}/members/removal", member)
+        await self._send("DELETE", _member(type_, id_, member))
 
     async def groups(self, type_: OwnerType) -> Groups:
         return await self._wire._get(_PATHS[type_], Groups)

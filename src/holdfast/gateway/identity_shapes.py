@@ -39,6 +39,22 @@ class Users(Shape, frozen=True):
     items: list[UserView]
 
 
+class GroupCreation(Question, frozen=True):
+    """A group to create, as it goes over the wire."""
+
+    group_id: str
+    name: str = ""
+    description: str = ""
+
+
+class RoleCreation(Question, frozen=True):
+    """A role to create, as it goes over the wire."""
+
+    role_id: str
+    name: str = ""
+    description: str = ""
+
+
 class NewGroup(Question, frozen=True):
     """A group, or a role."""
 
@@ -52,6 +68,14 @@ class GroupChange(Question, frozen=True):
 
     name: str = ""
     description: str = ""
+
+
+_T = OwnerType
+MEMBERS: dict[OwnerType, tuple[OwnerType, ...]] = {
+    _T.GROUP: (_T.USER, _T.CLIENT),
+    _T.ROLE: (_T.USER, _T.CLIENT, _T.GROUP),
+}
+"""Who can be in what."""
 
 
 class Member(Question, frozen=True):

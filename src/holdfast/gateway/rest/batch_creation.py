@@ -9,17 +9,18 @@ from typing import Annotated, Any
 import msgspec
 
 from holdfast.engine.batch.values import BatchOperationType
-from holdfast.errors import InvalidArgument
+from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.api import Api
 from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
 from holdfast.gateway.batch_tables import of_instances
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import Priority, Retries, Throttle
 from holdfast.gateway.process_shapes import MapElement, MoveTokens, NewMigration, NewModification
-from holdfast.gateway.rest.common import Reference
+from holdfast.gateway.rest.common import Reference, RestApi
 from holdfast.gateway.rest.fields import columns_of
 from holdfast.gateway.rest.instances import INSTANCES
 from holdfast.gateway.rest.queries import filter_of
+from holdfast.gateway.rest.tables import row_of
 from holdfast.gateway.shapes import Question
 
 _T = BatchOperationType
@@ -103,8 +104,15 @@ async def resolve_incidents(api: Api, body: IncidentBatch) -> BatchOperationRece
 
 
 @endpoint("POST", "/v2/process-instances/{instance_key}/incident-resolution")
-async def resolve_instance_incidents(api: Api, instance_key: str) -> BatchOperationReceipt:
+async def resolve_instance_incidents(api: RestApi, instance_key: str) -> BatchOperationReceipt:
     """Resolve all incidents of a process instance."""
+    key = api.look.key(instance_key, "process instance")
+    await api.look.settled()
+    if api.look.instance(key) is None and not await row_of(api.tables, "process_instances", key):
+        raise NotFound(
+            f"Expected a process instance with key {instance_key}, but there is none",
+            key=instance_key,
+        )
     body = IncidentBatch(filter={"processInstanceKey": instance_key})
     return await api.create_batch_operation(_new(_T.RESOLVE_INCIDENT, body))
 

@@ -20,6 +20,7 @@ from holdfast.gateway.rest.fields import (
     page_of,
     plain,
     search,
+    with_unused,
     word,
 )
 from holdfast.gateway.rest.queries import filter_of, sort_of
@@ -42,7 +43,12 @@ _TYPES = {
     ElementKind.SUBPROCESS: "SUB_PROCESS",
     ElementKind.CALL: "CALL_ACTIVITY",
 }
-_KINDS = {name: (kind.name,) for kind, name in _TYPES.items()}
+_KINDS = with_unused(
+    {name: (kind.name,) for kind, name in _TYPES.items()},
+    "AD_HOC_SUB_PROCESS", "AD_HOC_SUB_PROCESS_INNER_INSTANCE", "BUSINESS_RULE_TASK",
+    "EVENT_SUB_PROCESS", "INTERMEDIATE_THROW_EVENT", "MANUAL_TASK", "MULTI_INSTANCE_BODY",
+    "PROCESS", "RECEIVE_TASK", "SEND_TASK", "SEQUENCE_FLOW", "UNKNOWN", "UNSPECIFIED", "USER_TASK",
+)  # fmt: skip
 _TYPE_OF = {kind.name: name for kind, name in _TYPES.items()}
 _STATES = {name: (name,) for name in ("ACTIVE", "COMPLETED", "TERMINATED")}
 

@@ -1,19 +1,23 @@
 """All endpoints of the REST API."""
 
 from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.rest.authorizations import AUTHORIZATION_ENDPOINTS
 from holdfast.gateway.rest.batch_creation import BATCH_CREATION_ENDPOINTS
 from holdfast.gateway.rest.batches import BATCH_LOOK_ENDPOINTS
 from holdfast.gateway.rest.clock import CLOCK_ENDPOINTS
 from holdfast.gateway.rest.definitions import DEFINITION_ENDPOINTS
 from holdfast.gateway.rest.deployments import DEPLOYMENT_ENDPOINTS
 from holdfast.gateway.rest.elements import ELEMENT_ENDPOINTS
+from holdfast.gateway.rest.groups import GROUP_ENDPOINTS
 from holdfast.gateway.rest.incidents import INCIDENT_ENDPOINTS
 from holdfast.gateway.rest.instances import INSTANCE_ENDPOINTS
 from holdfast.gateway.rest.job_search import JOB_SEARCH_ENDPOINTS
 from holdfast.gateway.rest.jobs import JOB_ENDPOINTS
+from holdfast.gateway.rest.members import MEMBER_ENDPOINTS
 from holdfast.gateway.rest.messages import MESSAGE_ENDPOINTS
 from holdfast.gateway.rest.modification import MODIFICATION_ENDPOINTS
 from holdfast.gateway.rest.topology import TOPOLOGY_ENDPOINTS
+from holdfast.gateway.rest.users import USER_ENDPOINTS
 from holdfast.gateway.rest.variables import VARIABLE_ENDPOINTS
 
 REST_ENDPOINTS: tuple[Endpoint, ...] = (
@@ -31,4 +35,8 @@ REST_ENDPOINTS: tuple[Endpoint, ...] = (
     *BATCH_CREATION_ENDPOINTS,
     *BATCH_LOOK_ENDPOINTS,
     *CLOCK_ENDPOINTS,
+    *USER_ENDPOINTS,
+    *GROUP_ENDPOINTS,
+    *MEMBER_ENDPOINTS,
+    *AUTHORIZATION_ENDPOINTS,
 )

@@ -62,6 +62,11 @@ def plain(column: str, value: Schema = TEXT) -> Field:
     return Field(read, column, value, (*_EQUAL, *more))
 
 
+def with_unused(words: Mapping[str, tuple[str, ...]], *unused: str) -> dict[str, tuple[str, ...]]:
+    """Words beside those that the API has and that nothing here ever is: they find nothing."""
+    return dict(words) | {each: () for each in unused if each not in words}
+
+
 def word(column: str, words: Mapping[str, tuple[str, ...]]) -> Field:
     """A column with words of its own; one word of the API may stand for several of them."""
 
@@ -82,13 +87,24 @@ def constant(value: str) -> Field:
     return Field(read, None, TEXT, (*_EQUAL, "$like"))
 
 
+def member_of(column: str) -> Field:
+    """A list of values, of which a column has to have one."""
+
+    def read(field: str, asked: Any) -> tuple[str, Condition]:
+        if not isinstance(asked, list) or not all(isinstance(each, str) for each in asked):
+            refuse(field, "a list of texts", asked)
+        return column, {"$in": asked}
+
+    return Field(read, None, {"type": "array", "items": TEXT})
+
+
 def flag(column: str, yes: Condition, no: Condition) -> Field:
     """True or false, told from a column."""
 
     def read(field: str, asked: Any) -> tuple[str, Condition]:
         value = asked.get("$eq") if isinstance(asked, dict) and len(asked) == 1 else asked
         if not isinstance(value, bool):
-            _refuse(field, "true or false", asked)
+            refuse(field, "true or false", asked)
         return column, yes if value else no
 
     return Field(read, None, {"type": "boolean"}, ("$eq",))
@@ -101,16 +117,16 @@ def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = 
     """The words that meet all operators."""
     operators = asked if isinstance(asked, dict) else {"$eq": asked}
     if not operators:
-        _refuse(field, "a value or operators", asked)
+        refuse(field, "a value or operators", asked)
     left = list(words)
     for operator, operand in operators.items():
         if operator in ("$eq", "$neq", "$in", "$notIn"):
             listed = [operand] if operator in ("$eq", "$neq") else operand
             if not isinstance(listed, list):
-                _refuse(field, f"a list for {operator}", operand)
+                refuse(field, f"a list for {operator}", operand)
             for each in listed:
                 if not isinstance(each, str) or (each not in words and not is_open):
-                    _refuse(field, f"one of {', '.join(words)}", each)
+                    refuse(field, f"one of {', '.join(words)}", each)
             keep = operator in ("$eq", "$in")
             left = [each for each in left if (each in listed) is keep]
         elif operator == "$exists" and isinstance(operand, bool):
@@ -118,21 +134,38 @@ def _words(field: str, asked: Any, words: Mapping[str, Any], *, is_open: bool = 
         elif operator == "$like" and isinstance(operand, str):
             left = [each for each in left if fits(each, operand)]
         else:
-            _refuse(field, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", operator)
+            refuse(field, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", operator)
     return left
 
 
-def _refuse(field: str, expected: str, found: Any) -> NoReturn:
+def refuse(field: str, expected: str, found: Any) -> NoReturn:
+    """The error for what a field may not be."""
     raise InvalidArgument(f"Expected {expected} for {field!r}, but found {found!r}", field=field)
 
 
 def fits(word: str, pattern: str) -> bool:
-    """Whether a word fits a pattern: `*` is any text, `?` a character, behind a \\ neither."""
+    """Whether a word fits a pattern: `*` is any text, `?` a character, behind a \\ neither.
+
+    In time proportional to both: a regular expression of many stars would try all ways to divide
+    the word among them.
+    """
     pieces = re.findall(r"\\.|.", pattern, re.DOTALL)
-    wild = {"*": ".*", "?": "."}
-    return bool(
-        re.fullmatch("".join(wild.get(each) or re.escape(each[-1]) for each in pieces), word)
-    )
+    at = star = 0
+    resume: int | None = None  # where the text of the last star may end next
+    place = 0
+    while place < len(word):
+        piece = pieces[at] if at < len(pieces) else None
+        if piece == "*":
+            star, resume = at, place
+            at += 1
+        elif piece is not None and (piece == "?" or piece[-1] == word[place]):
+            at, place = at + 1, place + 1
+        elif resume is not None:  # the star takes one character more
+            resume += 1
+            at, place = star + 1, resume
+        else:
+            return False
+    return all(piece == "*" for piece in pieces[at:])
 
 
 # --- searching --------------------------------------------------------------------------------
@@ -153,7 +186,7 @@ async def search(
         name: _inward(value) if name in ("after", "before") else value
         for name, value in query.page.items()
     }
-    order = [_order(resource, each) for each in query.sort]
+    order = [order_of(resource, each) for each in query.sort]
     return await tables.search(resource.table, wanted, order, page)
 
 
@@ -167,7 +200,7 @@ def columns_of(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
     wanted: dict[str, Any] = {}
     if (either := source.get("$or", _NOTHING)) is not _NOTHING:
         if not isinstance(either, list) or not all(isinstance(each, dict) for each in either):
-            _refuse("$or", "a list of filters", either)
+            refuse("$or", "a list of filters", either)
         wanted["$or"] = [columns_of(resource, each) for each in either]
     for name, asked in source.items():
         if name == "$or":
@@ -189,7 +222,8 @@ def _both(wanted: dict[str, Any], column: str, condition: Condition) -> dict[str
     return wanted | {column: known | condition}
 
 
-def _order(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+def order_of(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
+    """One part of an order, by the column that it is about."""
     name = source.get("field")
     field = resource.fields.get(name) if isinstance(name, str) else None
     if field is None or field.column is None:

@@ -24,6 +24,7 @@ from holdfast.gateway.rest.fields import (
     page_of,
     plain,
     search,
+    with_unused,
     word,
 )
 from holdfast.gateway.rest.queries import filter_of, sort_of
@@ -40,12 +41,24 @@ _ERROR_TYPES = {
     IncidentReason.LIMIT_REACHED: "UNKNOWN",
     IncidentReason.SET_ASIDE: "UNKNOWN",
 }
-_REASONS = {
-    name: tuple(str(reason) for reason, of in _ERROR_TYPES.items() if of == name)
-    for name in _ERROR_TYPES.values()
-}
-_STATES = {"ACTIVE": ("OPEN",), "RESOLVED": ("RESOLVED", "DISCARDED")}
+_REASONS = with_unused(
+    {
+        name: tuple(str(reason) for reason, of in _ERROR_TYPES.items() if of == name)
+        for name in _ERROR_TYPES.values()
+    },
+    "AD_HOC_SUB_PROCESS_NO_RETRIES", "CALLED_DECISION_ERROR", "DECISION_EVALUATION_ERROR",
+    "EXECUTION_LISTENER_NO_RETRIES", "FORM_NOT_FOUND", "IO_MAPPING_ERROR", "MESSAGE_SIZE_EXCEEDED",
+    "RESOURCE_NOT_FOUND", "SECRET_RESOLUTION_ERROR", "TASK_LISTENER_NO_RETRIES", "UNSPECIFIED",
+)  # fmt: skip
+_STATES = with_unused(
+    {"ACTIVE": ("OPEN",), "RESOLVED": ("RESOLVED", "DISCARDED")}, "MIGRATED", "PENDING", "UNKNOWN"
+)
 _STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
+
+
+def error_type(reason: IncidentReason) -> str:
+    """What the API calls a reason."""
+    return _ERROR_TYPES[reason]
 
 
 class IncidentResult(Shape, frozen=True):
@@ -144,7 +157,7 @@ def _of_row(api: RestApi, row: Row, element: Row | None) -> IncidentResult:
         str(row["incident_key"]), row["process_id"],
         str(element["process_definition_key"]) if element else NO_KEY,
         str(row["process_instance_key"]), row["element_id"], str(row["element_instance_key"]),
-        str(job_key) if job_key else None, _ERROR_TYPES[IncidentReason(row["reason"])],
+        str(job_key) if job_key else None, error_type(IncidentReason(row["reason"])),
         row["error"], row["created"], _STATE_OF[row["state"]],
         root_process_instance_key=api.look.root(row["process_instance_key"]),
     )  # fmt: skip
@@ -178,7 +191,7 @@ def _of_state(api: RestApi, incident_key: str, incident: Incident) -> IncidentRe
         incident_key, plan.process_id if plan else incident.process_id,
         str(definition) if definition else NO_KEY, str(incident.instance_key), element_id,
         str(incident.element_key), str(incident.job_key) if incident.job_key else None,
-        _ERROR_TYPES[incident.reason], incident.error, checks.moment(incident.created_ms),
+        error_type(incident.reason), incident.error, checks.moment(incident.created_ms),
         "ACTIVE", root_process_instance_key=api.look.root(incident.instance_key),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from holdfast.gateway.rest.fields import (
     page_of,
     plain,
     search,
+    with_unused,
     word,
 )
 from holdfast.gateway.rest.queries import filter_of, sort_of
@@ -31,6 +32,11 @@ _STATES: dict[str, tuple[str, ...]] = {
     "ERROR_THROWN": (JobState.ERROR_THROWN,),
     "CANCELED": (JobState.CANCELED, JobState.DISCARDED),
 }
+# the API has words for what happened last to a job, too
+_WORDS = with_unused(
+    _STATES, "ERROR_THROWN", "MIGRATED", "PRIORITY_UPDATED", "RETRIES_UPDATED", "TIMED_OUT",
+    "TIMEOUT_UPDATED",
+)  # fmt: skip
 _STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
 
 
@@ -78,7 +84,7 @@ JOBS = Resource(
     {
         "jobKey": plain("jobKey", KEY),
         "type": plain("type"),
-        "state": word("state", _STATES),
+        "state": word("state", _WORDS),
         "worker": plain("worker"),
         "priority": plain("priority", WHOLE),
         "elementInstanceKey": plain("elementInstanceKey", KEY),

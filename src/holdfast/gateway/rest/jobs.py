@@ -271,6 +271,7 @@ class JobUpdate(Question, frozen=True):
 async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
     """Give a job other retries, or its worker more time."""
     changes = body.changeset
+    api.look.job(job_key)  # one that is not there has nothing that could be changed wrongly
     if changes.priority is not None:
         refuse_given(priority=True)
     if changes.retries is None and changes.timeout is None:
