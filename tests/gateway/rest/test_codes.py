@@ -81,5 +81,6 @@ def test_what_is_unknown_is_not_found_and_what_is_in_a_wrong_state_is_a_conflict
             assert await status("PATCH", f"jobs/{job}", {"changeset": {}}) == 400
             assert await status("POST", f"jobs/{UNKNOWN}/error", error) == 404
             assert await status("POST", f"jobs/{job}/error", error) == 204
+            assert await status("POST", f"jobs/{job}/error", error) == 409
 
     asyncio.run(run())

@@ -34,9 +34,8 @@ _STATES: dict[str, tuple[str, ...]] = {
 }
 # the API has words for what happened last to a job, too
 _WORDS = with_unused(
-    _STATES, "ERROR_THROWN", "MIGRATED", "PRIORITY_UPDATED", "RETRIES_UPDATED", "TIMED_OUT",
-    "TIMEOUT_UPDATED",
-)  # fmt: skip
+    _STATES, "MIGRATED", "PRIORITY_UPDATED", "RETRIES_UPDATED", "TIMED_OUT", "TIMEOUT_UPDATED"
+)
 _STATE_OF = {column: name for name, columns in _STATES.items() for column in columns}
 
 
