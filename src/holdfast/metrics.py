@@ -237,6 +237,13 @@ class PipelineLag(NamedTuple):
     seconds: float
 
 
+class ClockNumbers(NamedTuple):
+    """How the machine's clock and the time of the node go together."""
+
+    jumps: int  # how often the machine's clock was set
+    ahead_seconds: float  # how far it is ahead of the node's time
+
+
 class Metrics:
     """The numbers of one node, by partition where that says more."""
 
@@ -248,6 +255,7 @@ class Metrics:
         self.storage = StorageMetrics()
         self.http = HttpMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
+        self.clock: Callable[[], ClockNumbers] = lambda: ClockNumbers(0, 0.0)
         self._partitions: dict[int, PartitionMetrics] = {}
         self._syncs = [0] * (len(_SYNC_SECONDS) + 1)
         self._sync_seconds = 0.0
@@ -289,6 +297,15 @@ class Metrics:
         yield from self.storage.collect()
         yield from self.http.collect()
         yield from self._pipeline()
+        clock = self.clock()
+        yield CounterMetricFamily(
+            "holdfast_clock_jumps", "How often the machine's clock was set", value=clock.jumps
+        )
+        yield GaugeMetricFamily(
+            "holdfast_clock_ahead_seconds",
+            "How far the machine's clock is ahead of the time of the node",
+            value=clock.ahead_seconds,
+        )
         yield HistogramMetricFamily(
             "holdfast_journal_sync_seconds",
             "Time of one write and sync of the journal",

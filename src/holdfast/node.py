@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast import timekeeping
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.engine.batch.selector import Selector
@@ -26,6 +27,7 @@ from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
+from holdfast.gateway.shapes import Health
 from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
@@ -38,6 +40,7 @@ from holdfast.state import Store
 from holdfast.state.copies import Positions
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
+from holdfast.steady_clock import SteadyClock
 from holdfast.upkeep import Processors, Upkeep
 
 # The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the
@@ -121,7 +124,7 @@ class LocalNode(Node):
             folder, snapshots, self.runner, journal, config, clock, metrics.storage,
             self._open_processors, self._reader_positions,
         )  # fmt: skip
-        self.gateway.health_now = self.upkeep.health
+        self.gateway.health_now = self._health
         self.upkeep.start(store)
 
     @classmethod
@@ -134,15 +137,19 @@ class LocalNode(Node):
         gc.set_threshold(*_GC_THRESHOLD)
         try:
             _make_folder(folder)
+            steady = SteadyClock(clock)
             journal = LocalJournal.open(
-                folder / "journal", clock=clock, segment_bytes=config.segment_bytes,
+                folder / "journal", clock=steady, segment_bytes=config.segment_bytes,
                 observer=metrics,
             )  # fmt: skip
             try:
                 _create_topic(journal, config)
+                timekeeping.go_on_from(steady, journal)
                 # The log keeps the time of the machine, whatever a test does with the node's.
-                hands = PinnableClock(clock) if config.clock_pinning else clock
-                return cls._over_good_state(folder, journal, config, hands, metrics)
+                hands = PinnableClock(steady) if config.clock_pinning else steady
+                node = cls._over_good_state(folder, journal, config, hands, metrics)
+                timekeeping.listen(steady, node.runner, metrics)
+                return node
             except BaseException:
                 await journal.close()
                 raise
@@ -188,6 +195,11 @@ class LocalNode(Node):
     async def take_snapshot(self) -> None:
         """Takes a snapshot if something has happened since the last, and cuts the log behind it."""
         await self.upkeep.take_snapshot()
+
+    def _health(self) -> Health:
+        """What is known to be wrong, and what somebody should look at."""
+        warnings = [*self._starts.warnings(), *timekeeping.warnings(self.metrics)]
+        return msgspec.structs.replace(self.upkeep.health(), warnings=warnings)
 
     async def _open_tables(self) -> BatchTables:
         """The tables beside the log, for batch operations. They may come while the node runs."""

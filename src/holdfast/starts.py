@@ -67,6 +67,14 @@ class Starts:
         with contextlib.suppress(OSError):
             self._running.unlink()
 
+    def warnings(self) -> list[str]:
+        """The commands that were set aside since the start, or are still."""
+        return [
+            f"The node ended while it processed {_words(each.note)['command']}: {each.how}"
+            for each in self._suspects.values()
+            if each.how
+        ]
+
     # --- what a quarantine notes --------------------------------------------------------------
 
     def write(self, note: Note) -> None:

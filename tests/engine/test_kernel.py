@@ -115,6 +115,9 @@ TABLES = Tables(
 
 
 class NothingDue:
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """There are no leases."""
+
     def put_off(self, command: DueCommand, now_ms: int) -> None:
         """There is nothing to put off."""
 

@@ -125,6 +125,9 @@ class Due:
             raise self.error
         return None
 
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """There are no leases."""
+
     def put_off(self, command: DueCommand, now_ms: int) -> None:
         self.put_off_ones.append(command)
 

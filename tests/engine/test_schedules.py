@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +11,9 @@ from partition_driver import START_MS, Driver
 
 from holdfast.engine.jobs.values import NewJob
 from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.timers import commands
 from holdfast.engine.timers.cron import last_due_ms, next_due_ms, validate
-from holdfast.engine.timers.values import Schedule, ScheduleId, ScheduleIntent
+from holdfast.engine.timers.values import CatchUp, Schedule, ScheduleId, ScheduleIntent
 from holdfast.errors import InvalidArgument
 from holdfast.records import RecordKind, ValueType
 
@@ -86,6 +88,46 @@ def test_without_catch_up_a_stand_still_fires_once_for_the_latest_due_time(rule:
     assert fired(driver) == [10 * MINUTE_MS]
     driver.advance(MINUTE_MS)
     assert fired(driver) == [10 * MINUTE_MS, 11 * MINUTE_MS]
+
+
+@pytest.mark.parametrize("rule", [{"interval_ms": MINUTE_MS}, {"cron": "* * * * *"}])
+def test_with_no_catch_up_what_was_missed_is_skipped(rule: dict) -> None:
+    driver = Driver()
+    put(driver, Schedule("s", JOB, **rule, catch_up=CatchUp.NONE))
+    driver.now_ms += 10 * MINUTE_MS + 30_000
+    driver.advance(0)
+    assert fired(driver) == [10 * MINUTE_MS], "half a minute late is in time"
+    put(driver, Schedule("s", JOB, cron="0 * * * *", catch_up=CatchUp.NONE))
+    driver.now_ms += HOUR_MS + 10 * MINUTE_MS
+    driver.advance(0)
+    assert jobs(driver) == 1, "more than a minute late was missed"
+    driver.advance(HOUR_MS)
+    assert jobs(driver) == 2
+    assert driver.dump() == driver.replayed().state.dump()
+
+
+@pytest.mark.parametrize(
+    "rule", [{"interval_ms": MINUTE_MS}, {"cron": "* * * * *"}, {"cron": "0 * * * *"}]
+)
+def test_catching_up_all_is_bounded(rule: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "SCHEDULE_CATCH_UP_MAX", 5)
+    driver = Driver()
+    put(driver, Schedule("s", JOB, **rule, catch_up=CatchUp.ALL))
+    step_ms = HOUR_MS if rule == {"cron": "0 * * * *"} else MINUTE_MS
+    driver.now_ms += 100 * step_ms + 30_000
+    driver.advance(0)
+    assert fired(driver) == [step_ms * each for each in range(96, 101)]
+    driver.advance(step_ms)
+    assert fired(driver)[-1] == 101 * step_ms
+
+
+def test_what_was_said_once_by_true_and_false_is_understood() -> None:
+    assert Schedule("s", JOB, catch_up=True).policy is CatchUp.ALL
+    assert Schedule("s", JOB, catch_up=False).policy is CatchUp.ONE
+    decode = msgspec.msgpack.Decoder(Schedule).decode
+    for each in (True, False, *CatchUp):
+        schedule = Schedule("s", JOB, catch_up=each)
+        assert decode(msgspec.msgpack.encode(schedule)) == schedule
 
 
 def test_the_same_rule_again_changes_nothing_and_another_replaces_it() -> None:

@@ -50,6 +50,7 @@ async def main(folder: Path, armed: str) -> None:
     print("jobs", [job.origin.process_id for job in jobs if job.origin])
     for incident in (await api.incidents(IncidentQuery())).items:
         print("incident", incident.reason.value, incident.process_id, incident.element_id)
+    print("health", *(await api.health()).warnings)
     await node.close()
 
 

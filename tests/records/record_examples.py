@@ -93,6 +93,7 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.SCHEDULE, ScheduleIntent.CREATED): ScheduleCreated(SCHEDULE, 99),
     (ValueType.SCHEDULE, ScheduleIntent.FIRE): Firing(99),
     (ValueType.SCHEDULE, ScheduleIntent.FIRED): Firing(99, 199),
+    (ValueType.SCHEDULE, ScheduleIntent.SKIPPED): Firing(99, 199),
     (ValueType.SCHEDULE, ScheduleIntent.DELETE): ScheduleId("nightly"),
     (ValueType.SCHEDULE, ScheduleIntent.DELETED): ScheduleId("nightly"),
     **PROCESS_EXAMPLES,

@@ -52,7 +52,7 @@ def _rule(cron: str | None, interval_ms: int | None, timezone: str) -> str:
     "set",
     epilog=examples(
         "holdfast schedules set nightly-report report --cron '0 3 * * *' --timezone Europe/Berlin",
-        'holdfast schedules set heartbeat ping \'{"host": "a"}\' --every 30s --no-catch-up',
+        'holdfast schedules set heartbeat ping \'{"host": "a"}\' --every 30s --catch-up none',
     ),
 )
 def set_schedule(
@@ -65,8 +65,13 @@ def set_schedule(
     ] = None,
     timezone: Annotated[str, typer.Option(help="The time zone of the cron expression.")] = "UTC",
     catch_up: Annotated[
-        bool, typer.Option(help="After a stand-still, fire for each due time that was missed.")
-    ] = True,
+        str,
+        typer.Option(
+            help="For which due times that were missed to fire: all (of the last 1,000), one (the"
+            " latest) or none.",
+            metavar="POLICY",
+        ),
+    ] = "one",
     retries: Annotated[
         int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
     ] = 3,
@@ -77,13 +82,14 @@ def set_schedule(
     from holdfast.cli.output import moment, print_json, print_line
     from holdfast.cli.payload import parse_payload
     from holdfast.cli.remote import ask
+    from holdfast.engine.timers.values import catch_up_of
     from holdfast.errors import InvalidArgument
     from holdfast.gateway.shapes import NewSchedule, NewTask
 
     if (cron is None) == (every is None):
         raise InvalidArgument("Expected either --cron or --every")
     task = NewTask(task_type, parse_payload(payload), retries=retries)
-    schedule = NewSchedule(task, cron, spans.maybe_span_ms(every), timezone, catch_up)
+    schedule = NewSchedule(task, cron, spans.maybe_span_ms(every), timezone, catch_up_of(catch_up))
     view = ask(url, lambda api: api.put_schedule(schedule_id, schedule))
     if json:
         print_json(view)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from holdfast.client.codec import decode
 from holdfast.client.detached import DETACHED, detached_api
@@ -17,6 +17,7 @@ from holdfast.client.process import ProcessCalls
 from holdfast.client.task import BoundTask, Span, Task, TaskOptions, backoff_of, span_ms
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
+from holdfast.engine.timers.values import CatchUp, catch_up_of
 from holdfast.errors import InvalidArgument, ResourceExhausted
 from holdfast.gateway.api import Api
 from holdfast.gateway.shapes import (
@@ -256,16 +257,18 @@ class Holdfast(ProcessCalls):
         cron: str | None = None,
         every: Span | None = None,
         timezone: str = "UTC",
-        catch_up: bool = True,
+        catch_up: CatchUp | Literal["all", "one", "none"] | bool = "one",
     ) -> ScheduleView:
         """Submits the task at each due time of a cron expression, or every so often.
 
-        Each due time fires once. After a stand-still `catch_up` fires for all that were missed,
-        else for the latest.
+        Each due time fires once. `catch_up` says what is done about due times that were missed:
+        `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
+        `True` and `False` are all and one.
         """
         self._ensure_worker()
         interval_ms = None if every is None else span_ms(every)
-        new = NewSchedule(bound.new_task(), cron, interval_ms, timezone, catch_up)
+        policy = catch_up if isinstance(catch_up, bool) else catch_up_of(catch_up)
+        new = NewSchedule(bound.new_task(), cron, interval_ms, timezone, policy)
         return self.portal.call(self.api.put_schedule(schedule_id, new))
 
     def unschedule(self, schedule_id: str) -> None:

@@ -85,5 +85,5 @@ def _view(stored: StoredSchedule) -> ScheduleView:
         log.warning("schedule cannot be shown", schedule=rule.id, error=error)
     return ScheduleView(
         rule.id, rule.job.type, rule.cron or None, rule.interval_ms or None, rule.timezone,
-        rule.catch_up, next_due, stored.fired, error,
+        rule.policy, next_due, stored.fired, error,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import BackoffKind, JobState
+from holdfast.engine.timers.values import CatchUp
 from holdfast.gateway.numbers import (
     IntervalMs,
     JobsMax,
@@ -331,7 +332,9 @@ class NewSchedule(Question, frozen=True):
     cron: str | None = None
     interval_ms: IntervalMs | None = None
     timezone: str = "UTC"
-    catch_up: bool = True  # fire for every due time that was missed, or once for all of them
+    # what is done about due times that were missed: "all", "one" for the latest of them, "none";
+    # true and false are all and one
+    catch_up: CatchUp | bool = CatchUp.ONE
 
 
 class ScheduleView(Shape, frozen=True):
@@ -342,7 +345,7 @@ class ScheduleView(Shape, frozen=True):
     cron: str | None
     interval_ms: int | None
     timezone: str
-    catch_up: bool
+    catch_up: CatchUp
     next_due: datetime | None
     fired: int
     error: str | None = None  # why its next due time is not known
@@ -376,6 +379,7 @@ class Health(Shape, frozen=True, omit_defaults=True):
 
     status: str
     damage: list[str] = []  # what is damaged, by its file
+    warnings: list[str] = []  # what keeps nothing from working, and somebody should look at
 
 
 class Problem(Shape, frozen=True, omit_defaults=True):

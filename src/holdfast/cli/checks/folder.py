@@ -114,7 +114,7 @@ def check_state(folder: Path) -> Check:
 
 
 def check_times(folder: Path) -> Check:
-    """Nothing was written later than now: else the clock was set back and due times wait for it."""
+    """Nothing was written later than now: else the clock was set back."""
     reader = JournalReader.open(str(folder / "journal"))
     try:
         newest_ms = max(
@@ -132,7 +132,8 @@ def check_times(folder: Path) -> Check:
     ahead_ms = newest_ms - time.time() * 1000
     if ahead_ms > _AHEAD_MS_MAX:
         found = f"the newest entry was written {ahead_ms / 1000:,.0f} s after now"
-        return Check("times", Status.WARN, found, "set the clock right: due times wait for it")
+        advice = "set the clock right: until it has caught up, the node's time is ahead of it"
+        return Check("times", Status.WARN, found, advice)
     if not newest_ms:
         return Check("times", Status.OK, "nothing is written yet")
     return Check("times", Status.OK, f"newest entry {-ahead_ms / 1000:,.0f} s ago")

@@ -50,6 +50,10 @@ class DueSource(Protocol):
         """The command was refused: if it is due still, it is not to be given again at once."""
         ...
 
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """Time has gone on at once: no lease is to end because of that."""
+        ...
+
 
 class Step(msgspec.Struct):
     """What one step wrote, and what is to happen once it is durable."""
@@ -150,6 +154,10 @@ class Processor(Generic[S]):
             return self._due.next_due_ms()
         except Exception:  # the next step says so, and tells when to look again
             return self._turn.now_ms
+
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """Time has gone on at once: what must not be due because of that is put off."""
+        self._due.clock_jumped(before_ms, after_ms)
 
     def watch(self, quarantine: Quarantine | None) -> None:
         """From now on commands that come back after a restart are noted; None: no longer."""

@@ -364,6 +364,12 @@ class Runner(Generic[S]):
         """Sees to it that the partition wakes up when something is due."""
         self._alarms.watch(partition, self.processors[partition].next_due_ms())
 
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """Time has gone on at once: leases of living workers go on for as long as they would."""
+        for processor in self.processors.values():
+            processor.clock_jumped(before_ms, after_ms)
+        self.clock_turned()
+
     def clock_turned(self) -> None:
         """The clock has jumped: every partition looks again at what is due."""
         for partition in self.processors:

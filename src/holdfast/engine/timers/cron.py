@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -72,6 +73,24 @@ def last_due_ms(schedule: Schedule, until_ms: int) -> int:
     if schedule.interval_ms:
         return until_ms // schedule.interval_ms * schedule.interval_ms
     return _walk(schedule, until_ms + 1, croniter.get_prev)
+
+
+def earlier_due_ms(schedule: Schedule, due_ms: int, times: int) -> int:
+    """The due time that is so many before another."""
+    if schedule.interval_ms:
+        return due_ms - times * schedule.interval_ms
+    earlier_ms = _earlier(schedule.cron, schedule.timezone, due_ms, times)
+    return next_due_ms(schedule, earlier_ms - 1)
+
+
+@lru_cache(maxsize=64)  # asked for again with each due time that is made up for
+def _earlier(cron: str, timezone: str, due_ms: int, times: int) -> int:
+    zone = ZoneInfo(timezone)
+    walked = croniter(cron, datetime.fromtimestamp(due_ms / 1000, zone))
+    due = due_ms / 1000
+    for _ in range(times):
+        due = walked.get_prev(float)
+    return int(due * 1000)
 
 
 def _walk(schedule: Schedule, from_ms: int, turn: Callable[..., Any]) -> int:

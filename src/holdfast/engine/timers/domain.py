@@ -1,5 +1,6 @@
 """The tables of the timers room, and the commands that time itself gives."""
 
+import sys
 from collections.abc import Sequence
 
 from holdfast.engine.distribution.values import DistributionIntent, Resending
@@ -34,6 +35,7 @@ SCHEDULE: Domain = Domain(
     appliers={
         ScheduleIntent.CREATED: events.created,
         ScheduleIntent.FIRED: events.fired,
+        ScheduleIntent.SKIPPED: events.skipped,
         ScheduleIntent.DELETED: events.deleted,
     },
     needs={
@@ -62,6 +64,12 @@ class DueCommands:
     def put_off(self, command: DueCommand, now_ms: int) -> None:
         """The command was refused: what it stands for rests for a while."""
         self._setbacks.put_off(command.rows, now_ms)
+
+    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
+        """Leases that would have ended in between end after the span that they had left."""
+        for row in self._dates.due(after_ms, sys.maxsize):
+            if row[1] == DueKind.LEASE and row[0] > before_ms:
+                self._setbacks.rest(row, row[0] + after_ms - before_ms, after_ms)
 
     def due(self, now_ms: int, limit: int) -> list[DueCommand]:
         """The commands of all that is due, at most so many."""

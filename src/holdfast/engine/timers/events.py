@@ -15,6 +15,11 @@ def fired(state: EngineState, event: Record) -> None:
     state.schedules.fired(event.key, value.next_due_ms)
 
 
+def skipped(state: EngineState, event: Record) -> None:
+    value: Firing = event.value
+    state.schedules.skipped(event.key, value.next_due_ms)
+
+
 def deleted(state: EngineState, event: Record) -> None:
     value: ScheduleId = event.value
     state.schedules.remove(value.id)

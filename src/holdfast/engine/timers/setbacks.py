@@ -1,7 +1,8 @@
-"""Due dates whose commands were refused: each is tried again after a pause that doubles.
+"""Due dates that rest: those whose commands were refused, and leases after a jump of the clock.
 
-A command that throws, or is refused, leaves its due date where it is. Nothing of this is state: the
-log has every try, and after a restart the pauses begin anew.
+A command that throws, or is refused, leaves its due date where it is. It is tried again after a
+pause that doubles. Nothing of this is state: the log has every try, and after a restart the pauses
+begin anew.
 """
 
 from collections.abc import Iterable
@@ -36,6 +37,10 @@ class Setbacks:
             pause_ms = DUE_BUG_PAUSE_MS if known is None else known.pause_ms * 2
             pause_ms = min(pause_ms, DUE_BUG_PAUSE_MS_MAX)
             self._pauses[row] = _Pause(now_ms + pause_ms, pause_ms)
+
+    def rest(self, row: Due, until_ms: int, now_ms: int) -> None:
+        """It is not due before that, whatever its date says."""
+        self._pauses[row] = _Pause(until_ms, until_ms - now_ms)
 
     def is_resting(self, row: Due, now_ms: int) -> bool:
         pause = self._pauses.get(row)

@@ -36,10 +36,17 @@ class Schedules:
             self._due.add(next_due_ms, DueKind.SCHEDULE, key)
 
     def fired(self, key: int, next_due_ms: int) -> None:
+        self._go_on(key, next_due_ms, 1)
+
+    def skipped(self, key: int, next_due_ms: int) -> None:
+        self._go_on(key, next_due_ms, 0)
+
+    def _go_on(self, key: int, next_due_ms: int, firings: int) -> None:
         stored = self.schedules.get(key)
         assert stored is not None
         self._due.remove(stored.next_due_ms, DueKind.SCHEDULE, key)
-        self.schedules.put(key, StoredSchedule(stored.schedule, next_due_ms, stored.fired + 1))
+        fired = stored.fired + firings
+        self.schedules.put(key, StoredSchedule(stored.schedule, next_due_ms, fired))
         if next_due_ms:
             self._due.add(next_due_ms, DueKind.SCHEDULE, key)
 

@@ -1,10 +1,11 @@
 """The words of schedules."""
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 import msgspec
 
 from holdfast.engine.jobs.values import NewJob
+from holdfast.errors import InvalidArgument
 from holdfast.records import Value
 
 
@@ -17,6 +18,25 @@ class ScheduleIntent(IntEnum):
     FIRED = 3
     DELETE = 4
     DELETED = 5
+    SKIPPED = 6
+
+
+class CatchUp(StrEnum):
+    """What is done about due times that were missed. The words are on disk."""
+
+    ALL = "all"  # fire for each of them, as far back as the limit
+    ONE = "one"  # fire once, for the latest
+    NONE = "none"  # fire for none of them
+
+
+def catch_up_of(word: str) -> CatchUp:
+    """The policy of a name; InvalidArgument for any other word."""
+    try:
+        return CatchUp(word)
+    except ValueError:
+        raise InvalidArgument(
+            f"Expected all, one or none for catch-up, but found {word!r}"
+        ) from None
 
 
 class Schedule(Value, frozen=True, tag=40):
@@ -27,7 +47,14 @@ class Schedule(Value, frozen=True, tag=40):
     cron: str = ""
     interval_ms: int = 0
     timezone: str = "UTC"
-    catch_up: bool = True  # after a stand-still: fire for every missed due time, or once for all
+    catch_up: bool | CatchUp = True  # True: all, False: one, as it was said once
+
+    @property
+    def policy(self) -> CatchUp:
+        """What is done about due times that were missed."""
+        if isinstance(self.catch_up, CatchUp):
+            return self.catch_up
+        return CatchUp.ALL if self.catch_up else CatchUp.ONE
 
 
 class ScheduleCreated(Value, frozen=True, tag=41):
@@ -38,7 +65,7 @@ class ScheduleCreated(Value, frozen=True, tag=41):
 
 
 class Firing(Value, frozen=True, tag=42):
-    """One due time: the value of FIRE and FIRED. Each is fired once, over restarts too."""
+    """One due time: FIRE, FIRED and SKIPPED. Each is fired once at most, over restarts too."""
 
     due_ms: int
     next_due_ms: int = 0
@@ -55,6 +82,7 @@ VALUES: dict[ScheduleIntent, type[msgspec.Struct]] = {
     ScheduleIntent.CREATED: ScheduleCreated,
     ScheduleIntent.FIRE: Firing,
     ScheduleIntent.FIRED: Firing,
+    ScheduleIntent.SKIPPED: Firing,
     ScheduleIntent.DELETE: ScheduleId,
     ScheduleIntent.DELETED: ScheduleId,
 }
