@@ -52,6 +52,7 @@ class SteadyClock:
         self._at_ms = self._elapsed() * 1000
 
     def now_ms(self) -> int:
+        """The time of the node, a little nearer to the wall clock than it was."""
         at_ms, wall_ms = self._elapsed() * 1000, self._clock.now_ms()
         passed_ms = max(at_ms - self._at_ms, 0.0)
         now_ms = self._now_ms + passed_ms
