@@ -1,9 +1,11 @@
 """Which version a call starts: the latest, the one deployed together with it, or one by its tag."""
 
+import pytest
 from msgspec.structs import replace
 
 import holdfast.testing
 from holdfast.model.bpmn import read_bpmn, write_bpmn
+from holdfast.model.check import ModelError
 from holdfast.model.definition import Binding, Definition, ElementKind
 from holdfast.model.dsl import Process
 from holdfast.testing import TestApp
@@ -13,18 +15,20 @@ def caller(
     binding: Binding, id_: str = "caller", called: str = "callee", tag: str = ""
 ) -> Definition:
     """A process that calls another one, bound like this."""
-    definition = Process(id_).call("go", process=called, inputs={"n": "n - 1"}).definition()
-    elements = tuple(
-        replace(each, binding=binding, version_tag=tag) if each.kind is ElementKind.CALL else each
-        for each in definition.elements
+    together, inputs = binding is Binding.DEPLOYMENT, {"n": "n - 1"}
+    process = Process(id_).call(
+        "go", process=called, together=together, version_tag=tag, inputs=inputs
     )
-    return replace(definition, elements=elements)
+    definition = process.definition()
+    [call] = [each for each in definition.elements if each.kind is ElementKind.CALL]
+    assert call.binding is binding
+    return definition
 
 
 def callee(value: int, tag: str = "", id_: str = "callee") -> Definition:
     """A process that gives a value, so that one sees which version ran."""
-    definition = Process(id_).compute("give", str(value), result="got").definition()
-    return replace(definition, version_tag=tag)
+    process = Process(id_, version_tag=tag)
+    return process.compute("give", str(value), result="got").definition()
 
 
 def got(app: TestApp, process_id: str = "caller", **variables: object) -> object:
@@ -70,11 +74,13 @@ def test_processes_that_call_each_other_are_bound_both_ways() -> None:
         one = caller(Binding.DEPLOYMENT, "one", '=if n = 0 then "callee" else "two"')
         two = caller(Binding.DEPLOYMENT, "two", '=if n = 0 then "callee" else "one"')
         app.deploy(one, two, callee(1))
+        app.deploy(one, two, callee(2))
         app.deploy(callee(9), Process("one").compute("x", "8", result="got"))
         app.deploy(Process("two").compute("x", "7", result="got"))
-        oldest = app.start("one", {"n": 3}, version=1)
-        app.run_all()
-        assert oldest.result()["got"] == 1
+        for version in (1, 2):
+            instance = app.start("one", {"n": 3}, version=version)
+            app.run_all()
+            assert instance.result()["got"] == version
 
 
 def test_a_call_of_what_was_not_deployed_together_is_an_incident() -> None:
@@ -109,6 +115,11 @@ def test_a_call_by_a_tag_that_nothing_has_is_an_incident_until_something_has() -
         app.retry_incident(incident.incident_key)
         app.run_all()
         assert instance.result()["got"] == 2
+
+
+def test_a_call_is_bound_in_one_way() -> None:
+    with pytest.raises(ModelError, match="together or a version_tag"):
+        Process("p").call("go", process="q", together=True, version_tag="v1")
 
 
 def test_bindings_and_tags_are_written_as_they_are_read() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Self, final
 
 from holdfast.model.check import ModelError
-from holdfast.model.definition import Element, ElementKind, JobSpec, Loop, Message
+from holdfast.model.definition import Binding, Element, ElementKind, JobSpec, Loop, Message
 from holdfast.model.dsl.steps import (
     Branch,
     Catch,
@@ -129,6 +129,8 @@ class Steps:
         process: str,
         inputs: Mappings | None = None,
         outputs: Mappings | None = None,
+        together: bool = False,
+        version_tag: str = "",
         pass_all: bool = True,
         take_all: bool = True,
         each: Loop | None = None,
@@ -137,12 +139,21 @@ class Steps:
     ) -> Self:
         """Another process, started and waited for; its id, or an expression that gives it.
 
+        It is the latest version when the call is made; with `together` the one that was deployed in
+        the same `deploy` as this process, with a `version_tag` the latest that has the tag.
+
         It gets all variables unless `pass_all` is false, and gives all of its own back unless
         `take_all` is: then only `inputs` and `outputs` count.
         """
+        if together and version_tag:
+            raise ModelError(
+                f"Expected '{id}' to say together or a version_tag, but it says both", element=id
+            )
+        binding = Binding.DEPLOYMENT if together else Binding.LATEST
         element = Element(
             id, ElementKind.CALL, name, inputs=mappings(inputs), outputs=mappings(outputs),
             called=process, pass_all=pass_all, take_all=take_all, loop=each,
+            binding=Binding.VERSION_TAG if version_tag else binding, version_tag=version_tag,
         )  # fmt: skip
         return self._then(Place(element, tuple(on)))
 

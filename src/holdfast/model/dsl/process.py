@@ -2,6 +2,8 @@
 
 from typing import Self, final
 
+import msgspec
+
 from holdfast.model.check import ModelError, check
 from holdfast.model.definition import Definition, Element, ElementKind, Message
 from holdfast.model.dsl.path import Steps
@@ -21,22 +23,24 @@ class Process(Steps):
             .task("ship")
         )
 
-    The same program gives the same definition, byte for byte, and so the same version.
+    The same program gives the same definition, byte for byte, and so the same version. A call may
+    ask for the latest version with a `version_tag`.
     """
 
-    __slots__ = ("_starts", "id", "name")
+    __slots__ = ("_starts", "id", "name", "version_tag")
 
-    def __init__(self, id: str, *, name: str = "") -> None:
+    def __init__(self, id: str, *, name: str = "", version_tag: str = "") -> None:
         super().__init__()
         self.id = id
         self.name = name
+        self.version_tag = version_tag
         self._starts: tuple[Element, ...] = ()
 
     def __repr__(self) -> str:
         return f"Process({self.id!r}: {outline(self._steps)})"
 
     def _with(self, steps: tuple[Step, ...]) -> Self:
-        other = type(self)(self.id, name=self.name)
+        other = type(self)(self.id, name=self.name, version_tag=self.version_tag)
         other._starts, other._steps = self._starts, steps
         return other
 
@@ -75,5 +79,6 @@ class Process(Steps):
     def definition(self) -> Definition:
         """The process as a graph, checked: a wrong one is refused with the element's name."""
         definition = Weaver(self.id, self._starts, self._steps).definition(self.name)
+        definition = msgspec.structs.replace(definition, version_tag=self.version_tag)
         check(definition)
         return definition
