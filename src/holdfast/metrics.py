@@ -205,7 +205,7 @@ class StorageMetrics:
         self.rebuilds = 0
         self.scrubs = 0
         self.damaged_files = 0
-        self._damage = {"state": 0, "snapshot": 0, "segment": 0}
+        self._damage = {"state": 0, "snapshot": 0, "log": 0}
 
     def damage_found(self, what: str) -> None:
         """Stored bytes are not as they were written."""

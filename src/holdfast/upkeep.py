@@ -20,7 +20,7 @@ from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.runner import Runner
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
 from holdfast.gateway.shapes import Health
-from holdfast.journal import Journal
+from holdfast.journal.local import LocalJournal
 from holdfast.journal.local import scrub as scrub_journal
 from holdfast.limits import (
     SCRUB_INTERVAL_MS,
@@ -50,7 +50,7 @@ class Upkeep:
         folder: Path,
         snapshots: Snapshots,
         runner: Runner[Any],
-        journal: Journal,
+        journal: LocalJournal,
         config: Config,
         clock: Clock,
         metrics: StorageMetrics,
@@ -81,6 +81,12 @@ class Upkeep:
         self._watch(store)
         self._begin(self._snapshot_regularly())
         self._begin(self._scrub_regularly())
+
+    async def scrub(self) -> None:
+        """Reads everything at rest now, and not in its time; returns when that is done."""
+        self.scrubbed.clear()
+        self._scrub_now.set()
+        await self.scrubbed.wait()
 
     async def stop(self) -> RocksStore:
         """Ends what is under way; the store to be closed."""
@@ -158,29 +164,38 @@ class Upkeep:
                 await asyncio.wait_for(self._scrub_now.wait(), SCRUB_INTERVAL_MS / 1000)
 
     async def _scrub(self) -> None:
-        store = self._store
         with contextlib.suppress(DataLoss):  # the store has told
-            async for _ in self._slowly(store.walk()):
-                if store is not self._store:
-                    break
-        snapshots = segments = False
+            async for _ in self._slowly(self._snapshots.scrub_live(self._store)):
+                pass
+        is_short = False
         async for text in self._slowly(self._snapshots.scrub()):
             if text is not None:
-                snapshots = True
+                is_short = True
                 self._note("snapshot", text)
-        async for damage in self._slowly(scrub_journal(str(self._folder / "journal"))):
-            if damage is not None:
-                segments = True
-                self._note("segment", f"{damage.file}: {damage.reason}", damage.file)
-        # The state has what a damaged segment says, and so will new snapshots: then it can go.
-        for _ in range(SNAPSHOTS_KEPT if segments else int(snapshots)):
+        if await self._scrub_log():
+            # The state has what a damaged segment says. When all snapshots have it, too, the log is
+            # cut behind them, and the segment goes.
+            for _ in range(SNAPSHOTS_KEPT):
+                await self.take_snapshot(again=True)
+            await self._scrub_log()
+        elif is_short:
             await self.take_snapshot(again=True)
 
-    def _note(self, what: str, text: str, path: str | None = None) -> None:
+    async def _scrub_log(self) -> bool:
+        """Reads the log; whether something of it is damaged."""
+        found: dict[str, str] = {}
+        async for damage in self._slowly(scrub_journal(str(self._folder / "journal"))):
+            if damage is not None:
+                found[damage.file] = f"{damage.file} at byte {damage.position}: {damage.reason}"
+                if damage.file not in self._damage:
+                    self._note("log", found[damage.file])
+                self._journal.heal(damage.file)
+        self._damage = found
+        return bool(found)
+
+    def _note(self, what: str, text: str) -> None:
         log.error("damage found", what=what, text=text)
         self._metrics.damage_found(what)
-        if path is not None:
-            self._damage[path] = text
 
     # --- a damaged state ----------------------------------------------------------------------
 
@@ -224,7 +239,8 @@ class Upkeep:
             self._runner.fail(
                 DataLoss(
                     f"{damage.message}; it could not be rebuilt: {error}; restore the folder from"
-                    " a backup, or start the node again if it was not the stored bytes"
+                    " a backup, or start the node again if it was not the stored bytes",
+                    path=str(self._snapshots.live),
                 )
             )
             return

@@ -68,11 +68,12 @@ def test_doctor_knows_a_running_node_from_a_stopped_one(shell: Shell) -> None:
     assert running.code == 0
     found = {check["name"]: check["found"] for check in running.json["items"]}
     assert str(node.process.pid) in found["lock"]
-    assert "running node" in found["state"]
+    assert "live: as they were written" in found["state"]
 
     node.end()
     found = {check["name"]: check for check in shell.run("doctor", "data", "--json").json["items"]}
     assert found["lock"]["found"].startswith("free")
-    assert found["state"]["found"] == "opens"
+    assert "live: as they were written" in found["state"]["found"]
+    assert found["rights"]["status"] == "ok"
     assert all(check["status"] == "ok" for check in found.values() if check["name"] != "disk space")
     assert shell.run("doctor").code == 0

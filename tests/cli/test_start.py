@@ -1,6 +1,7 @@
 """A node as a process: it starts, refuses, recovers and stops."""
 
 import json
+import resource
 import signal
 from pathlib import Path
 
@@ -71,6 +72,28 @@ def test_a_killed_node_has_everything_that_was_acknowledged(shell: Shell) -> Non
     assert again.started["replayedEvents"] >= 5
     listed = shell.run("tasks", "list", "--json").json["items"]
     assert {task["taskKey"] for task in listed} == keys
+
+
+def test_a_node_with_no_free_file_descriptor_ends_in_order(shell: Shell) -> None:
+    node = shell.start_node()
+    key = shell.submit("add")
+    used = {int(path.name) for path in Path(f"/proc/{node.process.pid}/fd").iterdir()}
+    free = next(number for number in range(4_096) if number not in used)
+    resource.prlimit(node.process.pid, resource.RLIMIT_NOFILE, (free, 4_096))
+    node.process.send_signal(signal.SIGTERM)
+    assert node.process.wait(30) == 0
+
+    shell.start_node()
+    assert shell.run("tasks", "list", "--json").json["items"][0]["taskKey"] == key
+
+
+def test_a_data_folder_is_for_its_owner_and_one_that_is_open_is_told(shell: Shell) -> None:
+    shell.start_node().end()
+    stored = [shell.folder / "data", *(shell.folder / "data").rglob("*")]
+    assert [str(path) for path in stored if path.stat().st_mode & 0o077] == []
+    (shell.folder / "data").chmod(0o755)
+    found = {each["name"]: each for each in shell.run("doctor", "data", "--json").json["items"]}
+    assert found["rights"]["status"] == "warn" and "chmod" in found["rights"]["advice"]
 
 
 def test_a_damaged_journal_is_refused_and_names_the_place(shell: Shell) -> None:

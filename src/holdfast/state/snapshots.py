@@ -206,6 +206,19 @@ class Snapshots:
 
     # --- reading again ------------------------------------------------------------------------
 
+    def scrub_live(self, store: Store) -> Pieces:
+        """Reads the files of the live store again, past what RocksDB has in its cache."""
+        links = self._folder / "live.links"
+        shutil.rmtree(links, ignore_errors=True)
+        try:
+            store.checkpoint(links)  # files that are compacted away meanwhile stay until the end
+            yield
+            yield from _walk(links)
+        except DataLoss as error:
+            raise store.damaged(f"its files do not verify: {error.message}") from error
+        finally:
+            shutil.rmtree(links, ignore_errors=True)
+
     def scrub(self) -> Iterator[str | None]:
         """Reads all snapshots again, a piece at a time; says which one is damaged.
 
@@ -229,15 +242,16 @@ class Snapshots:
 
 def verify_state(folder: Path) -> Iterator[tuple[str, str | None]]:
     """Each store in a state folder by its name, and what is wrong with it, or None."""
-    stores = [(f"snapshot {path.name}", path) for path in sorted((folder / _SNAPSHOTS).glob("*"))]
+    snapshots = [path for path in (folder / _SNAPSHOTS).glob("*") if path.name.isdigit()]
+    stores = [(f"snapshot {path.name}", path) for path in sorted(snapshots)]
     for name, path in [(_LIVE, folder / _LIVE), *stores]:
-        if name != _LIVE and not path.name.isdigit():
+        if name == _LIVE and not path.exists() and not stores:
             continue
         try:
             manifest = load_manifest(path) if name != _LIVE else None
             finish(check_files(path, manifest.files) if manifest is not None else _walk(path))
         except DataLoss as error:
-            if path.exists():
+            if name == _LIVE or path.exists():
                 yield name, error.message
         else:
             yield name, None

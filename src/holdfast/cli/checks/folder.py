@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 import time
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,10 @@ from holdfast.cli.output import number
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
 from holdfast.journal.local import JournalReader, verify
-from holdfast.journal.local.lock import lock_file
 from holdfast.journal.local.names import LOCK
 from holdfast.starts import load_suspects
 
+_LOOKS = 3  # at files of a running node that seem damaged
 _AHEAD_MS_MAX = 1_000  # clocks of one machine do not jump by more without being set
 
 
@@ -29,6 +30,7 @@ def folder_checks(folder: Path) -> list[Run]:
         partial(check_lock, folder),
         partial(check_journal, folder),
         partial(check_state, folder),
+        partial(check_rights, folder),
         partial(check_times, folder),
         partial(check_quarantine, folder),
     ]
@@ -93,24 +95,56 @@ def _damaged(name: str, found: str) -> Check:
 
 
 def check_state(folder: Path) -> Check:
-    """The state opens. Under a running node it is open already."""
-    live = folder / "state" / "live"
-    if not live.is_dir():
+    """The state and its snapshots are as they were written; under a running node, too."""
+    state = folder / "state"
+    found = _verified(state)
+    looks = 1
+    while any(found.values()) and looks < _LOOKS and _is_held(folder / "journal" / LOCK):
+        again = _verified(state)  # files that the node replaces meanwhile are not damaged
+        found = {name: text and again.get(name) for name, text in found.items()}
+        looks += 1
+    damage = [f"{name}: {text}" for name, text in found.items() if text]
+    aside = sorted(path.name for path in state.glob("damaged-*"))
+    if not found:
         return Check("state", Status.OK, "none yet: a start builds it from the log")
-    if _is_held(folder / "journal" / LOCK):
-        return Check("state", Status.OK, "open: the running node uses it")
-    from holdfast.state.rocks import RocksStore
-
-    try:
-        lock = lock_file(str(folder / "journal" / LOCK), b'{"pid": %d}' % os.getpid())
-        try:
-            RocksStore(live).close()
-        finally:
-            lock.release()
-    except HoldfastError as error:
+    if damage and len(damage) == len(found) and _is_cut(folder):
+        return _damaged("state", "; ".join(damage))
+    if damage:
         advice = "start the node: it goes back to a snapshot, or rebuilds the state from the log"
-        return Check("state", Status.WARN, error.message, advice)
-    return Check("state", Status.OK, "opens")
+        return Check("state", Status.WARN, "; ".join(damage), advice)
+    if aside:
+        advice = "find out what damaged it, and delete it then"
+        return Check(
+            "state", Status.WARN, f"damaged, replaced and kept: {', '.join(aside)}", advice
+        )
+    return Check("state", Status.OK, f"{', '.join(found)}: as they were written")
+
+
+def _verified(state: Path) -> dict[str, str | None]:
+    from holdfast.state.snapshots import verify_state
+
+    return dict(verify_state(state))
+
+
+def _is_cut(folder: Path) -> bool:
+    """Whether the log does not reach back to its beginning."""
+    reader = JournalReader.open(str(folder / "journal"))
+    try:
+        partitions = range(1, reader.topics().get(TOPIC, 0) + 1)
+        return any(reader.bounds(TOPIC, each).earliest > 0 for each in partitions)
+    except HoldfastError:
+        return True
+    finally:
+        reader.let_go()
+
+
+def check_rights(folder: Path) -> Check:
+    """Payloads and digests of passwords are for the owner alone."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077:
+        found = f"{folder} has the mode {mode:o}: others can read it"
+        return Check("rights", Status.WARN, found, f"chmod -R go= {folder}")
+    return Check("rights", Status.OK, "only the owner can read the folder")
 
 
 def check_times(folder: Path) -> Check:

@@ -37,6 +37,7 @@ class EarliestOffsets:
         self._slot_bytes = _slot_bytes(partitions)
         self._offsets = struct.Struct(f"<{partitions}Q")
         self._generation = 0
+        self.is_whole = True  # both slots could be read, or were never written
 
     def load(self) -> list[int]:
         """The offsets of the newer intact slot, partition 1 first; zeros if none was written.
@@ -46,16 +47,17 @@ class EarliestOffsets:
         newest = [0] * (self._offsets.size // 8)
         self._generation = 0
         is_written = False
+        self.is_whole = True
         for slot in (0, 1):
             data = self._file.read(slot * self._slot_bytes, _HEAD.size + self._offsets.size)
-            is_written = is_written or bool(data.strip(b"\0"))
-            if len(data) < _HEAD.size + self._offsets.size:
+            if not data.strip(b"\0"):
                 continue
-            generation, crc = _HEAD.unpack_from(data)
+            is_written = True
+            generation, crc = _HEAD.unpack_from(data.ljust(_HEAD.size, b"\0"))
             offsets = data[_HEAD.size :]
-            if self._generation < generation <= _GENERATION_MAX and crc == _crc(
-                generation, offsets
-            ):
+            if generation > _GENERATION_MAX or crc != _crc(generation, offsets):
+                self.is_whole = False
+            elif generation > self._generation and len(offsets) == self._offsets.size:
                 self._generation = generation
                 newest = list(self._offsets.unpack(offsets))
         if is_written and not self._generation:

@@ -28,6 +28,7 @@ from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
     LOCK,
+    SETTINGS,
     Settings,
     load_settings,
     segment_capacity_bytes,
@@ -161,6 +162,23 @@ class LocalJournal(ReadableJournal):
         self._check_open()
         for topic in self._topics.values():
             topic.writer.enforce(topic.settings.retention, now_ms)
+
+    def heal(self, file: str) -> None:
+        """Does what can be done about a damaged file of a topic while the journal is open.
+
+        Small files are written anew. The segment that is written on is ended: like the others it
+        is gone when its entries are discarded.
+        """
+        folder, _, name = file.rpartition("/")
+        topic = self._topics.get(folder.rpartition("/")[2])
+        if topic is None:
+            return
+        if name == SETTINGS:
+            store_settings(self._disk, folder, topic.settings)
+        elif name == EARLIEST:
+            topic.writer.store_earliest()
+        else:
+            topic.writer.end_segment(file)
 
     async def close(self) -> None:
         """Finishes what is waiting, refuses what comes after, and lets go of the files."""

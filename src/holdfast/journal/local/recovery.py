@@ -58,6 +58,9 @@ def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
         log.warning("durable mark damaged: written anew", file=f"{folder}/{DURABLE}")
         durable = NOWHERE
     view = TopicView(topic, partitions, earliest.load())
+    if not earliest.is_whole:
+        log.warning("earliest offsets damaged: written anew", file=f"{folder}/{EARLIEST}")
+        earliest.store(view.earliest[1:])
 
     found = list(_load(disk, folder, sealed, durable))
     check_continuity(view, [each.segment for each in found])

@@ -1,4 +1,4 @@
-"""Reads sealed segments again, a piece at a time: a flipped bit is found before anybody needs it.
+"""Reads the log again, a piece at a time: a flipped bit is found before anybody needs it.
 
 A writer may be at work: segments that it discards meanwhile are not damaged, they are gone.
 """
@@ -11,14 +11,16 @@ from holdfast.journal.local.damage import Damage
 from holdfast.journal.local.disk import Disk, RealDisk
 from holdfast.journal.local.frame import Fault, Header, scan
 from holdfast.journal.local.index import Summary
+from holdfast.journal.local.mark import NOWHERE
 from holdfast.journal.local.names import (
+    EARLIEST,
     SETTINGS,
     index_name,
     index_sequences,
     load_settings,
     segment_name,
 )
-from holdfast.journal.local.recovery import load_sealed
+from holdfast.journal.local.recovery import load_sealed, open_earliest, open_mark
 from holdfast.journal.local.segment import Segment
 from holdfast.limits import SCRUB_SLICE_BYTES
 
@@ -31,12 +33,49 @@ def scrub(root: str, *, disk: Disk | None = None) -> Iterator[Damage | None]:
     for name in disk.list(root):
         folder = f"{root}/{name}"
         try:
-            if load_settings(disk, folder) is None:
+            settings = load_settings(disk, folder)
+            if settings is None:
                 continue
+            yield from _scrub_earliest(disk, folder, settings.partitions)
         except DataLoss as error:
             yield Damage(f"{folder}/{SETTINGS}", 0, error.message)
         for sequence in sorted(index_sequences(disk.list(folder))):
             yield from _scrub_sealed(disk, folder, sequence)
+        yield from _scrub_last(disk, folder)
+
+
+def _scrub_earliest(disk: Disk, folder: str, partitions: int) -> Iterator[Damage | None]:
+    path = f"{folder}/{EARLIEST}"
+    try:
+        for _ in range(2):  # the first look may have met a write
+            earliest = open_earliest(disk, folder, partitions)
+            earliest.load()
+            earliest.close()
+            if earliest.is_whole:
+                return
+            yield None
+    except DataLoss as error:
+        yield Damage(path, 0, error.message)
+    else:
+        yield Damage(path, 0, "one of its two copies does not match its checksum")
+
+
+def _scrub_last(disk: Disk, folder: str) -> Iterator[Damage | None]:
+    """The segment that is written, as far as it is durable."""
+    mark = open_mark(disk, folder)
+    durable = mark.load()
+    mark.close()
+    if durable is None or durable == NOWHERE:
+        return
+    segment = Segment(disk, folder, Summary(durable.sequence))
+    try:
+        _, fault = yield from scan_slowly(segment, durable.position)
+    except OSError:  # it was sealed and discarded meanwhile
+        return
+    finally:
+        segment.release()
+    if fault is not None and segment_name(durable.sequence) in disk.list(folder):
+        yield Damage(segment.path, fault.position, fault.reason)
 
 
 def _scrub_sealed(disk: Disk, folder: str, sequence: int) -> Iterator[Damage | None]:

@@ -209,6 +209,15 @@ class TopicWriter:
             dropped.append(self.view.drop_oldest().sequence)
         self._remove(dropped)
 
+    def store_earliest(self) -> None:
+        """Writes the earliest offsets anew, as when their file was found damaged."""
+        self._remove([])
+
+    def end_segment(self, path: str) -> None:
+        """Goes on in another segment, if this is the one that is written."""
+        if path == self._active.path:
+            self._try_roll()
+
     def close(self) -> None:
         """Writes down what is only in memory, and lets go of the files."""
         try:
