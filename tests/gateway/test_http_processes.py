@@ -286,6 +286,22 @@ def test_an_element_that_does_not_run_here_is_named_with_its_line_and_nothing_is
     talk(story)
 
 
+def test_a_timer_that_only_the_engine_can_refuse_deploys_none_of_the_files() -> None:
+    async def story(client: Client) -> None:
+        wrong = Process("nightly").starts(every="99 99 * * *", id="night").task("run")
+        resources = [
+            {"name": "good.bpmn", "content": bpmn(ORDER)},
+            {"name": "bad.bpmn", "content": bpmn(wrong)},
+        ]
+        problem = await client.bad("POST", "/v2/deployments", {"resources": resources}, 400)
+        assert problem["detail"].startswith("bad.bpmn: The timer of 'night'")
+        assert problem["fields"] == {"element": "night", "resource": "bad.bpmn"}
+        found = await client.good("POST", "/v2/process-definitions/listing", {})
+        assert found["items"] == []
+
+    talk(story)
+
+
 ASKING = """<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"
   xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
   <process id="p" isExecutable="true">

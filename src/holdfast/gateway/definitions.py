@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.clock import Clock
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
+from holdfast.engine.processes.deployments import DEPLOYING_PARTITION, start_timers
 from holdfast.engine.processes.state import StoredDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
-from holdfast.errors import Code, NotFound
+from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.reading import may_read_definition
@@ -43,8 +44,9 @@ PROCESS = ValueType.PROCESS
 class Definitions:
     """What can be asked about definitions."""
 
-    def __init__(self, runner: Asked, distributions: Distributions) -> None:
+    def __init__(self, runner: Asked, distributions: Distributions, clock: Clock) -> None:
         self._runner = runner
+        self._clock = clock
         self._distributions = distributions
         self._partitions = len(runner.processors)
 
@@ -55,7 +57,8 @@ class Definitions:
         not take them in time is not waited for: the answer says so, and it has them later.
         """
         checks.within(len(resources), 1, RESOURCES_PER_DEPLOYMENT_MAX, "number of resources")
-        read = [each for resource in resources for each in _deployments(resource)]
+        now_ms = self._clock.now_ms()
+        read = [each for resource in resources for each in _deployments(resource, now_ms)]
         new = [deployment for deployment, _ in read]
         places, bound = _bound(new)
         commands = [Command(PROCESS, ProcessIntent.DEPLOY, NO_KEY, each) for each in bound]
@@ -113,18 +116,20 @@ class Definitions:
         )  # fmt: skip
 
 
-def _deployments(resource: Resource) -> list[tuple[Deployment, list[IgnoredPart]]]:
+def _deployments(resource: Resource, now_ms: int) -> list[tuple[Deployment, list[IgnoredPart]]]:
     """The processes of a file, each with what it asks for and does not get."""
-    from holdfast.model.bpmn import BpmnError, read_processes  # an XML parser, needed here only
+    from holdfast.model.bpmn import read_processes  # an XML parser, needed here only
 
     source = resource.content.encode()
     checks.name(resource.name, "resource name")
     checks.within(len(source), 1, SOURCE_BYTES_MAX, f"bytes of {resource.name}")
     try:
         found = read_processes(source)
-    except BpmnError as error:  # several files come together: which one is it
+        for each in found:  # what its partition would refuse, before any of them is deployed
+            start_timers(each.definition, 1, now_ms)
+    except InvalidArgument as error:  # several files come together: which one is it
         fields = error.fields | {"resource": resource.name}
-        raise BpmnError(f"{resource.name}: {error.message}", **fields) from error
+        raise type(error)(f"{resource.name}: {error.message}", **fields) from error
     return [
         (_deployment(each.definition, source), [IgnoredPart(*part) for part in each.ignored])
         for each in found

@@ -128,7 +128,7 @@ class Gateway:
         self._distributions = Distributions(asked, self._post, clock)
         metrics.distribution.gauges = self._distributions.gauges
         self.identity = IdentityService(asked, self._distributions, clock)
-        self._definitions = Definitions(asked, self._distributions)
+        self._definitions = Definitions(asked, self._distributions, clock)
         self._instances = Instances(asked, config)
         self._messages = Messages(asked)
         self._journal = JournalReads(journal)

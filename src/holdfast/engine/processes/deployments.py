@@ -7,7 +7,7 @@ import msgspec
 from holdfast.engine.distribution.distributing import distribute
 from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.processes.instances import begin
-from holdfast.engine.processes.plan import Plan, compile_plan
+from holdfast.engine.processes.plan import compile_plan
 from holdfast.engine.processes.state import Processes
 from holdfast.engine.processes.values import (
     Deployment,
@@ -19,7 +19,7 @@ from holdfast.engine.processes.values import (
 from holdfast.engine.processes.waits import first_time, next_of_cycle
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
-from holdfast.model.definition import TimerKind, decode_definition
+from holdfast.model.definition import Definition, TimerKind, decode_definition
 from holdfast.model.feel import Expression
 from holdfast.records import Record, ValueType
 from holdfast.records.keys import NO_KEY
@@ -45,8 +45,7 @@ def deploy(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.ALREADY_EXISTS, reason, key=latest)
     version = stored.version + 1 if stored is not None else 1
     try:
-        plan = compile_plan(NO_KEY, version, decode_definition(new.body))
-        timers = tuple(_start_timers(plan, turn.now_ms))
+        timers = start_timers(decode_definition(new.body), version, turn.now_ms)
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
     value = Deployment(
@@ -82,9 +81,10 @@ def follow(turn: Turn[EngineState], command: Record) -> None:
     turn.event(PROCESS, ProcessIntent.DEPLOYED, command.key, command.value)
 
 
-def _start_timers(plan: Plan, now_ms: int) -> list[StartTimer]:
+def start_timers(definition: Definition, version: int, now_ms: int) -> tuple[StartTimer, ...]:
+    """When the timers of start events are due; InvalidArgument if the process cannot be run."""
     found: list[StartTimer] = []
-    for node in plan.triggers:
+    for node in compile_plan(NO_KEY, version, definition).triggers:
         if node.timer is None:
             continue
         text = node.timer_text
@@ -96,7 +96,7 @@ def _start_timers(plan: Plan, now_ms: int) -> list[StartTimer]:
         if node.timer.kind == TimerKind.DATE and due_ms <= now_ms:
             continue  # its time is over
         found.append(StartTimer(node.index, due_ms, left, cycle))
-    return found
+    return tuple(found)
 
 
 def fire(turn: Turn[EngineState], command: Record) -> None:
