@@ -7,7 +7,8 @@ import msgspec
 import pytest
 from fake_tables import FakeTables
 
-from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
+from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.values import BatchOperation, BatchOperationState, BatchOperationType
 from holdfast.errors import InvalidArgument, InvalidState, NotFound, Unavailable
 from holdfast.gateway.batch_shapes import (
     BatchChange,
@@ -116,6 +117,36 @@ def test_counts_are_exact_at_every_moment() -> None:
         await node.close()
 
     run(story())
+
+
+def test_a_page_that_is_refused_is_asked_for_again_with_pauses() -> None:
+    """Whatever else happens on the partition in between; and in the end the partition fails."""
+
+    async def story() -> None:
+        node, tables = await with_dead_letters(9)
+        tables.page = broken_page(tables)  # type: ignore[method-assign]
+        key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
+        for _ in range(100):
+            await node.gateway.submit([NewTask("send")] * 3)
+            node.gateway.batches.look(1)
+            await asyncio.sleep(0.1)
+        assert 3 * 2 <= len(tables.asked) <= 3 * 6, "three partitions, after 0, 1, 3 and 7 s"
+        await asyncio.sleep(300)
+        end = await until(node, key, _S.FAILED)
+        assert len(end.errors) == 3
+        await node.close()
+
+    run(story())
+
+
+def broken_page(tables: FakeTables) -> Any:
+    async def page(
+        key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
+    ) -> Page:
+        tables.asked.append(operation)
+        return Page((-1,), (), None)  # no key at all: the command that brings it throws
+
+    return page
 
 
 def test_a_dry_run_counts_and_begins_nothing() -> None:

@@ -16,7 +16,7 @@ from holdfast.engine.batch.values import BatchOperationExecutionIntent, Execute
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
-from holdfast.errors import HoldfastError
+from holdfast.errors import Code, HoldfastError
 from holdfast.gateway.batch_tables import TablesSelector, no_tables
 from holdfast.limits import (
     BATCH_EXECUTE_ITEMS_MAX,
@@ -35,6 +35,18 @@ from holdfast.records import ValueType
 _EXECUTION = ValueType.BATCH_OPERATION_EXECUTION
 _ITEMS_MAX = BATCH_EXECUTE_ITEMS_MAX
 _EXECUTE = BatchOperationExecutionIntent.EXECUTE
+
+
+# What a page is refused with that is not wanted any more. Anything else counts as a failed attempt.
+_LATE = frozenset({Code.NOT_FOUND, Code.INVALID_STATE, Code.ALREADY_EXISTS})
+
+
+class _Refused(Exception):
+    """A command of the driver was rejected."""
+
+    def __init__(self, error: HoldfastError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class Portion:
@@ -71,6 +83,7 @@ class BatchDriver:
         self._to_look_at: set[int] = set()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._selections: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._refused: dict[tuple[int, int], float] = {}  # until when its pages are not asked for
         self._given = 0  # commands of the driver itself, ever
         self._executing: dict[int, int] = {}  # partition -> the operation whose items are next
         self._under_way = 0  # partitions whose portion is not answered
@@ -135,6 +148,8 @@ class BatchDriver:
                 if key not in keys:  # suspended or canceled: its page is not wanted any more
                     task.cancel()
         for key in keys:
+            if self._is_resting(partition, key):
+                continue
             if (partition, key) not in self._selections and under_way < BATCH_SELECTIONS_MAX:
                 under_way += 1
                 task = asyncio.get_running_loop().create_task(self._select(partition, key))
@@ -145,8 +160,18 @@ class BatchDriver:
         del self._selections[partition, key]
         if task.cancelled() or task.exception() is None:
             self.look(partition)
-        else:  # the partition has no room, or the node is closing
+        else:  # it was refused, the partition has no room, or the node is closing
+            until = self._clock.monotonic() + BATCH_REFUSED_PAUSE_MS / 1_000
+            self._refused[partition, key] = until  # whatever else makes us look before
             self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
+
+    def _is_resting(self, partition: int, key: int) -> bool:
+        """Whether a page of the operation was refused just now."""
+        until = self._refused.get((partition, key))
+        if until is None or until > self._clock.monotonic():
+            return until is not None
+        del self._refused[partition, key]
+        return False
 
     async def _select(self, partition: int, key: int) -> None:
         """One page, from the selector to the log."""
@@ -163,12 +188,21 @@ class BatchDriver:
             page = await self.selector.page(key, stored.operation, partition, cursor, limit)
             commands = taking(key, selecting, part.chunks, page)
         except Exception as error:  # whatever it is, the operation tells people of it
-            commands = [failing(key, selecting, part.chunks, error)]
-        await self._submit(partition, commands)
+            await self._submit(partition, [failing(key, selecting, part.chunks, error)])
+            return
+        try:
+            await self._submit(partition, commands)
+        except _Refused as refused:
+            if refused.error.code in _LATE:
+                raise
+            failed = failing(key, selecting, part.chunks, refused.error)
+            await self._submit(partition, [failed])
 
     async def _submit(self, partition: int, commands: list[Command]) -> None:
         self._given += len(commands)
-        await self._runner.submit(partition, commands)
+        for reply in await self._runner.submit(partition, commands):
+            if (error := reply.error()) is not None:
+                raise _Refused(error)
 
     # --- executing ----------------------------------------------------------------------------
 

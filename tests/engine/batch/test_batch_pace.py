@@ -127,6 +127,19 @@ def test_a_throttle_can_be_changed_while_it_runs() -> None:
     check_end(cluster)
 
 
+def test_another_priority_leaves_the_throttle_and_its_pauses_alone() -> None:
+    """Changed ten times a second: as many items come through as without."""
+    cluster = BatchCluster(2)
+    items = {each: cluster.dead_letters(each, 500) for each in cluster.nodes}
+    key = cluster.create(1, cluster.select(items), throttle=2)
+    for priority in range(100):
+        cluster.change(key, priority=priority)
+        cluster.run(0.1)
+    assert 18 <= sum(len(cluster.resolved(each)) for each in cluster.nodes) <= 24
+    stored = cluster.nodes[2].view.batches.operations.get(key)
+    assert (stored.operation.throttle, stored.operation.priority) == (2, 99)
+
+
 @pytest.mark.parametrize(("throttle", "priority"), [(-1, None), (None, 2_000_000)])
 def test_a_pace_that_makes_no_sense_is_refused(throttle: int | None, priority: int | None) -> None:
     cluster = BatchCluster(1)

@@ -402,15 +402,31 @@ def test_an_operation_can_be_canceled_while_it_is_suspended_and_before_it_starts
     check_end(cluster)
 
 
-def test_a_canceled_operation_ends_though_a_partition_never_heard_of_it() -> None:
+def test_an_operation_ends_though_a_partition_never_hears_of_it() -> None:
+    """A person skips its creation there: the others are enough, and the end says what failed."""
     cluster = BatchCluster(3)
     cluster.dark = {3}
     key = cluster.create(1, cluster.select({1: cluster.dead_letters(1, 1)}))
     cluster.run(5)
+    assert cluster.end_of(key) is None
     cluster.skip(key, 3)
     cluster.run(60)
-    assert cluster.end_of(key) is None
+    end = cluster.end_of(key)
+    assert (end.state, end.counts.completed) == (BatchOperationState.PARTIALLY_COMPLETED, 1)
+    (failed,) = [report for report in end.reports if report.error is not None]
+    assert failed.partition == 3 and "skipped the creation" in failed.error.message
+    cluster.dark = set()
+    cluster.run(600)
+    check_end(cluster)
+
+
+def test_a_canceled_operation_ends_though_its_creation_is_skipped_afterwards() -> None:
+    cluster = BatchCluster(3)
+    cluster.dark = {3}
+    key = cluster.create(1, cluster.select({1: cluster.dead_letters(1, 1)}))
+    cluster.run(5)
     cluster.control(CANCEL, key)
+    cluster.skip(key, 3)
     cluster.dark = set()
     cluster.run(600)
     end = cluster.end_of(key)

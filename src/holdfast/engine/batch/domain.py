@@ -20,7 +20,9 @@ BATCH_OPERATION: Domain = Domain(
     intents=BatchOperationIntent,
     values=BATCH_OPERATION_VALUES,
     commands={
-        _I.CREATE: Distributed(commands.create, commands.follow_create),
+        _I.CREATE: Distributed(
+            commands.create, commands.follow_create, reporting.partitions_given_up
+        ),
         _I.START: initializing.start,
         _I.CONTINUE_INITIALIZATION: initializing.go_on,
         _I.FAIL: initializing.fail,

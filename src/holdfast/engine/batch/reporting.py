@@ -8,6 +8,8 @@ from holdfast.engine.batch.values import (
     BatchOperationState,
     Counts,
     OperationEnd,
+    PartitionError,
+    PartitionErrorType,
     PartitionReport,
 )
 from holdfast.engine.kernel import Turn
@@ -59,6 +61,18 @@ def end_partition(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.ALREADY_EXISTS, reason)
     turn.event(BATCH_OPERATION, _told(report), command.key, report)
     _end_if_all_done(turn, command.key)
+
+
+def partitions_given_up(turn: Turn[EngineState], key: int, partitions: tuple[int, ...]) -> None:
+    """On the leader: a person skipped the creation of the operation at these partitions.
+
+    They will never report, so they have failed, and the operation ends with what the others do.
+    """
+    message = "A person skipped the creation of the operation on this partition"
+    error = PartitionError(PartitionErrorType.UNKNOWN, message)
+    for partition in partitions:
+        report = PartitionReport(partition, error=error)
+        turn.command(BATCH_OPERATION, _I.FAIL_PARTITION, key, report)
 
 
 def _told(report: PartitionReport) -> BatchOperationIntent:

@@ -178,7 +178,9 @@ class Batches:
         stored = self._stored(key)
         operation = _replace(stored.operation, throttle=throttle, priority=priority)
         part = self.parts.get(key)
-        later = _replace(part, next_us=0) if part is not None else None
+        # The pause of the old throttle ends with it. Another priority alone shortens no pause.
+        is_free = part is not None and throttle != stored.operation.throttle
+        later = _replace(part, next_us=0) if part is not None and is_free else part
         self._put(key, _replace(stored, operation=operation), later)
 
     def execute(self, key: int, done: Executed) -> None:

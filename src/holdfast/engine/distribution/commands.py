@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from holdfast.engine.distribution.distributing import send, sending
+from holdfast.engine.distribution.state import StoredDistribution
 from holdfast.engine.distribution.values import (
     ContinuationRef,
     Decision,
@@ -174,6 +175,8 @@ def _settle(
     assert stored is not None, "what is pending is being distributed"
     left = [each for each in ended.partitions if distributions.flight(each, key)]
     turn.event(DISTRIBUTION, intent, key, ended)
+    if isinstance(ended, Decision):
+        _tell_given_up(turn, key, stored, ended.partitions)
     if not distributions.pending_at(key):
         turn.event(DISTRIBUTION, DistributionIntent.FINISHED, key, Targets())
         turn.effect(DistributionFinished(key))
@@ -188,6 +191,15 @@ def _settle(
         send(turn, following, partitions)
     if stored.queue:
         _continue(turn, stored.queue)
+
+
+def _tell_given_up(
+    turn: Turn[EngineState], key: int, stored: StoredDistribution, partitions: tuple[int, ...]
+) -> None:
+    """Whoever waits for something of these partitions waits in vain."""
+    distributed = turn.tables.distributed.get((stored.value_type, stored.intent))
+    if distributed is not None and distributed.on_given_up is not None:
+        distributed.on_given_up(turn, key, partitions)
 
 
 def _continue(turn: Turn[EngineState], queue: str) -> None:

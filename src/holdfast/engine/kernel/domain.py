@@ -27,6 +27,12 @@ class Distributed(msgspec.Struct, frozen=True):
 
     on_new: CommandHandler  # where it is first asked for: decides, and distributes
     on_distributed: CommandHandler  # on the others: does the same without deciding anew
+    # where it is first asked for: a person gave it up for a partition, which will never have it
+    on_given_up: "GivenUp | None" = None
+
+
+GivenUp = Callable[["Turn[Any]", int, tuple[int, ...]], None]
+"""Called with the key of the distributed command and the partitions."""
 
 
 class Required(NamedTuple):
