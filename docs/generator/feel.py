@@ -42,6 +42,7 @@ _GRAMMAR: tuple[tuple[str, str, str], ...] = (
     ("some, every", "every i in order.items satisfies i.price > 5", ""),
     ("a function", "(function(a, b) a + b)(1, 2)", ""),
     ("a type", "total instance of number", ""),
+    ("a range with one end", "total in (>= 100)", "a value too: it can be kept and passed on"),
     ("a date", '@"2026-01-31" + @"P1M"', "`@` before a text reads it as a time"),
     ("a part of a date", '@"2026-01-31".month', ""),
     ("a text", '"a" + "b"', "`+` joins texts"),
@@ -88,8 +89,9 @@ def page() -> str:
         " well; conditions, keys and collections are always expressions. In Python the `=` may be"
         " left out there.",
         "An expression that has no value gives null and a warning that says why and where; it does"
-        " not fail. A condition that is null does not hold. Where null will not do, as for a"
-        " collection or a correlation key, the token stops at an incident that says what was found."
+        " not fail, unless it asks for that with `assert`. A condition that is null does not hold."
+        " Where null will not do, as for a collection or a correlation key, the token stops at an"
+        " incident that says what was found."
         " A text that is no expression is refused when the process is deployed.",
         "## Grammar",
         f"The variables here are `{_shown(_VARIABLES)}`.",
@@ -118,8 +120,9 @@ def page() -> str:
         " takes time in proportion to the text, whatever the pattern; its work counts.",
         "## Built-in functions",
         "A type with `?` may be left out or null; `...` stands for any number of arguments."
-        ' Arguments may be named: `substring(string: "abc", start position: 2)`. Every example is'
-        " a test.",
+        ' Arguments may be named: `substring(string: "abc", start position: 2)`. Where a parameter'
+        " has several names, with `/` between them, a call uses the first ones, or the second, and"
+        " so on. Of a count or a position only the whole part counts. Every example is a test.",
         *_builtins(),
         "## What is left out",
         table(

@@ -1,5 +1,7 @@
 """Expressions that fail: wherever one stands, the token stops at an incident and nothing else."""
 
+import json
+
 import pytest
 from process_talk import Talk, deployment
 
@@ -20,7 +22,7 @@ def everywhere(expression: str) -> dict[str, Process]:
     return {
         "condition": new.choose(when(expression, path().task("a")), when("false", path())),
         "input": new.task("a", inputs={"x": expression}),
-        "output": new.compute("a", "1", result="x").task("b", outputs={"y": expression}),
+        "output": new.compute("a", "1", result="z").task("b", outputs={"y": expression}),
         "script": new.compute("a", expression, result="x"),
         "duration": new.pause("a", f"={expression}"),
         "moment": new.pause("a", until=f"={expression}"),
@@ -82,3 +84,33 @@ def test_a_name_that_is_too_long_is_an_incident(talk: Talk) -> None:
         key = talk.run(process, x="x" * 1_000_000)
         assert len(talk.incident().error) < 2_000
         talk.cancel(key)
+
+
+@pytest.mark.parametrize("place", everywhere("1"))
+def test_an_assertion_that_does_not_hold_is_an_incident(talk: Talk, place: str) -> None:
+    key = talk.run(everywhere("assert(x, x != null)")[place])
+    for job in talk.take_all("b"):
+        talk.complete(job)
+    incident = talk.incident()
+    assert incident.reason == "EXPRESSION_FAILED"
+    assert "Expected the condition to hold, but it is false, in 'assert'" in incident.error
+    talk.cancel(key)
+
+
+def test_an_assertion_passes_once_the_variable_is_there(talk: Talk) -> None:
+    key = talk.run(Process("p").compute("a", "assert(x, x != null)", result="y").task("b"))
+    assert talk.incident().element_id == "a"
+    talk.set(key, x=5)
+    talk.resolve()
+    assert talk.work("b")["y"] == 5
+    assert not talk.runs(key)
+
+
+def test_a_whole_number_with_a_point_is_one_for_the_engine(talk: Talk) -> None:
+    """As JSON has it: for retries, correlation keys, items and their results."""
+    new = Process("p").task("a", retries="=n").wait("w", message="m", key="n")
+    key = talk.run(new.task("c", each=over("for i in 1..n return i * n")), n=2.0)
+    talk.work("a")
+    talk.publish("m", "2")
+    assert [json.loads(job.payload)["item"] for job in talk.take_all("c")] == [2, 4]
+    talk.cancel(key)

@@ -74,7 +74,7 @@ def test_strings(case: Case) -> None:
     ("a half goes to the even neighbour up", "decimal(1.5, 0)", 2),
     ("a negative scale", "decimal(1234, -2)", 1200),
     ("a scale out of range is null", "decimal(1, 7000)", None),
-    ("a fraction as scale is null", "decimal(1, 0.5)", None),
+    ("of a scale the whole part counts", "decimal(1.5, 0.5)", 2),
     ("floor", "floor(1.5)", 1),
     ("floor of a negative number", "floor(-1.5)", -2),
     ("ceiling", "ceiling(1.5)", 2),

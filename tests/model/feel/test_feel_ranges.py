@@ -66,7 +66,7 @@ def test_relations(case: Case) -> None:
     ("a range does not lie in a point", "during([1..2], 1)", None),
     ("a point and a range do not coincide", "coincides(1, [1..1])", None),
     ("null is no point", "before(null, 1)", None),
-    ("names of arguments", "before(a: 1, b: 2)", True),
+    ("names of arguments", "before(point1: 1, point2: 2)", True),
 )
 def test_what_they_compare(case: Case) -> None:
     check(case)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from holdfast.model.feel.numeric import integral
 from holdfast.model.feel.problems import Problem, Spent
 from holdfast.model.feel.run import Code, Cost, Run, guarded
 from holdfast.model.feel.syntax import Place
@@ -52,7 +53,9 @@ def _part(item: Any, name: str) -> Any:
 def item_at(items: list[Any], index: Any) -> Any:
     """The item at an index from 1, or from the end when negative."""
     if type(index) is not int:
-        raise Problem(f"Expected a whole number as index, but found {index}")
+        if index != integral(index):
+            raise Problem(f"Expected a whole number as index, but found {index}")
+        index = integral(index)
     if index == 0 or abs(index) > len(items):
         raise Problem(f"No item {index} in a list of {len(items)}")
     return clean(items[index - 1 if index > 0 else index])

@@ -55,10 +55,11 @@ def shifted(value: date | time | datetime, by: timedelta) -> Any:
 
 def between(later: Any, earlier: Any) -> timedelta:
     """How long it is from one moment to another of the same kind."""
+    zone = None if type(later) is type(earlier) is date else UTC
     if type(later) is date:
-        later = datetime.combine(later, time(), UTC if _zoned(earlier) else None)
+        later = datetime.combine(later, time(), zone)
     if type(earlier) is date:
-        earlier = datetime.combine(earlier, time(), UTC if _zoned(later) else None)
+        earlier = datetime.combine(earlier, time(), zone)
     if type(later) is not type(earlier):
         raise Problem(f"Cannot subtract {an(kind_of(earlier))} from {an(kind_of(later))}")
     if _zoned(later) != _zoned(earlier):

@@ -79,8 +79,10 @@ def same(run: Run, a: Any, b: Any, depth: int = 0) -> bool:
         deeper = nested(depth)
         return all(same(run, value, b[key], deeper) for key, value in a.items())
     if type(a) is Range:
-        closed = (a.start_included, a.end_included) == (b.start_included, b.end_included)
-        return closed and same(run, a.start, b.start, depth) and same(run, a.end, b.end, depth)
+        alike = (a.start_included, a.end_included, a.symbol) == (
+            b.start_included, b.end_included, b.symbol,
+        )  # fmt: skip
+        return alike and same(run, a.start, b.start, depth) and same(run, a.end, b.end, depth)
     return comparable(a) == comparable(b)
 
 
@@ -106,7 +108,7 @@ def frozen(run: Run, value: Any, depth: int = 0) -> Any:
         case Range():
             return kind, (
                 frozen(run, value.start, depth), frozen(run, value.end, depth),
-                value.start_included, value.end_included,
+                value.start_included, value.end_included, value.symbol,
             )  # fmt: skip
         case int() | Decimal() | YearsMonths():
             return kind, value
@@ -122,8 +124,21 @@ def frozen(run: Run, value: Any, depth: int = 0) -> Any:
 # --- ranges -----------------------------------------------------------------------------------
 
 
+def unary_range(symbol: str, end: Any) -> Range:
+    """The range that an operator and one end stand for."""
+    match symbol:
+        case "<" | "<=":
+            return Range(None, end, False, symbol == "<=")
+        case ">" | ">=":
+            return Range(end, None, symbol == ">=", False)
+        case _:
+            return Range(end, end, True, True, symbol)
+
+
 def within(value: Any, among: Range) -> bool:
     """Whether a value lies in a range."""
+    if among.symbol == "!=":
+        return order(value, among.start) != 0
     if among.start is not None:
         below = order(value, among.start)
         if below < 0 or (below == 0 and not among.start_included):

@@ -7,7 +7,7 @@ inside filters also the entries of the item, and at last the variables.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from holdfast.model.feel import access, loops, operators
+from holdfast.model.feel import access, compare, loops, operators
 from holdfast.model.feel import syntax as s
 from holdfast.model.feel.access import MISSING
 from holdfast.model.feel.builtins import BUILTINS
@@ -123,6 +123,16 @@ class Compiler:
             return Range(low, high, node.start_included, node.end_included)
 
         return lambda run: guarded(run, node.place, checked, start(run), end(run))
+
+    def unary_range(self, node: s.UnaryRange) -> Code:
+        operand, symbol = self.compile(node.operand), node.symbol
+
+        def checked(end: Any) -> Range:
+            if kind_of(end) not in compare.ORDERED:
+                raise Problem(f"Expected an end that has an order, but found {an(kind_of(end))}")
+            return compare.unary_range(symbol, end)
+
+        return lambda run: guarded(run, node.place, checked, operand(run))
 
     # --- operators ----------------------------------------------------------------------------
 
@@ -289,6 +299,7 @@ _COMPILERS: dict[type, Callable[[Compiler, Any], Code]] = {
     s.ListOf: Compiler.list_of,
     s.ContextOf: Compiler.context_of,
     s.RangeOf: Compiler.range_of,
+    s.UnaryRange: Compiler.unary_range,
     s.Logic: Compiler.logic,
     s.Arithmetic: Compiler.arithmetic,
     s.Negate: Compiler.negate,

@@ -53,7 +53,8 @@ class Expression:
     ) -> Any:
         """The value; null where the expression has none, with the reason among the warnings.
 
-        Raises FeelError only when the evaluation takes more than the bounds allow.
+        Raises FeelError only when the evaluation takes more than the bounds allow, or when what it
+        asserts does not hold.
         """
         if self._name is not None:
             value = variables.get(self._name, MISSING)
@@ -70,10 +71,10 @@ class Expression:
             raise self._ended(Spent("The evaluation is nested too deep")) from None
 
     def _ended(self, spent: Spent) -> FeelError:
-        """The error for an evaluation that a bound has ended: which, where, and what to do."""
+        """The error for an evaluation that had to end: why, where, and what to do."""
         what = f", in {spent.what}" if spent.what else ""
         error = refused(self.text, f"{spent.message}{what}", spent.place or Place(1, 1))
-        return FeelError(f"{error.message}; let it do less, or do it in a task", **error.fields)
+        return FeelError(f"{error.message}{spent.advice}", **error.fields)
 
 
 _short = lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)(Expression)

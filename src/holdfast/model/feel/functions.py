@@ -44,7 +44,7 @@ def defined(node: Define, slots: list[int], body: Code, cost: Cost) -> Code:
                 run.locals = outside
                 run.depth -= levels
 
-        return Function(names, call)
+        return Function(names, call, tuple(kinds))
 
     return code
 

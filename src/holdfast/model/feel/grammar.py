@@ -56,6 +56,7 @@ GRAMMAR = r"""
     | BACKTICKED                                    -> name
     | FUNCTION_NAME                                 -> name
     | "(" expression ")"
+    | LPAR COMPARE additive ")"                     -> unary_range
     | EMPTY_LIST                                    -> list_of
     | LSQB expression ("," expression)* "]"         -> list_of
     | LBRACE [entry ("," entry)*] "}"               -> context
@@ -75,6 +76,7 @@ tests: unary_test ("," test)* | expression ("," test)+ -> tests
 unary_test: COMPARE additive                        -> test
 type_name: TYPE
     | TYPE_OPEN type_name ("," type_name)* COMPARE [ARROW type_name]
+    | TYPE_OPEN COMPARE ARROW type_name
     | CONTEXT_OPEN field ("," field)* COMPARE
 field: KEY ":" type_name
 
@@ -108,14 +110,14 @@ LSQB: "["
 RSQB: "]"
 LBRACE: "{"
 EMPTY_LIST.3: /\[(?:\s|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*\]/
-RANGE_END.3: /\[(?=\s*(?:$|[)\],}=!<>]|(?:and|or)\b(?!\s*\()|(?:then|else|return|satisfies)\b))/
+RANGE_END.3: /\[(?=\s*(?:$|[)\],}=!<>]|(?:and|or)\b(?!\s*\()|(?:BEHIND)\b))/
 
 NUMBER: /(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?(?!\w)/
 STRING: /"(?:[^"\\]|\\[\s\S])*"/
 AT_STRING: /@\s*"(?:[^"\\]|\\[\s\S])*"/
 BACKTICKED: /`[^`]+`/
-KEY: /[^\W\d]\w*/
-NAME: /(?!(?:RESERVED)\b)[^\W\d]\w*/
+KEY: /(?:FIRST)(?:REST)*/
+NAME: /(?!(?:RESERVED)\b)(?:FIRST)(?:REST)*/
 PROPERTY.3: /(?:time\s+offset|start\s+included|end\s+included)\b/
 FUNCTION_NAME.3: /(?:FUNCTION_NAMES)(?=\s*\()/
 TYPE: /(?:date\s+and\s+time|(?:days\s+and\s+time|years\s+and\s+months)\s+duration)\b|[^\W\d]\w*/
@@ -128,6 +130,9 @@ SPACE: /\s+/
 %ignore SPACE
 """
 
+FIRST_CHARACTER = r"[^\W\d]|[\U00010000-\U000EFFFF]"  # of a name: a letter, or beyond the BMP
+CHARACTER = r"\w|[\U00010000-\U000EFFFF]"
+BEHIND_RANGE = r"then|else|return|satisfies|\.\s*(?:start|end)"  # words that may follow a range
 RESERVED = (
     "true", "false", "null", "and", "or", "if", "then", "else", "for", "in", "return", "some",
     "every", "satisfies", "between", "function",
@@ -142,4 +147,6 @@ def parser(function_names: Iterable[str], transformer: Any) -> "Lark":
     spaced = sorted(function_names, key=len, reverse=True)
     pattern = "|".join(re.escape(name).replace(r"\ ", r"\s+") for name in spaced)
     grammar = GRAMMAR.replace("FUNCTION_NAMES", pattern).replace("RESERVED", "|".join(RESERVED))
+    grammar = grammar.replace("BEHIND", BEHIND_RANGE)
+    grammar = grammar.replace("FIRST", FIRST_CHARACTER).replace("REST", CHARACTER)
     return Lark(grammar, parser="lalr", lexer="contextual", transformer=transformer)

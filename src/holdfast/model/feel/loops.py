@@ -53,6 +53,8 @@ def items(run: Run, value: Any) -> Iterator[Any]:
         if type(low) is type(high) and type(low) in (int, date):
             low = low if value.start_included else low + one
             high = high if value.end_included else high - one
+            if value.start > value.end:
+                raise Problem("Expected a range that goes up; without brackets it may go down")
             return stretch(run, low, high) if low <= high else iter(())
     if value is None or type(value) is Range:
         raise Problem(f"Expected a list to go through, but found {an(kind_of(value))}")

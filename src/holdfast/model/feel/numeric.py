@@ -90,9 +90,15 @@ def modulo(a: Number, b: Number) -> Number:
     return add(rest, b) if rest and (rest < 0) != (b < 0) else rest
 
 
+def integral(value: Number) -> int:
+    """A count or a position: what is behind the point does not count."""
+    return value if type(value) is int else int(value)
+
+
 def scaled(value: Number, scale: Number, rounding: str) -> Number:
     """A number rounded to so many digits after the point; before the point when negative."""
-    if type(scale) is not int or not -6_111 <= scale <= 6_176:
+    scale = integral(scale)
+    if not -6_111 <= scale <= 6_176:
         raise Problem(f"Expected a scale from -6111 to 6176, but found {scale}")
     number = Decimal(value)
     if int(number.as_tuple().exponent) >= -scale:  # nothing to round away

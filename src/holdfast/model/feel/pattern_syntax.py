@@ -121,9 +121,6 @@ class _Reader:
         return Problem(f"{message} at character {self.at + 1} of the pattern '{self.text}'")
 
     def peek(self) -> str:
-        if "x" in self.flags:
-            while self.at < len(self.text) and _space(self.text[self.at]):
-                self.at += 1
         return self.text[self.at : self.at + 1]
 
     def take(self) -> str:
@@ -187,7 +184,7 @@ class _Reader:
             case "(":
                 return self.group(depth)
             case "[":
-                return Chars(self.cased(self.members(0)))
+                return Chars(self.members(0))
             case ".":
                 return Chars(bool if "s" in self.flags else lambda char: char not in "\n\r")
             case "^" | "$":
@@ -273,9 +270,10 @@ class _Reader:
         if not self.skipped("]"):
             raise self.wrong("Expected ']'")
 
+        among = self.cased(lambda char: char in single or any(test(char) for test in tests))
+
         def inside(char: str) -> bool:
-            among = char in single or any(test(char) for test in tests)
-            return among != negated and not (without is not None and without(char))
+            return among(char) != negated and not (without is not None and without(char))
 
         return inside
 
@@ -299,10 +297,37 @@ def _between(low: str, high: str) -> CharTest:
     return lambda char: low <= char <= high
 
 
+BLOCKS = {
+    "BasicLatin": ("\0", "\x7f"),
+    "Latin-1Supplement": ("\x80", "\xff"),
+    "LatinExtended-A": ("\u0100", "\u017f"),
+    "Greek": ("\u0370", "\u03ff"),
+    "Cyrillic": ("\u0400", "\u04ff"),
+    "Hebrew": ("\u0590", "\u05ff"),
+    "Arabic": ("\u0600", "\u06ff"),
+    "CJKUnifiedIdeographs": ("\u4e00", "\u9fff"),
+}  # fmt: skip  (of Unicode: the common ones)
+
+
 def _category(name: str) -> CharTest:
+    if name.startswith("Is") and name[2:] in BLOCKS:
+        return _between(*BLOCKS[name[2:]])
     if name[:1] not in tuple("LMNPZSC") or len(name) > 2:
         raise Problem(f"No category of characters '{name}'")
     return lambda char: category(char).startswith(name)
+
+
+def _compact(text: str) -> str:
+    """A pattern without the spaces that are for the reader: all but those in square brackets."""
+    kept: list[str] = []
+    depth, escaped = 0, False
+    for char in text:
+        if depth or not _space(char):
+            if not escaped:
+                depth = max(0, depth + (char == "[") - (char == "]"))
+            escaped = char == "\\" and not escaped
+            kept.append(char)
+    return "".join(kept)
 
 
 def read_pattern(text: str, flags: str) -> tuple[Any, int]:
@@ -311,10 +336,10 @@ def read_pattern(text: str, flags: str) -> tuple[Any, int]:
         raise Problem(f"Expected a pattern of at most {PATTERN_CHARS_MAX} characters")
     if set(flags) - set("smixq"):
         raise Problem(f"Expected flags of 'smixq', but found '{shown(flags)}'")
-    reader = _Reader(text, flags)
+    reader = _Reader(_compact(text) if "x" in flags and "q" not in flags else text, flags)
     if "q" in flags:
         return Sequence([Chars(reader.cased(char.__eq__)) for char in text]), 0
     part = reader.alternatives(0)
-    if reader.at < len(text):
+    if reader.at < len(reader.text):
         raise reader.wrong("Expected no ')'")
     return part, reader.groups

@@ -22,9 +22,16 @@ class Spent(FeelError):
 
     place: Place | None = None
     what: str = ""  # what was being done, for the message
+    advice: str = "; let it do less, or do it in a task"
 
     def at(self, place: Place, what: str = "") -> Self:
         """The same with its place, unless an inner part has said one."""
         self.place = self.place or place
         self.what = self.what or what
         return self
+
+
+class Unmet(Spent):
+    """A condition that the expression asserts does not hold."""
+
+    advice: str = ""

@@ -119,6 +119,10 @@ class Builder:
             opening.value == "[", closing.value == "]",
         )  # fmt: skip
 
+    def unary_range(self, parts: list[Any]) -> s.Node:
+        opening, sign, operand = parts
+        return node(s.UnaryRange, place_of(opening), (operand,), sign.value, operand)
+
     # --- operators ----------------------------------------------------------------------------
 
     def disjunction(self, parts: list[Any]) -> s.Node:

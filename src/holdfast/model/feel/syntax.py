@@ -183,3 +183,10 @@ class RangeOf(Node):
     end: Node
     start_included: bool
     end_included: bool
+
+
+class UnaryRange(Node):
+    """A range with one end, as a comparison says it: `(< 10)`."""
+
+    symbol: str
+    operand: Node

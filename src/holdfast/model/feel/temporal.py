@@ -21,7 +21,7 @@ DURATION = re.compile(
     r"(?P<sign>-)?P(?=[\dT])(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<weeks>\d+)W)?"
     r"(?:(?P<days>\d+)D)?"
     r"(?P<clock>T(?=\d)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?"
-    r"(?:(?P<seconds>\d+(?:\.\d{1,9})?)S)?)?",
+    r"(?:(?P<seconds>\d+(?:\.\d{0,9})?)S)?)?",
     re.ASCII,
 )
 REGIONS_CACHED_MAX = 1_024  # all there are; 10 KiB each
@@ -57,7 +57,15 @@ def region(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
+def _midnight(found: re.Match[str]) -> bool:
+    """Whether it is 24:00:00, the end of a day."""
+    parts = (found["hour"], found["minute"], found["second"] or "00")
+    return parts == ("24", "00", "00") and not (found["fraction"] or "").strip("0")
+
+
 def _time(found: re.Match[str]) -> time:
+    if _midnight(found):
+        return time(tzinfo=zone_of(found["zone"]))
     fraction = (found["fraction"] or "")[:6].ljust(6, "0")
     return time(
         int(found["hour"]), int(found["minute"]), int(found["second"] or 0), int(fraction),
@@ -93,9 +101,11 @@ def date_time_of(text: str) -> datetime:
     """A date and time from `2026-01-31T10:30:00Z`; a date alone begins at midnight."""
     try:
         if found := DATE_TIME.fullmatch(text):
-            clock = _time(found) if found["hour"] else time()
-            return datetime.combine(_date(found), clock)
-    except ValueError as wrong:
+            if not found["hour"]:
+                return datetime.combine(_date(found), time())
+            day = _date(found) + timedelta(days=_midnight(found))
+            return datetime.combine(day, _time(found))
+    except (ValueError, OverflowError) as wrong:
         raise Problem(f"No such date and time: '{text}' ({wrong})") from wrong
     raise Problem(f"Expected a date and time such as '2026-01-31T10:30:00Z', but found '{text}'")
 

@@ -57,6 +57,8 @@ def text_of(run: Run, value: Any, depth: int = 0) -> str:
         case date() | time() | timedelta() | YearsMonths() as moment:
             return text_of_temporal(moment)
         case Range() as found:
+            if found.symbol or found.start is None or found.end is None:
+                return _unary(run, found)
             ends = f"{text_of(run, found.start, 1)}..{text_of(run, found.end, 1)}"
             opening, closing = "(["[found.start_included], ")]"[found.end_included]
             return f"{opening}{ends}{closing}"
@@ -64,6 +66,15 @@ def text_of(run: Run, value: Any, depth: int = 0) -> str:
             return str(function)
         case other:
             raise Problem(f"No text for {kind_of(other)}")
+
+
+def _unary(run: Run, found: Range) -> str:
+    """A range with one end, as it was written."""
+    if found.start is None:
+        symbol, end = ("<=" if found.end_included else "<"), found.end
+    else:
+        symbol, end = found.symbol or (">=" if found.start_included else ">"), found.start
+    return f"({symbol} {text_of(run, end, 1)})"
 
 
 def _key(key: Any) -> str:

@@ -4,7 +4,12 @@ from typing import Any
 
 from holdfast.model.feel.run import Run
 from holdfast.model.feel.syntax import TypeName
-from holdfast.model.feel.values import Range, clean, kind_of
+from holdfast.model.feel.values import Function, Range, clean, kind_of
+
+
+def _takes(declared: TypeName | None, given: TypeName) -> bool:
+    """Whether a parameter takes every value of a type."""
+    return declared is None or declared.name == "Any" or declared == given
 
 
 def instance(run: Run, value: Any, wanted: TypeName) -> bool:
@@ -20,9 +25,12 @@ def instance(run: Run, value: Any, wanted: TypeName) -> bool:
         return all(instance(run, clean(item), wanted.items[0]) for item in value)
     if wanted.name == "context" and wanted.fields:
         return all(
-            name in value and instance(run, clean(value[name]), field)
+            name in value and (value[name] is None or instance(run, clean(value[name]), field))
             for name, field in wanted.fields.items()
         )
+    if type(value) is Function and wanted.items:
+        given = wanted.items[:-1]  # the last one is the result's, which nobody knows beforehand
+        return len(given) == len(value.types) and all(map(_takes, value.types, given))
     if type(value) is Range and wanted.items:
         return all(
             end is None or instance(run, end, wanted.items[0]) for end in (value.start, value.end)

@@ -36,6 +36,7 @@ class Range(msgspec.Struct, frozen=True):
     end: Any
     start_included: bool = True
     end_included: bool = True
+    symbol: str = ""  # `=` or `!=` where that is how it was written: one value, or all others
 
 
 class Function(msgspec.Struct, frozen=True, eq=False):
@@ -43,6 +44,7 @@ class Function(msgspec.Struct, frozen=True, eq=False):
 
     parameters: tuple[str, ...]
     call: Callable[..., Any]  # (run, *arguments)
+    types: tuple[Any, ...] = ()  # of the parameters; None where anything may stand
 
     def __str__(self) -> str:
         return f"function({', '.join(self.parameters)})"

@@ -7,6 +7,7 @@ from holdfast.model.feel.builtins import (
     lists,
     moments,
     numbers,
+    range_texts,
     ranges,
     sets,
     statistics,
@@ -16,6 +17,7 @@ from holdfast.model.feel.builtins.registry import BUILTINS, Builtin, Parameter
 
 SUBJECTS = (
     conversion, boolean, strings, numbers, lists, sets, statistics, contexts, moments, ranges,
+    range_texts,
 )  # fmt: skip
 
 __all__ = ["BUILTINS", "SUBJECTS", "Builtin", "Parameter"]

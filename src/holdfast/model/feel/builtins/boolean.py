@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.compare import same
-from holdfast.model.feel.problems import Problem
+from holdfast.model.feel.problems import Problem, Unmet
 from holdfast.model.feel.run import Run
 from holdfast.model.feel.temporal import text_of_temporal
-from holdfast.model.feel.values import KINDS, an, kind_of
+from holdfast.model.feel.values import KINDS, an, kind_of, shown
 
 
 @builtin("not(negand: any)", "True for false, false for true, else null.", "not(true)", "false")
@@ -34,7 +34,21 @@ def get_or_else(run: Run, value: Any, default: Any) -> Any:
 
 
 @builtin(
-    "is(value1: any, value2: any)",
+    "assert(value: any, condition: any, cause: string?)",
+    "The value if the condition is true; else the evaluation fails, for the cause if one is given.",
+    "assert(5, 5 > 0)",
+    "5",
+)
+def assert_that(run: Run, value: Any, condition: Any, cause: str | None) -> Any:
+    """The value, unless the condition is false, null or no condition: that is an error."""
+    if condition is not True:
+        found = str(condition).lower() if type(condition) is bool else an(kind_of(condition))
+        raise Unmet(shown(cause) if cause else f"Expected the condition to hold, but it is {found}")
+    return value
+
+
+@builtin(
+    "is(value1: any?, value2: any?)",
     "Whether two values are the same, in the same time zone too.",
     'is(@"10:00:00Z", @"11:00:00+01:00")',
     "false",

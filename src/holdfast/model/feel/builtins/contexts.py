@@ -13,7 +13,7 @@ CONTEXT_BYTES, ENTRY_BYTES = 300, 64  # a small context; each entry of a large o
 
 
 @builtin(
-    "get value(context: context, key: string|list)",
+    "get value(m/context/context: context, key/key/keys: string|list)",
     "The value at a key, or at a path of keys.",
     'get value({a: {b: 1}}, ["a", "b"])',
     "1",
@@ -38,7 +38,7 @@ def _keys(run: Run, key: Any) -> list[str]:
 
 
 @builtin(
-    "get entries(context: context)",
+    "get entries(m/context: context)",
     "The keys with their values, as a list.",
     "get entries({a: 1})",
     '[{key: "a", value: 1}]',

@@ -5,10 +5,10 @@ from typing import Any
 
 from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.compare import nested, order, same
-from holdfast.model.feel.numeric import Number
+from holdfast.model.feel.numeric import Number, integral
 from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import SLOT_BYTES, Run
-from holdfast.model.feel.values import Function, clean
+from holdfast.model.feel.values import Function, an, clean, kind_of
 
 ITEM_STEPS, ITEM_BYTES = 10, 40  # an item that is compared; a number that is made for it
 COMPARED_STEPS, SORTED_BYTES = 15, 72  # of two items in order; of an item while it is sorted
@@ -45,16 +45,17 @@ def is_empty(run: Run, items: list[Any]) -> bool:
 def sublist(run: Run, items: list[Any], start: Number, length: Number | None) -> list[Any]:
     """Some items in a row; all that follow where no length is given."""
     begin = _index(items, start)
-    if length is not None and (type(length) is not int or length < 0):
+    if length is not None and length < 0:
         raise Problem(f"Expected a length that is not negative, but found {length}")
-    end = len(items) if length is None else min(begin + int(length), len(items))
+    end = len(items) if length is None else min(begin + integral(length), len(items))
     run.copy(max(end - begin, 0))
     return items[begin:end]
 
 
 def _index(items: list[Any], position: Number) -> int:
     """Where a position from 1, or from -1 backwards, is in Python's list."""
-    if type(position) is not int or position == 0 or abs(position) > len(items):
+    position = integral(position)
+    if position == 0 or abs(position) > len(items):
         raise Problem(f"No item {position} in a list of {len(items)}")
     return position - 1 if position > 0 else len(items) + position
 
@@ -98,7 +99,7 @@ def insert_before(run: Run, items: list[Any], position: Number, item: Any) -> li
 
 
 @builtin(
-    "list replace(list: list, position: number|function, newItem: any)",
+    "list replace(list: list, position/match: number|function, newItem: any)",
     "The list with another item at a position, or wherever a function of both says true.",
     "list replace([1, 2, 5], function(item, newItem) item < newItem, 3)",
     "[3, 3, 5]",
@@ -107,9 +108,16 @@ def list_replace(run: Run, items: list[Any], position: Any, item: Any) -> list[A
     """A list in which one item, or several, have made way."""
     run.copy(2 * len(items))
     if isinstance(position, Function):
-        return [item if run.call(position, old, item) is True else old for old in items]
+        return [item if _matches(run, position, old, item) else old for old in items]
     at = _index(items, position)
     return [*items[:at], item, *items[at + 1 :]]
+
+
+def _matches(run: Run, function: Function, old: Any, item: Any) -> bool:
+    found = run.call(function, old, item)
+    if type(found) is not bool:
+        raise Problem(f"Expected the function to give a boolean, but found {an(kind_of(found))}")
+    return found
 
 
 @builtin(
@@ -195,7 +203,8 @@ def sort(run: Run, items: list[Any], precedes: Function | None) -> list[Any]:
 )
 def partition(run: Run, items: list[Any], size: Number) -> list[list[Any]]:
     """Lists of so many items each."""
-    if type(size) is not int or size < 1:
+    size = integral(size)
+    if size < 1:
         raise Problem(f"Expected a size of at least 1, but found {size}")
     run.spend(2 * len(items), 64 * len(items))
     return [items[begin : begin + size] for begin in range(0, len(items), size)]

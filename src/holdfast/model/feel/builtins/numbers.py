@@ -33,65 +33,103 @@ def decimal(run: Run, n: Number, scale: Number) -> Number:
 
 
 @builtin(
-    "floor(n: number, scale: number?)", "The next number down.", "floor(-1.56, 1)", "-1.6", steps=30
+    "floor(n: number, scale: number)", "The next number down.", "floor(-1.56, 1)", "-1.6", steps=30
 )
-def floor(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_FLOOR)
+def floor(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_FLOOR)
+
+
+@builtin("floor(n: number)", "The same to a whole number.", "floor(1.5)", "1", steps=30)
+def floor_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_FLOOR)
 
 
 @builtin(
-    "ceiling(n: number, scale: number?)",
+    "ceiling(n: number, scale: number)",
     "The next number up.",
     "ceiling(-1.56, 1)",
     "-1.5",
     steps=30,
 )
-def ceiling(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_CEILING)
+def ceiling(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_CEILING)
+
+
+@builtin("ceiling(n: number)", "The same to a whole number.", "ceiling(1.5)", "2", steps=30)
+def ceiling_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_CEILING)
 
 
 @builtin(
-    "round up(n: number, scale: number?)",
+    "round up(n: number, scale: number)",
     "Rounded away from zero.",
     "round up(-5.5, 0)",
     "-6",
     steps=30,
 )
-def round_up(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_UP)
+def round_up(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_UP)
+
+
+@builtin("round up(n: number)", "The same to a whole number.", "round up(5.5)", "6", steps=30)
+def round_up_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_UP)
 
 
 @builtin(
-    "round down(n: number, scale: number?)",
+    "round down(n: number, scale: number)",
     "Rounded towards zero.",
     "round down(-5.5, 0)",
     "-5",
     steps=30,
 )
-def round_down(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_DOWN)
+def round_down(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_DOWN)
+
+
+@builtin("round down(n: number)", "The same to a whole number.", "round down(5.5)", "5", steps=30)
+def round_down_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_DOWN)
 
 
 @builtin(
-    "round half up(n: number, scale: number?)",
+    "round half up(n: number, scale: number)",
     "Rounded to the nearest; a half goes away from zero.",
     "round half up(1.125, 2)",
     "1.13",
     steps=30,
 )
-def round_half_up(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_HALF_UP)
+def round_half_up(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_HALF_UP)
 
 
 @builtin(
-    "round half down(n: number, scale: number?)",
+    "round half up(n: number)", "The same to a whole number.", "round half up(5.5)", "6", steps=30
+)
+def round_half_up_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_HALF_UP)
+
+
+@builtin(
+    "round half down(n: number, scale: number)",
     "Rounded to the nearest; a half goes towards zero.",
     "round half down(1.125, 2)",
     "1.12",
     steps=30,
 )
-def round_half_down(run: Run, n: Number, scale: Number | None) -> Number:
-    return scaled(n, scale or 0, ROUND_HALF_DOWN)
+def round_half_down(run: Run, n: Number, scale: Number) -> Number:
+    return scaled(n, scale, ROUND_HALF_DOWN)
+
+
+@builtin(
+    "round half down(n: number)",
+    "The same to a whole number.",
+    "round half down(5.5)",
+    "5",
+    steps=30,
+)
+def round_half_down_whole(run: Run, n: Number) -> Number:
+    return scaled(n, 0, ROUND_HALF_DOWN)
 
 
 @builtin(

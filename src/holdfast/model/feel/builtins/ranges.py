@@ -106,6 +106,20 @@ SHAPES = {
 }  # by which of the two are ranges
 
 
+NAMES = {
+    POINTS: ("point1", "point2"),
+    FIRST: ("point", "range"),
+    SECOND: ("range", "point"),
+    RANGES: ("range1", "range2"),
+}  # of the two, as the specification calls them
+
+
+def _names(shapes: set[str]) -> tuple[str, str]:
+    """What the two parameters are called, by each of the shapes."""
+    pairs = [names for shape, names in NAMES.items() if shape in shapes]
+    return "/".join(first for first, _ in pairs), "/".join(second for _, second in pairs)
+
+
 def _function(name: str, relation: Relation, shapes: set[str]) -> Callable[[Run, Any, Any], bool]:
     def relate(run: Run, a: Any, b: Any) -> bool:
         if SHAPES[type(a) is Range, type(b) is Range] not in shapes:
@@ -120,5 +134,8 @@ def _ranged(value: Any) -> Range:
 
 
 for _name, _relation, _shapes, _description, _example in RELATIONS:
-    _row = builtin(f"{_name}(a: any, b: any)", _description, f"{_name}({_example})", "true", 60)
+    _first, _second = _names(_shapes)
+    _row = builtin(
+        f"{_name}({_first}: any, {_second}: any)", _description, f"{_name}({_example})", "true", 60
+    )
     _row(_function(_name, _relation, _shapes))

@@ -2,7 +2,8 @@
 
 A function is declared by the line that its users read, such as
 `substring(string: string, start position: number, length: number?)`. A type with `?` may be left
-out or null, a name with `...` stands for any number of arguments, and `|` separates types.
+out or null, a name with `...` stands for any number of arguments, `|` separates types, and `/` the
+names that a parameter has: all of a call are the first ones, or the second.
 Functions of one name with different parameters are different rows. Arguments arrive checked.
 """
 
@@ -20,7 +21,7 @@ from holdfast.model.feel.values import an, clean, cleaned, kind_of
 class Parameter(msgspec.Struct, frozen=True):
     """What a function takes at one position."""
 
-    name: str
+    names: tuple[str, ...]  # as one set of names has it, or as another one
     kinds: frozenset[str]  # empty: anything
     optional: bool
     variadic: bool
@@ -50,14 +51,17 @@ class Builtin(msgspec.Struct, frozen=True):
         """Which of the named arguments goes where; None when they do not fit."""
         if any(parameter.variadic for parameter in self.parameters):
             return None
-        known = [parameter.name for parameter in self.parameters]
-        if set(names) - set(known) or len(set(names)) != len(names):
-            return None
-        places = [names.index(name) if name in names else None for name in known]
-        missing = zip(places, self.parameters, strict=True)
-        if any(place is None and not parameter.optional for place, parameter in missing):
-            return None
-        return places
+        fitting: list[list[int | None]] = []
+        for number in range(max((len(each.names) for each in self.parameters), default=0)):
+            known = [each.names[min(number, len(each.names) - 1)] for each in self.parameters]
+            if set(names) - set(known) or len(set(names)) != len(names):
+                continue
+            places = [names.index(name) if name in names else None for name in known]
+            missing = zip(places, self.parameters, strict=True)
+            if all(place is not None or parameter.optional for place, parameter in missing):
+                fitting.append(places)
+        # `before(point, range)` and `before(range, point)` both exist: the order written decides.
+        return min(fitting, key=lambda places: places != sorted(places, key=str), default=None)
 
 
 BUILTINS: dict[str, list[Builtin]] = {}  # by name; filled by the modules beside this one
@@ -90,7 +94,8 @@ def _parameter(text: str) -> Parameter:
     name, _, kinds = text.partition(": ")
     optional = kinds.endswith("?")
     named = frozenset(kinds.rstrip("?").split("|")) - {"any"}
-    return Parameter(name.removesuffix("..."), named, optional, name.endswith("..."))
+    names = tuple(name.removesuffix("...").split("/"))
+    return Parameter(names, named, optional, name.endswith("..."))
 
 
 def chosen(name: str, names: list[str | None]) -> list[tuple[Builtin, list[int | None]]] | str:
@@ -155,5 +160,5 @@ def _fitting(run: Run, row: Builtin, parameter: Parameter, value: Any) -> Any:
         return clean(value[0])  # and such a list for its value
     wanted = " or ".join(sorted(kinds))
     raise Problem(
-        f"Expected '{parameter.name}' of '{row.name}' to be {an(wanted)}, but found {an(kind)}"
+        f"Expected '{parameter.names[0]}' of '{row.name}' to be {an(wanted)}, but found {an(kind)}"
     )

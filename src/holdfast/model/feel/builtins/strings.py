@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.model.feel.bounds import TEXT_CHARS_MAX
 from holdfast.model.feel.builtins.registry import builtin
-from holdfast.model.feel.numeric import Number
+from holdfast.model.feel.numeric import Number, integral
 from holdfast.model.feel.patterns import Pattern, pattern_of
 from holdfast.model.feel.problems import Problem, Spent
 from holdfast.model.feel.run import CHARS_PER_STEP, SLOT_BYTES, Run
@@ -28,12 +28,13 @@ REFERENCE = re.compile(r"\\([\\$])|\$(\d)")
 )
 def substring(run: Run, text: str, start: Number, length: Number | None) -> str:
     """A part of a text; all that follows where no length is given."""
-    if type(start) is not int or start == 0:
+    start = integral(start)
+    if start == 0:
         raise Problem(f"Expected a position from 1 or from -1, but found {start}")
-    if length is not None and (type(length) is not int or length < 0):
+    if length is not None and length < 0:
         raise Problem(f"Expected a length that is not negative, but found {length}")
     begin = start - 1 if start > 0 else max(len(text) + start, 0)
-    end = len(text) if length is None else min(begin + int(length), len(text))
+    end = len(text) if length is None else min(begin + integral(length), len(text))
     return run.make(text, max(end - begin, 0))[begin:end]
 
 
