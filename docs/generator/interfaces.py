@@ -16,6 +16,7 @@ from generator.units import value_text
 from holdfast.cli.main import app
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.shapes import Problem, Question, Shape
+from holdfast.limits import VERSION_MAX, WHOLE_MAX
 
 # --- HTTP -------------------------------------------------------------------------------------
 
@@ -104,6 +105,9 @@ def _type_text(kind: Any) -> str:
     """A type in the words of JSON."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
+        if arguments[1].le is not None:
+            low, high = _whole(arguments[1].ge), _whole(arguments[1].le)
+            return f"{_type_text(arguments[0])} from {low} to {high}"
         known = [code(name) for name in _properties(arguments[1])]
         return _type_text(arguments[0]) + (f" of {', '.join(known)}" if known else "")
     if origin is list:
@@ -118,6 +122,12 @@ def _type_text(kind: Any) -> str:
         return " / ".join(code(member.value) for member in kind)
     name: str = kind.__name__
     return _JSON_NAMES.get(name, name)
+
+
+def _whole(number: int) -> str:
+    """A bound for people; the largest are powers of two."""
+    by_size = {WHOLE_MAX: "2^63 - 1", -WHOLE_MAX - 1: "-2^63", VERSION_MAX: "2^31 - 1"}
+    return by_size.get(number) or f"{number:,}"
 
 
 def _properties(meta: msgspec.Meta) -> list[str]:

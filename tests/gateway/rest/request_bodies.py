@@ -37,6 +37,10 @@ class Bodies:
         """A body for each place of a schema."""
         return self._at("", self._resolved(schema))
 
+    def least(self, schema: Schema) -> Any:
+        """The least that a schema takes."""
+        return self._valid("", schema)
+
     def _at(self, name: str, schema: Schema) -> Iterator[Any]:
         schema = self._resolved(schema)
         if "anyOf" in schema:
@@ -62,7 +66,6 @@ class Bodies:
                     yield around | {name: each}
 
     def _valid(self, name: str, schema: Schema) -> Any:
-        """The least that a schema takes."""
         schema = self._resolved(schema)
         if known := self._known.get(name.removesuffix("s")):
             return [known[0]] if schema.get("type") == "array" else known[0]

@@ -71,10 +71,12 @@ def variable_key(scope: int, name: str) -> str:
 
 
 def _scope_of(key: str) -> str:
-    if len(key) != _KEY_DIGITS or not (key.isascii() and key.isdigit()):
+    if not (key.isascii() and key.isdigit()):
         raise InvalidArgument(
-            f"Expected the key of a variable, {_KEY_DIGITS} digits, but found {key!r}"
+            f"Expected the key of a variable, {_KEY_DIGITS} digits, but found {key[:50]!r}"
         )
+    if len(key) != _KEY_DIGITS:
+        raise NotFound(f"Expected a variable with key {key[:50]}, but there is none", key=key[:50])
     return key[: int(key[-1]) + _SCOPE_DIGITS_MIN]
 
 

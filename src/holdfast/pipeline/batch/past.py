@@ -89,8 +89,8 @@ def operation_of(row: Item) -> BatchOperation:
     return BatchOperation(
         type_,
         row["filter"].encode(),
-        _modification(plan) if type_ is _T.MODIFY_PROCESS_INSTANCE else None,
-        _migration(plan) if type_ is _T.MIGRATE_PROCESS_INSTANCE else None,
+        _modification(plan) if plan and type_ is _T.MODIFY_PROCESS_INSTANCE else None,
+        _migration(plan) if plan and type_ is _T.MIGRATE_PROCESS_INSTANCE else None,
         msgspec.json.decode(plan, type=_Retries).retries if plan and type_ in _RETRIED else 0,
         throttle=row["throttle"],
         priority=row["priority"],
