@@ -73,6 +73,7 @@ VARIABLES_BYTES_MAX = 3 * MIB  # set at once: with their names they fit a record
 WALK_MOVES_MAX = 1_000  # tokens moved in one step: 10 ms, then live commands pass
 WALK_ENDINGS_MAX = 1_000  # elements ended in one step: 20 ms with their jobs
 CALL_DEPTH_MAX = 100  # processes that call one another
+IGNORED_PARTS_MAX = 1_000  # of a BPMN file, named in an answer: some 200 bytes each
 LOOP_EAGER_ITEMS = 4_096  # items of a loop that are active before further ones come slowly
 LOOP_PAUSE_MS = 100  # ... one chunk of 256 in this time: a loop of 200,000 is all there in 80 s
 RESOURCES_PER_DEPLOYMENT_MAX = 100

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 from bpmn_schema import ELEMENTS, EXPRESSIONS, EXTENSIONS, ZEEBE_ATTRIBUTES
 
+from holdfast.limits import IGNORED_PARTS_MAX
 from holdfast.model.bpmn import BpmnError, Ignored, read_processes
 from holdfast.model.bpmn.elements import KINDS
 from holdfast.model.bpmn.support import SUPPORT, Verdict, verdict
@@ -365,3 +366,17 @@ def test_every_reason_is_about_something_that_the_schema_has() -> None:
         tag, _, name = row.rpartition(" ")
         assert name in names, row
         assert not tag or tag in ELEMENTS or tag in EXTENSIONS, row
+
+
+def test_a_process_that_is_not_executable_is_named_as_a_whole() -> None:
+    beside = '<process id="draft" tomorrow="yes"><transaction id="t"/></process>'
+    found = read(document([Part("definitions", inside=beside), Part("process")]))
+    [draft] = [each for each in found.ignored if each.element == "draft"]
+    assert (draft.what, "isExecutable" in draft.why) == ("<process>", True)
+
+
+def test_of_very_many_ignored_parts_the_rest_is_counted() -> None:
+    tasks = "".join(f'<task id="t{n}" tomorrow="yes"/>' for n in range(IGNORED_PARTS_MAX + 7))
+    found = read(document([Part("definitions"), Part("process", inside=tasks)])).ignored
+    assert len(found) == IGNORED_PARTS_MAX + 1
+    assert found[-1].what == "7 more"

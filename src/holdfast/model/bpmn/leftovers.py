@@ -7,6 +7,7 @@ new version of BPMN or of Zeebe adds is named here before anybody has heard of i
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from holdfast.limits import IGNORED_PARTS_MAX
 from holdfast.model.bpmn.errors import Problems, shown
 from holdfast.model.bpmn.names import BPMN, HOLDFAST, ZEEBE, Node, owner_id
 from holdfast.model.bpmn.support import NOTES, Verdict, verdict
@@ -20,7 +21,6 @@ from holdfast.model.bpmn.support_extensions import (
     MODELER_ATTRIBUTES,
 )
 
-IGNORED_MAX = 1_000  # of one process: some 200 bytes each, so an answer stays well below a megabyte
 _REFERRED = ("message", "error")  # they are for the events that refer to them
 _UNREAD = "nothing here reads it"
 _VALUE_CHARS_MAX = 60
@@ -45,20 +45,22 @@ class Leftovers:
         self._more = 0
 
     def visit(self, node: Node) -> None:
-        """Looks at a node and at everything inside it."""
+        """Looks at a node and at everything inside it: in a loop, for a file may be deep."""
+        todo = [node]
+        while todo:
+            todo += reversed(self._look(todo.pop()))
+
+    def _look(self, node: Node) -> list[Node]:
+        """Looks at one node; gives those inside it that are to be looked at."""
         space, tag = _name(node.tag)
         if space in HARMLESS_SPACES:
-            return
+            return []
         if space == BPMN:
-            self._visit_bpmn(node, tag)
-        elif space == ZEEBE:
-            self._visit_extension(node, tag)
-        elif space == HOLDFAST and node.taken:
-            self.visit_attributes(node, tag)
-        elif space == HOLDFAST:
-            self._note(node, shown(node), _unread_in(node))
-        else:
-            self._foreign.setdefault(space, []).append(node)
+            return self._look_at_bpmn(node, tag)
+        if space in (ZEEBE, HOLDFAST):
+            return self._look_at_extension(node, space, tag)
+        self._foreign.setdefault(space, []).append(node)
+        return []
 
     def skip(self, node: Node, why: str) -> None:
         """A node that is not read at all, with all inside it."""
@@ -76,34 +78,29 @@ class Leftovers:
             found.append(Ignored("", 0, f"{self._more} more", "only the first are named"))
         return found
 
-    def _visit_bpmn(self, node: Node, tag: str) -> None:
+    def _look_at_bpmn(self, node: Node, tag: str) -> list[Node]:
         if node.taken or tag == "extensionElements":
             self.visit_attributes(node, tag)
-            self._visit_children(node)
-            return
+            return list(node)
         if tag in _REFERRED:
-            return  # nothing refers to it
+            return []  # nothing refers to it
         if verdict(tag) is not Verdict.SKIPPED:
             self._note(node, shown(node), NOTES.get(tag) or _unread_in(node))
-        for each in node.iter(f"{{{ZEEBE}}}*"):  # whatever it is in, Zeebe might do something
-            if _is_outermost(each):
-                self.visit(each)
+        # Whatever it is in, Zeebe might do something with an extension.
+        return [each for each in node.iter(f"{{{ZEEBE}}}*") if _is_outermost(each)]
 
-    def _visit_extension(self, node: Node, tag: str) -> None:
-        known = EXTENSIONS.get(tag)
+    def _look_at_extension(self, node: Node, space: str, tag: str) -> list[Node]:
         if node.taken:
             self.visit_attributes(node, tag)
-            self._visit_children(node)
-        elif known is None or known.holdfast is Verdict.REFUSED:
+            return list(node)
+        known = EXTENSIONS.get(tag) if space == ZEEBE else None
+        if space == ZEEBE and (known is None or known.holdfast is Verdict.REFUSED):
             but = f"which is not supported: {known.note}" if known else "which is not supported"
             self._problems.refuse(node, "extension elements that holdfast knows", but)
-        else:
-            why = known.note if known.holdfast is Verdict.IGNORED else _unread_in(node)
-            self._note(node, shown(node), why)
-
-    def _visit_children(self, node: Node) -> None:
-        for each in node:
-            self.visit(each)
+            return []
+        is_ignored = known is not None and known.holdfast is Verdict.IGNORED
+        self._note(node, shown(node), known.note if known and is_ignored else _unread_in(node))
+        return []
 
     def visit_attributes(self, node: Node, tag: str) -> None:
         """Looks at the attributes that nobody read."""
@@ -130,7 +127,7 @@ class Leftovers:
         self._note(node, f"{name}={value!r} of {shown(node)}", why)
 
     def _note(self, node: Node, what: str, why: str) -> None:
-        if len(self._found) < IGNORED_MAX:
+        if len(self._found) < IGNORED_PARTS_MAX:
             self._found.append(Ignored(owner_id(node), node.sourceline or 0, what, why))
         else:
             self._more += 1
