@@ -37,7 +37,8 @@ def configuration_page() -> str:
         " that end in `ms`.",
         f"```toml\n# {FILE_NAME}\npartitions = 16\nkeep_result_ms = 86_400_000\n```",
         "Clients also read `HOLDFAST_URL`: the node that `Holdfast.connect()` and the command line"
-        " speak to, and `HOLDFAST_TOKEN`: [who they are](../how-to/authorization.md) to it.",
+        " speak to, `HOLDFAST_TOKEN`: [who they are](../how-to/authorization.md) to it, and"
+        " `HOLDFAST_CA`: [whose certificates](../how-to/listen-with-tls.md) they trust.",
     )
 
 

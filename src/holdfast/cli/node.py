@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     import asyncio
 
     from holdfast.config import Config
+    from holdfast.gateway.http.tls import Certificate
     from holdfast.node import LocalNode
 
 ADMIN_TOKEN_FILE = "admin-token"
 _RESERVED_FILES = 8  # to write the state and to end the loop
-_WATCH_SECONDS = 0.5  # how soon a node that cannot write any more takes its process down
+# how soon a node that cannot write any more takes its process down, and a new certificate is seen
+_WATCH_SECONDS = 0.5
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +28,8 @@ def register(app: typer.Typer) -> None:
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
-            "holdfast start ./data --authorization --host 0.0.0.0   others say who they are",
+            "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
+            " --tls-key key.pem   others say who they are, over HTTPS",
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
@@ -43,6 +46,18 @@ def start(
     host: Annotated[str | None, typer.Option(help="Where to listen. [default: 127.0.0.1]")] = None,
     port: Annotated[
         int | None, typer.Option(help="0 takes any free port. [default: 8080]", min=0, max=65_535)
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve HTTPS with this certificate (PEM, with its chain). It is read again when it"
+            " changes, and on SIGHUP.",
+            metavar="FILE",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(help="Its key (PEM), if it is in another file.", metavar="FILE"),
     ] = None,
     allowed_hosts: Annotated[
         str | None,
@@ -102,6 +117,7 @@ def start(
         folder, partitions=partitions, host=host, port=port, log_level=log_level,
         log_json=log_json or None, authorization=authorization or None,
         allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
+        tls_certificate=_text(tls_certificate), tls_key=_text(tls_key),
     )  # fmt: skip
     if not config.authorization:
         _check_host(config.host, allow_remote)
@@ -111,6 +127,10 @@ def start(
 
         check_installed()
     uvloop.run(_serve(folder, config, json, with_pipeline=pipeline))
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _check_host(host: str, allow_remote: bool) -> None:
@@ -142,9 +162,11 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
     from holdfast.cli.beside import Beside
     from holdfast.gateway.http.connections import ConnectionLimits
     from holdfast.gateway.http.server import HttpServer
+    from holdfast.gateway.http.tls import certificate_of
     from holdfast.node import LocalNode
 
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    certificate = certificate_of(config.tls_certificate, config.tls_key)
     began = time.monotonic()
     reserve = [os.open(os.devnull, os.O_RDONLY) for _ in range(_RESERVED_FILES)]
     node = await LocalNode.open(folder, config)
@@ -154,17 +176,19 @@ async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline
             await _let_first_in(node, folder)
         server = HttpServer(
             node.gateway, config.host, config.port, allowed_hosts=config.allowed_hosts,
-            allowed_origins=config.allowed_origins, metrics=node.metrics.http,
+            allowed_origins=config.allowed_origins, metrics=node.metrics.http, tls=certificate,
             limits=ConnectionLimits(config.connections_max, config.connections_per_address_max),
         )  # fmt: skip
         await server.start()
         try:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, stop.set)
+            if certificate is not None:
+                loop.add_signal_handler(signal.SIGHUP, certificate.reload)
             _announce(server.url, folder, node, recovery_ms, as_json)
             arguments = ["pipeline", "run", str(folder)]
             with Beside(arguments) if with_pipeline else contextlib.nullcontext():
-                await _until_stopped(node, stop)
+                await _until_stopped(node, stop, certificate)
         finally:
             for descriptor in reserve:  # a node that has used up its files can still end in order
                 os.close(descriptor)
@@ -187,7 +211,9 @@ async def _let_first_in(node: "LocalNode", folder: Path) -> None:
         print_note(f"the token of an administrator is in {path}; HOLDFAST_TOKEN takes it")
 
 
-async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:
+async def _until_stopped(
+    node: "LocalNode", stop: "asyncio.Event", certificate: "Certificate | None"
+) -> None:
     """Returns when asked to stop; raises when the node cannot go on: a supervisor sees it."""
     import asyncio
     import contextlib
@@ -197,6 +223,8 @@ async def _until_stopped(node: "LocalNode", stop: "asyncio.Event") -> None:
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
+        if certificate is not None:
+            certificate.reload_if_changed()
         failure = node.runner.failure
         if isinstance(failure, DataLoss) and "path" in failure.fields:
             raise DataLoss(failure.message, **failure.fields)  # to start again would not help

@@ -77,10 +77,19 @@ class Holdfast(ProcessCalls):
         return cls(portal, node.gateway, close, workers)
 
     @classmethod
-    def connect(cls, url: str | None = None, *, token: str | None = None) -> "Holdfast":
+    def connect(
+        cls,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+    ) -> "Holdfast":
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
 
-        Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`.
+        Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`. Where a private
+        authority signed its certificate: the file of that authority's (PEM), here or in
+        `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -89,8 +98,10 @@ class Holdfast(ProcessCalls):
 
         config = load_config()
         if url is None:
-            url = os.environ.get("HOLDFAST_URL") or f"http://{config.host}:{config.port}"
-        api = RemoteApi(url, token)
+            scheme = "https" if config.tls_certificate else "http"
+            here = f"{scheme}://{config.host}:{config.port}"
+            url = os.environ.get("HOLDFAST_URL") or here
+        api = RemoteApi(url, token, ca=ca, verify=verify)
 
         def close() -> None:
             portal.call(api.close())

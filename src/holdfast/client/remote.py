@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import ssl
 from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -56,6 +57,7 @@ from holdfast.gateway.shapes import (
 )
 
 TOKEN_VARIABLE = "HOLDFAST_TOKEN"
+CA_VARIABLE = "HOLDFAST_CA"
 CONNECTIONS_MAX = 128
 LONG_POLLS_MAX = 96  # the rest of the connections is for requests that do not wait behind them
 KEEP_ALIVE_S = 30  # shorter than the server's, so that no request goes to a connection it closes
@@ -77,8 +79,19 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
 
     access = None  # the node decides whom it lets in
 
-    def __init__(self, url: str, token: str | None = None) -> None:
-        """A token says who asks; so do a name and a password in the URL, or `HOLDFAST_TOKEN`."""
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        ca: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+    ) -> None:
+        """A token says who asks; so do a name and a password in the URL, or `HOLDFAST_TOKEN`.
+
+        A node at https:// is trusted if its certificate is signed by an authority that this machine
+        trusts, or by one in the file `ca` or `HOLDFAST_CA` (PEM); with `verify=False`, always.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument(
@@ -91,6 +104,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         self._acting_headers = {"Content-Type": "application/json", **self._headers}
         if parts.username is not None:  # they are not part of where it is, and not to be shown
             self.url = self.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1)
+        self._trust = _trust(ca or os.environ.get(CA_VARIABLE), verify)
         self._session: aiohttp.ClientSession | None = None
         self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
         self._closed = False
@@ -217,7 +231,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         if self._session is None:  # made here because it belongs to the loop that runs now
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_S
+                    limit=CONNECTIONS_MAX, keepalive_timeout=KEEP_ALIVE_S, ssl=self._trust
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept-Encoding", "User-Agent"),
@@ -259,6 +273,18 @@ def _credentials(parts: SplitResult, token: str | None) -> dict[str, str]:
         raise InvalidArgument("Expected a token, but found an empty one; leave it out for none")
     token = token or os.environ.get(TOKEN_VARIABLE)
     return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _trust(ca: str | os.PathLike[str] | None, verify: bool) -> ssl.SSLContext | bool:
+    """Whose certificates are good enough; True: those that this machine trusts."""
+    if not verify or ca is None:
+        return verify
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        raise InvalidArgument(
+            f"Expected certificates of authorities (PEM) in {os.fspath(ca)}, but {error}"
+        ) from error
 
 
 @cache

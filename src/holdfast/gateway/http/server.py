@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import uvicorn
@@ -18,6 +17,7 @@ from holdfast.gateway.http.connections import ConnectionLimits, Connections
 from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
 from holdfast.gateway.http.protocol import BoundedProtocol
+from holdfast.gateway.http.tls import HANDSHAKE_S_MAX, Certificate
 from holdfast.metrics import HttpMetrics
 
 BACKLOG_CONNECTIONS = 2_048
@@ -42,15 +42,16 @@ class HttpServer:
         body_bytes_max: int = BODY_BYTES_MAX,
         allowed_hosts: str = "",
         allowed_origins: str = "",
+        tls: Certificate | None = None,
         limits: ConnectionLimits | None = None,
         metrics: HttpMetrics | None = None,
     ) -> None:
         self._host = host
         self._port = port
+        self._tls = tls
         self._polls = LongPolls()
         metrics = metrics or HttpMetrics()
-        connections = Connections(_with_files(limits or ConnectionLimits()), metrics)
-        protocol: Any = partial(BoundedProtocol, connections=connections)
+        self._connections = Connections(_with_files(limits or ConnectionLimits()), metrics)
         config = uvicorn.Config(
             create_app(
                 api,
@@ -59,7 +60,7 @@ class HttpServer:
                 polls=self._polls,
                 body_bytes_max=body_bytes_max,
             ),
-            http=protocol,
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -79,7 +80,7 @@ class HttpServer:
     def url(self) -> str:
         """Where clients find the server."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     async def start(self) -> None:
         """Listens; `Unavailable` when the port is not to be had."""
@@ -91,7 +92,7 @@ class HttpServer:
         config = self._server.config
         config.load()
         self._server.lifespan = config.lifespan_class(config)
-        await self._server.startup(sockets=[self._socket])
+        await self._open(self._socket)
         self._ticking = asyncio.create_task(self._server.main_loop())
 
     async def close(self) -> None:
@@ -102,6 +103,25 @@ class HttpServer:
         self._ticking.cancel()
         self._ticking = None
         await self._server.shutdown(sockets=[self._socket])
+
+    async def _open(self, listening: socket.socket) -> None:
+        """What Server.startup does, with a bound on the time of a handshake."""
+        loop, config = asyncio.get_running_loop(), self._server.config
+
+        def connection() -> BoundedProtocol:
+            return BoundedProtocol(
+                config=config, server_state=self._server.server_state, app_state={}, _loop=loop,
+                connections=self._connections,
+            )  # fmt: skip
+
+        options: dict[str, Any] = {}
+        if self._tls is not None:
+            options = {"ssl": self._tls.context, "ssl_handshake_timeout": HANDSHAKE_S_MAX}
+        server = await loop.create_server(
+            connection, sock=listening, backlog=config.backlog, **options
+        )
+        self._server.servers = [server]
+        self._server.started = True
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
