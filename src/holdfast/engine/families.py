@@ -67,3 +67,4 @@ class Tag(IntEnum):
     MEMBERSHIPS = 59
     GRANTS = 60
     VERSION_TAGS = 61
+    FREE_SUBSCRIPTIONS = 63

@@ -35,13 +35,8 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
     key = turn.new_key()
     turn.event(MESSAGE, MessageIntent.PUBLISHED, key, new)
     started = start_instances(turn, key, new)
-    given: set[str] = set()
-    waiting = list(turn.state.messages.waiting(new.name, new.correlation))
-    for subscription_key, row in waiting:
-        process_id = row.subscription.process_id
-        if process_id not in given and not row.offered:
-            given.add(process_id)
-            _offer(turn, subscription_key, process_id, key, new)
+    for subscription, process_id in turn.state.messages.next_of_each(new.name, new.correlation):
+        _offer(turn, subscription, process_id, key, new)
     turn.answer(started, key)
 
 
@@ -116,7 +111,6 @@ def answer(turn: Turn[EngineState], command: Record) -> None:
     if stored is None:
         return
     message = stored.message
-    for key, row in messages.waiting(message.name, message.correlation):
-        if row.subscription.process_id == told.process_id and not row.offered:
-            _offer(turn, key, told.process_id, told.message, message)
-            return
+    for key, process_id in messages.next_of_each(message.name, message.correlation):
+        if process_id == told.process_id:
+            _offer(turn, key, process_id, told.message, message)

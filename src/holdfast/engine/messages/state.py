@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from holdfast.engine.families import Tag
+from holdfast.engine.messages.free import FreeSubscriptions
 from holdfast.engine.messages.values import NewMessage, NewSubscription
 from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.state import EMPTY, PartitionState
@@ -35,6 +36,8 @@ class Messages:
         self._ids = state.family(Tag.MESSAGE_IDS, TEXT, int)
         self._taken = state.family(Tag.MESSAGE_TAKEN, U64_TEXT, bytes)  # (message, process id)
         self.subscriptions = state.family(Tag.OPEN_SUBSCRIPTIONS, U64, OpenSubscription)
+        self._free = FreeSubscriptions(state)
+        # Subscriptions of a folder that knew no free ones. It gets no new rows.
         self._waiting = state.family(Tag.SUBSCRIPTION_NAMES, TEXT_U32_U64, bytes)
         self._locks = state.family(Tag.START_LOCKS, TEXT, int)  # process id and key -> instance
 
@@ -45,12 +48,16 @@ class Messages:
         for row, _ in self._names.scan(text_bytes(_both(name, correlation))):
             yield row[2]
 
-    def waiting(self, name: str, correlation: str) -> Iterator[tuple[int, OpenSubscription]]:
-        """The subscriptions for a name and a key, oldest first."""
+    def next_of_each(self, name: str, correlation: str) -> list[tuple[int, str]]:
+        """Who would be given a message now: a subscription and its process, oldest first."""
+        found = self._free.first_of_each(name, correlation)
         for row, _ in self._waiting.scan(text_bytes(_both(name, correlation))):
-            subscription = self.subscriptions.get(row[2])
-            assert subscription is not None
-            yield row[2], subscription
+            old = self.subscriptions.get(row[2])
+            assert old is not None
+            if not old.offered:
+                process_id = old.subscription.process_id
+                found[process_id] = min(found.get(process_id, row[2]), row[2])
+        return sorted((key, process_id) for process_id, key in found.items())
 
     def by_id(self, new: NewMessage) -> int | None:
         """The kept message with the same name, key and id."""
@@ -96,26 +103,43 @@ class Messages:
 
     def open(self, key: int, new: NewSubscription) -> None:
         self.subscriptions.insert(key, OpenSubscription(new))
-        self._waiting.insert((_both(new.name, new.correlation), 0, key), EMPTY)
+        self._free.add(key, new)
 
     def migrate(self, key: int, new: NewSubscription) -> None:
         """The subscription counts for another process; nothing happens if it is closed."""
         row = self.subscriptions.get(key)
-        if row is not None:
-            self.subscriptions.put(key, OpenSubscription(new, row.offered))
+        if row is None:
+            return
+        self.subscriptions.put(key, OpenSubscription(new, row.offered))
+        if not row.offered and not self._is_old(key, row):
+            self._free.remove(key, row.subscription)
+            self._free.add(key, new)
 
     def close(self, key: int) -> None:
         row = self.subscriptions.get(key)
         if row is not None:
+            is_old = self._is_old(key, row)
             self.subscriptions.delete(key)
-            name = _both(row.subscription.name, row.subscription.correlation)
-            self._waiting.delete((name, 0, key))
+            if is_old:
+                self._waiting.delete(_old_row(key, row))
+            elif not row.offered:
+                self._free.remove(key, row.subscription)
 
     def offer(self, key: int, message: int) -> None:
         """The subscription was given a message; 0: it waits for the next."""
         row = self.subscriptions.get(key)
-        if row is not None:
-            self.subscriptions.put(key, OpenSubscription(row.subscription, message))
+        if row is None:
+            return
+        self.subscriptions.put(key, OpenSubscription(row.subscription, message))
+        if bool(row.offered) == bool(message) or self._is_old(key, row):
+            return
+        if message:
+            self._free.remove(key, row.subscription)
+        else:
+            self._free.add(key, row.subscription)
+
+    def _is_old(self, key: int, row: OpenSubscription) -> bool:
+        return self._waiting.get(_old_row(key, row)) is not None
 
     def lock(self, process_id: str, correlation: str, instance: int) -> None:
         self._locks.put(_both(process_id, correlation), instance)
@@ -126,6 +150,10 @@ class Messages:
 
 def _both(first: str, second: str) -> str:
     return f"{first}\x01{second}"
+
+
+def _old_row(key: int, row: OpenSubscription) -> tuple[str, int, int]:
+    return _both(row.subscription.name, row.subscription.correlation), 0, key
 
 
 def _id(message: NewMessage) -> str:

@@ -155,9 +155,7 @@ class Look:
         """The instance that a message would be given to now, the one that waits longest."""
         partition = partition_for(correlation_key, len(self._runner.processors))
         messages = self._runner.processors[partition].view.messages
-        for key, row in messages.waiting(name, correlation_key):
-            if row.offered:
-                continue
+        for key, _ in messages.next_of_each(name, correlation_key):
             subscription = self._state(key).processes.subscriptions.get(key)
             element = self.element(subscription.element) if subscription else None
             if element is not None:
