@@ -387,21 +387,33 @@ def test_incidents_name_the_process_and_element_that_they_came_to_stop(talk: Tal
     assert talk.result(key) == {"r": 1}
 
 
-def test_a_lock_stays_with_the_process_whose_message_began_the_instance(talk: Talk) -> None:
+def test_the_lock_of_a_message_start_goes_along_to_another_process(talk: Talk) -> None:
     talk.deploy(Process("p").starts(message="m").task("a"))
     other = talk.deploy(Process("q").starts(message="n").task("a"))
     talk.publish("m", "k")
     (key,) = talk.instances()
-    assert talk.migrate(key, other).rejection is None
     talk.publish("m", "k", ttl=60)
     assert talk.instances() == [key], "the first message's instance has not ended"
-    talk.publish("n", "k")
-    assert len(talk.instances("q")) == 2, "the other process had no lock for this key"
+    assert talk.migrate(key, other).rejection is None
+    assert len(talk.instances("p")) == 1, "the message that was kept starts the next one"
+    talk.publish("n", "k", ttl=60)
+    assert talk.instances("q") == [key], "one instance of a process for a key"
     talk.check()
     talk.cancel(key)
-    assert len(talk.instances("p")) == 1, "the message that was kept starts the next one"
+    assert len(talk.instances("q")) == 1
     for each in talk.instances():
         talk.cancel(each)
+
+
+def test_an_instance_does_not_come_to_a_process_that_has_one_for_its_key(talk: Talk) -> None:
+    talk.deploy(Process("p").starts(message="m").task("a"))
+    other = talk.deploy(Process("q").starts(message="m").task("a"))
+    talk.publish("m", "k")
+    (ours,), (theirs,) = talk.instances("p"), talk.instances("q")
+    refused(talk, talk.dump(), talk.migrate(ours, other), f"instance {theirs} holds the lock")
+    talk.cancel(theirs)
+    assert talk.migrate(ours, other).rejection is None
+    talk.cancel(ours)
 
 
 def test_an_instance_that_ends_as_it_migrates_gives_its_own_lock_back(talk: Talk) -> None:

@@ -52,7 +52,6 @@ def scope_done(walk: Walk, scope: int) -> None:
 def complete_instance(walk: Walk) -> None:
     """Every token of the instance ended."""
     processes, turn, row = walk.processes, walk.turn, walk.row
-    owner = _lock_owner(walk)
     _end_as(walk, InstanceIntent.COMPLETED)
     variables = json_object(processes.variables.get(walk.key) or {})
     _end(walk, ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms, row.lock))
@@ -64,7 +63,7 @@ def complete_instance(walk: Walk) -> None:
             )
         )
     if row.lock:
-        walk.behind.append(lambda: queue.release(turn, owner, row.lock))
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.COMPLETED, variables, "", turn.now_ms, walk.plan.process_id)
     turn.effect(JobEnded(walk.key, outcome))
 
@@ -74,19 +73,13 @@ def cancel_instance(walk: Walk) -> None:
     turn = walk.turn
     if not end_children(walk, walk.key, then=THEN_NOTHING):
         return
-    row, owner = walk.row, _lock_owner(walk)
+    row = walk.row
     _end_as(walk, InstanceIntent.CANCELED)
     _end(walk, ops.Ended(b"", True, row.keep_ms, row.lock))
     if row.lock:
-        walk.behind.append(lambda: queue.release(turn, owner, row.lock))
+        walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.CANCELED, b"null", "canceled", turn.now_ms, walk.plan.process_id)
     turn.effect(JobEnded(walk.key, outcome))
-
-
-def _lock_owner(walk: Walk) -> str:
-    """The process by whose message start the instance began: a migration may have changed it."""
-    instance = walk.processes.instances.get(walk.key)
-    return (instance.lock_process if instance else "") or walk.plan.process_id
 
 
 def _end_as(walk: Walk, intent: InstanceIntent) -> None:

@@ -281,8 +281,7 @@ def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
         )  # fmt: skip
         state.jobs.keep(place.instance, outcome, op.keep_ms)
     if op.lock:
-        owner = instance.lock_process or _process_id(state, place.definition)
-        state.messages.unlock(owner, op.lock)
+        state.messages.unlock(_process_id(state, place.definition), op.lock)
 
 
 def _deferred(state: EngineState, place: Place, op: ops.Deferred) -> None:
@@ -305,12 +304,10 @@ def _put_due(state: EngineState, place: Place, key: int, due_ms: int) -> None:
 def _rebased(state: EngineState, place: Place, op: ops.Rebased) -> None:
     instance = state.processes.instances.get(place.instance)
     assert instance is not None
-    before = _process_id(state, instance.definition)
-    owner = instance.lock_process
-    if instance.lock and not owner and before != _process_id(state, op.definition):
-        owner = before  # the message started an instance of that process, whatever it is now
-    changed = _replace(instance, definition=op.definition, lock_process=owner)
-    state.processes.instances.put(place.instance, changed)
+    if instance.lock:  # the correlation key is locked for the process that it is one of
+        state.messages.unlock(_process_id(state, instance.definition), instance.lock)
+        state.messages.lock(_process_id(state, op.definition), instance.lock, place.instance)
+    state.processes.instances.put(place.instance, _replace(instance, definition=op.definition))
 
 
 def _remapped(state: EngineState, place: Place, op: ops.Remapped) -> None:

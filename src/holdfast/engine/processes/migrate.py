@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.kernel import Turn
-from holdfast.engine.messages import subscribing
+from holdfast.engine.messages import queue, subscribing
 from holdfast.engine.processes import ops, waits
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.modify import active_elements
@@ -61,6 +61,14 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.NOT_FOUND, reason)
     walk = take_up(turn, command.key)
     target = processes.plan(wanted.definition)
+    holder = turn.state.messages.locked_by(target.process_id, instance.lock)
+    if instance.lock and holder not in (None, command.key):
+        reason = (
+            f"Expected to lock correlation key {instance.lock!r} for process"
+            f" {target.process_id!r}, for a message with that key started instance {command.key},"
+            f" but instance {holder} holds the lock: end that one first"
+        )
+        return turn.reject(command, Code.INVALID_STATE, reason)
     try:
         mapping = _mapping(walk.plan, target, wanted)
         changes = [_change(walk, key, node, mapping) for key, node in active_elements(walk).items()]
@@ -79,9 +87,12 @@ def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[_Tokens])
     # Joins may change places: all tokens leave before the first arrive.
     for each in tokens:
         walk.do(ops.TokensGone(each.scope, each.source.index))
-    is_another = target.process_id != walk.plan.process_id
+    source_id = walk.plan.process_id
+    is_another = target.process_id != source_id
     walk.do(ops.Rebased(target.key))
     walk.follow_plan(target)
+    if is_another and walk.row.lock:
+        walk.behind.append(lambda: queue.release(walk.turn, source_id, walk.row.lock))
     for each in _merged(tokens):
         op = ops.TokensRemapped(each.scope, each.source.index, each.target.index, each.counts)
         walk.do(op)

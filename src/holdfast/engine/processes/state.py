@@ -45,7 +45,6 @@ class Instance(_Row, frozen=True):
     lock: str = ""
     due_ms: int = 0  # when it goes on with what was too much for one step
     then: int = -1
-    lock_process: str = ""  # whose lock it is, if a migration made it one of another process
 
 
 class ElementInstance(_Row, frozen=True):
