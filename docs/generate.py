@@ -10,6 +10,7 @@ from pathlib import Path
 
 from generator import (
     bpmn,
+    dependencies,
     feel,
     interfaces,
     job_states,
@@ -40,6 +41,7 @@ FILES: dict[str, Callable[[], str]] = {
     "reference/process-dsl.md": process_dsl.page,
     "reference/tables.md": tables.page,
     "reference/reports.md": reports.page,
+    "reference/dependencies.md": dependencies.page_text,
     "pictures/task-life.svg": job_states.picture,
     "pictures/order.svg": order.picture,
 }

