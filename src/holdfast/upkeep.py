@@ -161,7 +161,9 @@ class Upkeep:
                 self.scrubbed.set()
                 self._metrics.scrubs += 1
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._scrub_now.wait(), SCRUB_INTERVAL_MS / 1000)
+                # Not wait_for: in Python 3.11 it may swallow a cancellation.
+                async with asyncio.timeout(SCRUB_INTERVAL_MS / 1000):
+                    await self._scrub_now.wait()
 
     async def _scrub(self) -> None:
         with contextlib.suppress(DataLoss):  # the store has told
@@ -177,7 +179,7 @@ class Upkeep:
             # cut behind them, and the segment goes.
             for _ in range(SNAPSHOTS_KEPT):
                 await self.take_snapshot(again=True)
-            await self._scrub_log()
+            await self._scrub_log()  # what is found again stays damaged until there is more to cut
         elif is_short:
             await self.take_snapshot(again=True)
 
@@ -292,10 +294,11 @@ class Upkeep:
             async with self._files:
                 if self._rebuilding:
                     raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
-                piece = await anext(found, _END)
-            if piece is _END:
-                return
-            yield piece  # pyright: ignore[reportReturnType]
+                try:
+                    piece = await anext(found)
+                except StopAsyncIteration:
+                    return
+            yield piece
             await asyncio.sleep(SCRUB_PAUSE_MS / 1000)
 
     async def _pieces(self, pieces: Iterator[T]) -> AsyncIterator[T]:

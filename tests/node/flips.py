@@ -128,7 +128,11 @@ async def start_after_flip(folder: Path, truth: Truth) -> str:
     try:
         await check_all(node, truth)
         await asyncio.wait_for(node.upkeep.scrubbed.wait(), DEADLINE_SECONDS)
+        if (await node.gateway.health()).status == "DEGRADED":
+            truth = Truth(dict(truth.waiting), set(truth.ended))
+            await work_on(node, truth)
         await until_healthy(node)
+        await check_all(node, truth)
         return "rebuilt" if node.metrics.storage.rebuilds else "healed"
     finally:
         await node.close()
@@ -145,8 +149,8 @@ async def flip_while_running(folder: Path, truth: Truth, random: Random) -> tupl
         try:
             await check_all(node, truth)
             await asyncio.wait_for(node.upkeep.scrub(), DEADLINE_SECONDS)
+            await work_on(node, truth)
             await until_healthy(node)
-            await persistently(lambda: work(node, truth, BATCHES), time.monotonic() + 10)
             await check_all(node, truth)
         except BaseException as error:
             raise AssertionError(place) from error
@@ -157,6 +161,14 @@ async def flip_while_running(folder: Path, truth: Truth, random: Random) -> tupl
         place,
         f"{'rebuilt' if rebuilt else 'healed'}, then {await start_after_flip(folder, truth)}",
     )
+
+
+async def work_on(node: LocalNode, truth: Truth) -> None:
+    """The end of the log cannot be cut; it is when there is more behind it."""
+    for batch in range(BATCHES, BATCHES + 3):
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        await persistently(lambda batch=batch: work(node, truth, batch), deadline)
+    await asyncio.wait_for(node.upkeep.scrub(), DEADLINE_SECONDS)
 
 
 async def until_healthy(node: LocalNode) -> None:

@@ -30,6 +30,7 @@ from holdfast.journal.local.names import (
     LOCK,
     SETTINGS,
     Settings,
+    index_sequences,
     load_settings,
     segment_capacity_bytes,
     segment_name,
@@ -177,6 +178,8 @@ class LocalJournal(ReadableJournal):
             store_settings(self._disk, folder, topic.settings)
         elif name == EARLIEST:
             topic.writer.store_earliest()
+        elif sequences := index_sequences([name]):
+            topic.writer.seal_again(sequences.pop())
         else:
             topic.writer.end_segment(file)
 

@@ -2,7 +2,8 @@
 
 from holdfast.journal.local.disk import Disk, replace_whole
 from holdfast.journal.local.earliest import EarliestOffsets
-from holdfast.journal.local.index import Points, Summary, encode_index
+from holdfast.journal.local.frame import scan
+from holdfast.journal.local.index import Points, Summary, encode_index, index_of
 from holdfast.journal.local.names import index_name, segment_name, spare_name, spare_names
 from holdfast.limits import SPARE_SEGMENTS_MAX
 from holdfast.logs import log
@@ -31,6 +32,21 @@ def seal_if_possible(disk: Disk, folder: str, summary: Summary, points: Points) 
         log.warning(
             "segment not sealed", folder=folder, sequence=summary.sequence, error=str(error)
         )
+
+
+def seal_again(disk: Disk, folder: str, sequence: int) -> None:
+    """Writes the index of a sealed segment anew from its frames, if all of them are intact."""
+    try:
+        file = disk.open(f"{folder}/{segment_name(sequence)}")
+        try:
+            found = scan(file.read(0, file.size_bytes()), sequence)
+        finally:
+            file.close()
+        if found.fault is None:
+            data = encode_index(*index_of(sequence, found.headers))
+            replace_whole(disk, folder, index_name(sequence), data)
+    except OSError as error:  # it may be gone: then nobody needs the index
+        log.warning("index not written", folder=folder, sequence=sequence, error=str(error))
 
 
 def remove_segments(

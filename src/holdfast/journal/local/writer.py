@@ -13,7 +13,7 @@ from holdfast.journal.local.disk import FULL, Disk, File
 from holdfast.journal.local.frame import LINK_PARTITION, Header
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
-from holdfast.journal.local.seal import remove_segments, seal_if_possible
+from holdfast.journal.local.seal import remove_segments, seal_again, seal_if_possible
 from holdfast.journal.local.segment import Segment
 from holdfast.journal.local.stage import Stage
 from holdfast.limits import DISK_FULL_RETRY_MS
@@ -212,6 +212,11 @@ class TopicWriter:
     def store_earliest(self) -> None:
         """Writes the earliest offsets anew, as when their file was found damaged."""
         self._remove([])
+
+    def seal_again(self, sequence: int) -> None:
+        """Writes the index of a sealed segment anew."""
+        if sequence < self._active.sequence:
+            self._background.submit(seal_again, self._disk, self._folder, sequence)
 
     def end_segment(self, path: str) -> None:
         """Goes on in another segment, if this is the one that is written."""
