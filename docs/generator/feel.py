@@ -56,8 +56,8 @@ _VALUES = {
     "string": ('"text"', "Unicode"),
     "list": ("[1, 2]", ""),
     "context": ("{a: 1}", "names with values; a JSON object"),
-    "date": ('@"2026-01-31"', "in JSON a text"),
-    "time": ('@"10:30:00@Europe/Paris"', "in JSON a text"),
+    "date": ('@"2026-01-31"', "in JSON a text; years from -999999999 to 999999999"),
+    "time": ('@"10:30:00@Europe/Paris"', "in JSON a text; up to nanoseconds"),
     "date and time": ('@"2026-01-31T10:30:00Z"', "in JSON a text"),
     "days and time duration": ('@"P1DT2H"', "in JSON a text"),
     "years and months duration": ('@"P1Y2M"', "in JSON a text"),
@@ -108,6 +108,8 @@ def page() -> str:
         "Comparing values of different types gives null, with a warning; comparing with null for"
         " equality gives true or false. JSON numbers become decimals of up to 34 digits; `2.0` is"
         " the whole number 2.",
+        "A timer works in milliseconds, in the years 1 to 9999. `24:00:00` is midnight of the next"
+        " day.",
         "## Limits",
         prose(bounds.__doc__),
         table(("Limit", "Value", "Why"), limits),

@@ -114,3 +114,11 @@ def test_a_whole_number_with_a_point_is_one_for_the_engine(talk: Talk) -> None:
     talk.publish("m", "2")
     assert [json.loads(job.payload)["item"] for job in talk.take_all("c")] == [2, 4]
     talk.cancel(key)
+
+
+def test_a_timer_takes_nanoseconds_and_refuses_far_years(talk: Talk) -> None:
+    key = talk.run(Process("p").pause("a", '=duration("PT1.000000001S")'))
+    talk.pass_time(1)
+    assert not talk.runs(key)
+    talk.run(Process("q").pause("a", until='=date and time("12026-01-01T00:00:00Z")'))
+    assert talk.incident().reason == "EXPRESSION_FAILED"

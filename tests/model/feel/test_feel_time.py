@@ -43,7 +43,7 @@ def naive(*parts: int) -> datetime:
     ("the same moment elsewhere", 'date and time(@"2026-01-31T12:00:00Z", "Europe/Paris")',
      datetime(2026, 1, 31, 13, tzinfo=PARIS)),
     ("a duration of days", 'duration("P2DT20H14M")', timedelta(days=2, hours=20, minutes=14)),
-    ("a duration with all its parts", 'duration("P1DT10H10M10.123456789S")',
+    ("a duration with all its parts", 'duration("P1DT10H10M10.123456S")',
      timedelta(days=1, hours=10, minutes=10, seconds=10, microseconds=123_456)),
     ("a negative duration", 'duration("-PT30M")', timedelta(minutes=-30)),
     ("a duration of months", 'duration("P2Y2M")', YearsMonths(26)),
@@ -97,8 +97,8 @@ def test_making(case: Case) -> None:
     ("months with a minus", '-@"P1M"', YearsMonths(-1)),
     ("abs of a duration", 'abs(@"-PT1H")', timedelta(hours=1)),
     ("abs of months", 'abs(@"-P1M")', YearsMonths(1)),
-    ("a year too many", '@"9999-12-31" + @"P1D"', None),
-    ("a month too many", '@"9999-12-31" + @"P1M"', None),
+    ("a year too many", '@"999999999-12-31" + @"P1D"', None),
+    ("a month too many", '@"999999999-12-31" + @"P1M"', None),
     ("a duration too long", '@"P999999999D" + @"P1D"', None),
 )  # fmt: skip
 def test_reckoning(case: Case) -> None:

@@ -14,6 +14,7 @@ from holdfast.errors import InvalidArgument
 from holdfast.limits import NAME_CHARS_MAX
 from holdfast.model.definition import TimerKind
 from holdfast.model.feel import Expression, YearsMonths, parse_date_time, parse_duration
+from holdfast.model.feel.wide import plain
 
 CYCLE_DIGITS_MAX = 9  # of how often a cycle happens, as in the rules for a definition
 
@@ -53,6 +54,7 @@ def after_ms(span: timedelta | YearsMonths, now_ms: int) -> int:
 
 def first_time(kind: TimerKind, value: Any, now_ms: int) -> tuple[int, int, str]:
     """When a timer is due first, how often in all (-1: for ever), and its cycle."""
+    value = plain(value)
     match kind:
         case TimerKind.DURATION:
             span = parse_duration(value) if isinstance(value, str) else value

@@ -5,29 +5,41 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from holdfast.model.feel import numeric
+from holdfast.model.feel import numeric, wide
 from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import Run
 from holdfast.model.feel.text import joined
 from holdfast.model.feel.values import YearsMonths, an, kind_of
+from holdfast.model.feel.wide import (
+    WIDE,
+    Span,
+    WideSpan,
+    clock_of,
+    combined,
+    day_from,
+    instant,
+    is_zoned,
+    near_of,
+    span_from,
+    year_of,
+)
 
 MONTHS_MAX = 12 * 999_999_999  # the specification's range of years
 APPLY_STEPS = 12  # an operator by the long way: decimals, dates, durations
 POWER_STEPS = 400  # of decimals with 34 digits
 APPLY_BYTES = 104  # a decimal, the largest of its results
 _DAY = timedelta(days=1)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 # --- time -------------------------------------------------------------------------------------
 
 
-def shifted_by_months(value: date | datetime, months: int) -> Any:
+def shifted_by_months(value: Any, months: int) -> Any:
     """The same day so many months later; the month's last day where there is no such day."""
-    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
-    if not 1 <= year <= 9_999:
-        raise Problem(f"The year {year} is out of range")
-    return value.replace(year=year, month=month + 1, day=min(value.day, month_days(year, month)))
+    near = near_of(value)
+    year, month = divmod(year_of(value) * 12 + near.month - 1 + months, 12)
+    day = day_from(year, month + 1, min(near.day, month_days(year, month)))
+    return combined(day, clock_of(value)) if isinstance(near, datetime) else day
 
 
 def month_days(year: int, month: int) -> int:
@@ -37,8 +49,10 @@ def month_days(year: int, month: int) -> int:
     return 30 if month in (3, 5, 8, 10) else 31
 
 
-def shifted(value: date | time | datetime, by: timedelta) -> Any:
+def shifted(value: Any, by: Span) -> Any:
     """A moment so much later; in a zone that changes its clocks, counted in real time."""
+    if type(value) in WIDE or isinstance(by, WideSpan):
+        return wide.shifted(value, by)
     try:
         if isinstance(value, datetime):
             if value.tzinfo is None:
@@ -46,46 +60,25 @@ def shifted(value: date | time | datetime, by: timedelta) -> Any:
             return (value.astimezone(UTC) + by).astimezone(value.tzinfo)
         if isinstance(value, date):
             return (datetime.combine(value, time()) + by).date()
-    except OverflowError as wrong:
-        raise Problem("The date is out of range") from wrong
+    except OverflowError:
+        return wide.shifted(value, by)
     midnight = datetime(2000, 1, 1)  # noqa: DTZ001  (any day: only its clock is kept)
     moved = datetime.combine(midnight, value.replace(tzinfo=None)) + by % _DAY
     return moved.time().replace(tzinfo=value.tzinfo)
 
 
-def between(later: Any, earlier: Any) -> timedelta:
+def between(later: Any, earlier: Any) -> Span:
     """How long it is from one moment to another of the same kind."""
-    zone = None if type(later) is type(earlier) is date else UTC
-    if type(later) is date:
-        later = datetime.combine(later, time(), zone)
-    if type(earlier) is date:
-        earlier = datetime.combine(earlier, time(), zone)
-    if type(later) is not type(earlier):
-        raise Problem(f"Cannot subtract {an(kind_of(earlier))} from {an(kind_of(later))}")
-    if _zoned(later) != _zoned(earlier):
+    kind = kind_of(later)
+    if kind != kind_of(earlier):  # a date is a moment too: its midnight in UTC
+        later, earlier = _at_midnight(later), _at_midnight(earlier)
+    if is_zoned(later) != is_zoned(earlier):
         raise Problem("Cannot subtract a moment with a time zone and one without")
-    if isinstance(later, time):
-        return _of_day(later) - _of_day(earlier)
-    if later.tzinfo is not None:
-        return later.astimezone(UTC) - earlier.astimezone(UTC)
-    return later - earlier
+    return span_from(instant(later) - instant(earlier))
 
 
-def _zoned(value: Any) -> bool:
-    return getattr(value, "tzinfo", None) is not None and value.utcoffset() is not None
-
-
-def _of_day(value: time) -> timedelta:
-    offset = value.utcoffset() or timedelta()
-    return (
-        timedelta(
-            hours=value.hour,
-            minutes=value.minute,
-            seconds=value.second,
-            microseconds=value.microsecond,
-        )
-        - offset
-    )
+def _at_midnight(value: Any) -> Any:
+    return combined(value, time(tzinfo=UTC)) if kind_of(value) == D else value
 
 
 def months(count: int) -> YearsMonths:
@@ -95,19 +88,12 @@ def months(count: int) -> YearsMonths:
     return YearsMonths(count)
 
 
-def _stretched(value: timedelta, factor: numeric.Number) -> timedelta:
-    micros = numeric.multiply(value // _MICROSECOND, factor)
-    try:
-        return timedelta(microseconds=int(micros))
-    except OverflowError as wrong:
-        raise Problem("The duration is too long") from wrong
+def _stretched(value: Span, factor: numeric.Number) -> Span:
+    return span_from(int(numeric.multiply(instant(value), factor)))
 
 
-def _sum(a: timedelta, b: timedelta) -> timedelta:
-    try:
-        return a + b
-    except OverflowError as wrong:
-        raise Problem("The duration is too long") from wrong
+def _sum(a: Span, b: Span) -> Span:
+    return span_from(instant(a) + instant(b))
 
 
 # --- tables -----------------------------------------------------------------------------------
@@ -123,14 +109,14 @@ ADD: Table = {
 }
 SUBTRACT: Table = {
     (N, N): numeric.subtract,
-    (DAYS, DAYS): lambda a, b: _sum(a, -b),
+    (DAYS, DAYS): lambda a, b: _sum(a, negate(b)),
     (MONTHS, MONTHS): lambda a, b: months(a.months - b.months),
     (T, T): between,
 }
 for _moment in (D, DT, T):
     ADD[_moment, DAYS] = shifted
     ADD[DAYS, _moment] = lambda a, b: shifted(b, a)
-    SUBTRACT[_moment, DAYS] = lambda a, b: shifted(a, -b)
+    SUBTRACT[_moment, DAYS] = lambda a, b: shifted(a, negate(b))
 for _moment in (D, DT):
     ADD[_moment, MONTHS] = lambda a, b: shifted_by_months(a, b.months)
     ADD[MONTHS, _moment] = lambda a, b: shifted_by_months(b, a.months)
@@ -147,14 +133,14 @@ DIVIDE: Table = {
     (N, N): numeric.divide,
     (DAYS, N): lambda a, b: _stretched_by_quotient(a, b),
     (MONTHS, N): lambda a, b: months(int(numeric.divide(a.months, b))),
-    (DAYS, DAYS): lambda a, b: numeric.divide(a // _MICROSECOND, b // _MICROSECOND),
+    (DAYS, DAYS): lambda a, b: numeric.divide(instant(a), instant(b)),
     (MONTHS, MONTHS): lambda a, b: numeric.divide(a.months, b.months),
 }
 POWER: Table = {(N, N): numeric.power}
 
 
-def _stretched_by_quotient(value: timedelta, divisor: numeric.Number) -> timedelta:
-    return timedelta(microseconds=int(numeric.divide(value // _MICROSECOND, divisor)))
+def _stretched_by_quotient(value: Span, divisor: numeric.Number) -> Span:
+    return span_from(int(numeric.divide(instant(value), divisor)))
 
 
 OPERATORS: dict[str, tuple[Table, str]] = {
@@ -188,8 +174,8 @@ def negate(value: Any) -> Any:
             pass
         case int() | Decimal():
             return numeric.whole(-value)
-        case timedelta():
-            return _sum(timedelta(), -value)
+        case timedelta() | WideSpan():
+            return span_from(-instant(value))
         case YearsMonths():
             return YearsMonths(-value.months)
     raise Problem(f"Cannot negate {an(kind_of(value))}")

@@ -8,6 +8,7 @@ from holdfast.model.feel.bounds import VALUE_NESTING_MAX
 from holdfast.model.feel.problems import Problem, Spent
 from holdfast.model.feel.run import Run
 from holdfast.model.feel.values import Range, YearsMonths, an, clean, kind_of
+from holdfast.model.feel.wide import WIDE, instant, is_zoned
 
 ITEM_STEPS = 10  # an item, or an entry, that is compared or made a key of
 KEY_BYTES = 200  # a key with its value, in a set of Python's
@@ -19,6 +20,8 @@ ORDERED = {
 
 def comparable(value: Any) -> Any:
     """A value as Python compares it: zoned moments by their instant, not by their clock."""
+    if type(value) in WIDE:
+        return is_zoned(value), instant(value)
     if type(value) is datetime and value.tzinfo is not None:
         try:
             return value.astimezone(UTC)
@@ -39,6 +42,10 @@ def order(a: Any, b: Any) -> int:
     kind = kind_of(a)
     if kind != kind_of(b) or kind not in ORDERED:
         raise Problem(f"Cannot compare {an(kind)} with {an(kind_of(b))}")
+    if type(a) in WIDE or type(b) in WIDE:
+        if is_zoned(a) != is_zoned(b):
+            raise Problem(f"Cannot compare {an(kind)} with a time zone and one without")
+        return (instant(a) > instant(b)) - (instant(a) < instant(b))
     left, right = comparable(clean(a)), comparable(clean(b))
     if (kind == "time" and left[0] != right[0]) or _zoned(left) != _zoned(right):
         raise Problem(f"Cannot compare {an(kind)} with a time zone and one without")

@@ -10,8 +10,31 @@ from zoneinfo import ZoneInfo, available_timezones
 from holdfast.model.feel.numeric import Number, whole
 from holdfast.model.feel.problems import FeelError, Problem
 from holdfast.model.feel.values import Range, YearsMonths, shown
+from holdfast.model.feel.wide import (
+    DAY,
+    MICRO,
+    SECOND,
+    Clock,
+    Day,
+    Moment,
+    Span,
+    WideDate,
+    WideMoment,
+    WideSpan,
+    WideTime,
+    clock_from,
+    combined,
+    day_from,
+    instant,
+    nanos_of,
+    near_of,
+    plain,
+    shifted,
+    span_from,
+    year_of,
+)
 
-_DATE = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+_DATE = r"(?P<year>-?(?:[1-9]\d{4,8}|\d{4}))-(?P<month>\d\d)-(?P<day>\d\d)"
 _ZONE = r"(?P<zone>[Zz]|[+-]\d\d:\d\d(?::\d\d)?|@[\w+-]+(?:/[\w+-]+)*)?"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
 DATE = re.compile(_DATE, re.ASCII)
@@ -63,21 +86,22 @@ def _midnight(found: re.Match[str]) -> bool:
     return parts == ("24", "00", "00") and not (found["fraction"] or "").strip("0")
 
 
-def _time(found: re.Match[str]) -> time:
+def _time(found: re.Match[str]) -> Clock:
     if _midnight(found):
         return time(tzinfo=zone_of(found["zone"]))
-    fraction = (found["fraction"] or "")[:6].ljust(6, "0")
-    return time(
-        int(found["hour"]), int(found["minute"]), int(found["second"] or 0), int(fraction),
+    micros, nanos = divmod(int((found["fraction"] or "0").ljust(9, "0")), MICRO)
+    near = time(
+        int(found["hour"]), int(found["minute"]), int(found["second"] or 0), micros,
         zone_of(found["zone"]),
     )  # fmt: skip
+    return clock_from(near, nanos)
 
 
-def _date(found: re.Match[str]) -> date:
-    return date(int(found["year"]), int(found["month"]), int(found["day"]))
+def _date(found: re.Match[str]) -> Day:
+    return day_from(int(found["year"]), int(found["month"]), int(found["day"]))
 
 
-def date_of(text: str) -> date:
+def date_of(text: str) -> Day:
     """A date from `2026-01-31`."""
     try:
         if found := DATE.fullmatch(text):
@@ -87,7 +111,7 @@ def date_of(text: str) -> date:
     raise Problem(f"Expected a date such as '2026-01-31', but found '{text}'")
 
 
-def time_of(text: str) -> time:
+def time_of(text: str) -> Clock:
     """A time from `10:30:00`, with an offset or the name of a zone where there is one."""
     try:
         if found := TIME.fullmatch(text):
@@ -97,20 +121,22 @@ def time_of(text: str) -> time:
     raise Problem(f"Expected a time such as '10:30:00', but found '{text}'")
 
 
-def date_time_of(text: str) -> datetime:
+def date_time_of(text: str) -> Moment:
     """A date and time from `2026-01-31T10:30:00Z`; a date alone begins at midnight."""
     try:
         if found := DATE_TIME.fullmatch(text):
+            day = _date(found)
             if not found["hour"]:
-                return datetime.combine(_date(found), time())
-            day = _date(found) + timedelta(days=_midnight(found))
-            return datetime.combine(day, _time(found))
-    except (ValueError, OverflowError) as wrong:
+                return combined(day, time())
+            if _midnight(found):
+                day = shifted(day, timedelta(days=1))
+            return combined(day, _time(found))
+    except ValueError as wrong:
         raise Problem(f"No such date and time: '{text}' ({wrong})") from wrong
     raise Problem(f"Expected a date and time such as '2026-01-31T10:30:00Z', but found '{text}'")
 
 
-def duration_of(text: str) -> timedelta | YearsMonths:
+def duration_of(text: str) -> Span | YearsMonths:
     """A duration from `P1DT2H` or `P1Y2M`; the two kinds do not mix."""
     found = DURATION.fullmatch(text)
     if found is None:
@@ -124,14 +150,10 @@ def duration_of(text: str) -> timedelta | YearsMonths:
             raise Problem(f"Expected years and months, or days and time, but found both: '{text}'")
         return YearsMonths(sign * (int(parts["years"] or 0) * 12 + int(parts["months"] or 0)))
     whole_seconds, _, fraction = (parts["seconds"] or "0").partition(".")
-    try:
-        return sign * timedelta(
-            weeks=int(parts["weeks"] or 0), days=int(parts["days"] or 0),
-            hours=int(parts["hours"] or 0), minutes=int(parts["minutes"] or 0),
-            seconds=int(whole_seconds), microseconds=int(fraction[:6].ljust(6, "0")),
-        )  # fmt: skip
-    except OverflowError as wrong:
-        raise Problem(f"The duration '{text}' is too long") from wrong
+    days = 7 * int(parts["weeks"] or 0) + int(parts["days"] or 0)
+    minutes = 60 * int(parts["hours"] or 0) + int(parts["minutes"] or 0)
+    seconds = 60 * minutes + int(whole_seconds)
+    return span_from(sign * (days * DAY + seconds * SECOND + int(fraction.ljust(9, "0"))))
 
 
 def literal(text: str) -> Any:
@@ -146,7 +168,7 @@ def literal(text: str) -> Any:
 def parse_duration(text: str) -> timedelta | YearsMonths:
     """A duration of days and time (`PT15M`) or of years and months (`P1Y6M`)."""
     try:
-        return duration_of(text)
+        return plain(duration_of(text))
     except Problem as wrong:
         raise FeelError(str(wrong)) from None
 
@@ -154,29 +176,42 @@ def parse_duration(text: str) -> timedelta | YearsMonths:
 def parse_date_time(text: str) -> datetime:
     """A date and time; without an offset or a zone it is naive."""
     try:
-        return date_time_of(text)
+        found = plain(date_time_of(text))
     except Problem as wrong:
         raise FeelError(str(wrong)) from None
+    if not isinstance(found, datetime):
+        raise FeelError(f"Expected a year from 1 to 9999, but found '{shown(text)}'")
+    return found
 
 
 # --- texts ------------------------------------------------------------------------------------
 
 
-def text_of_duration(value: timedelta) -> str:
+def text_of_duration(value: Span) -> str:
     """A duration of days and time in ISO 8601, the largest units first."""
-    sign, rest = ("-", -value) if value < timedelta() else ("", value)
-    hours, seconds = divmod(rest.seconds, 3_600)
+    total = instant(value)
+    sign = "-" if total < 0 else ""
+    days, rest = divmod(abs(total), DAY)
+    seconds, nanos = divmod(rest, SECOND)
+    hours, seconds = divmod(seconds, 3_600)
     minutes, seconds = divmod(seconds, 60)
-    fraction = f".{rest.microseconds:06}".rstrip("0") if rest.microseconds else ""
+    fraction = f".{nanos:09}".rstrip("0") if nanos else ""
     clock = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
     clock += f"{seconds}{fraction}S" if seconds or fraction else ""
-    day = f"{rest.days}D" if rest.days else ""
+    day = f"{days}D" if days else ""
     return f"{sign}P{day}{'T' if clock else ''}{clock}" if day or clock else "PT0S"
 
 
-def _text_of_time(value: time) -> str:
-    text = f"{value.hour:02}:{value.minute:02}:{value.second:02}"
-    return text + (f".{value.microsecond:06}".rstrip("0") if value.microsecond else "")
+def _text_of_time(value: Any) -> str:
+    near = near_of(value)
+    nanos = near.microsecond * MICRO + nanos_of(value)
+    fraction = f".{nanos:09}".rstrip("0") if nanos else ""
+    return f"{near.hour:02}:{near.minute:02}:{near.second:02}{fraction}"
+
+
+def _text_of_date(value: Any) -> str:
+    near, year = near_of(value), year_of(value)
+    return f"{'-' if year < 0 else ''}{abs(year):04}-{near.month:02}-{near.day:02}"
 
 
 def _text_of_zone(value: time | datetime) -> str:
@@ -188,17 +223,16 @@ def _text_of_zone(value: time | datetime) -> str:
     return "Z" if not offset else str(value.tzinfo).removeprefix("UTC")
 
 
-def text_of_temporal(value: date | time | datetime | timedelta | YearsMonths) -> str:
+def text_of_temporal(value: Any) -> str:
     """Any date, time or duration as its ISO 8601 text, which reads back as the same value."""
-    match value:
+    near = near_of(value)
+    match near:
         case datetime():
-            return f"{value.date().isoformat()}T{_text_of_time(value.timetz())}" + (
-                _text_of_zone(value)
-            )
+            return f"{_text_of_date(value)}T{_text_of_time(value)}{_text_of_zone(near)}"
         case date():
-            return value.isoformat()
+            return _text_of_date(value)
         case time():
-            return _text_of_time(value) + _text_of_zone(value)
+            return _text_of_time(value) + _text_of_zone(near)
         case timedelta():
             return text_of_duration(value)
         case _:
@@ -208,49 +242,59 @@ def text_of_temporal(value: date | time | datetime | timedelta | YearsMonths) ->
 # --- parts ------------------------------------------------------------------------------------
 
 
-def _second(value: time | datetime) -> Number:
-    if not value.microsecond:
-        return value.second
-    return whole(value.second + Decimal(value.microsecond).scaleb(-6))
+def _second(value: Any) -> Number:
+    near = near_of(value)
+    nanos = near.microsecond * MICRO + nanos_of(value)
+    return whole(near.second + Decimal(nanos).scaleb(-9)) if nanos else near.second
 
 
-def _zone_name(value: time | datetime) -> str | None:
-    return value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else None
+def _zone_name(value: Any) -> str | None:
+    zone = near_of(value).tzinfo
+    return zone.key if isinstance(zone, ZoneInfo) else None
 
 
-def _signed(value: timedelta, unit: str) -> Number:
+def _signed(value: Span, unit: str) -> Number:
     """One part of a duration, with the sign of the whole."""
-    sign, rest = (-1, -value) if value < timedelta() else (1, value)
-    if unit == "days":
-        return sign * rest.days
-    if unit == "hours":
-        return sign * (rest.seconds // 3_600)
-    if unit == "minutes":
-        return sign * (rest.seconds // 60 % 60)
-    return whole(sign * (rest.seconds % 60 + Decimal(rest.microseconds).scaleb(-6)))
+    total = instant(value)
+    sign = -1 if total < 0 else 1
+    days, rest = divmod(abs(total), DAY)
+    match unit:
+        case "days":
+            return sign * days
+        case "hours":
+            return sign * (rest // (3_600 * SECOND))
+        case "minutes":
+            return sign * (rest // (60 * SECOND) % 60)
+        case _:
+            return whole(sign * Decimal(rest % (60 * SECOND)).scaleb(-9))
 
 
 _ON_DATES = {
-    "year": lambda value: value.year,
-    "month": lambda value: value.month,
-    "day": lambda value: value.day,
-    "weekday": lambda value: value.isoweekday(),
+    "year": year_of,
+    "month": lambda value: near_of(value).month,
+    "day": lambda value: near_of(value).day,
+    "weekday": lambda value: near_of(value).isoweekday(),
 }
 _ON_TIMES = {
-    "hour": lambda value: value.hour,
-    "minute": lambda value: value.minute,
+    "hour": lambda value: near_of(value).hour,
+    "minute": lambda value: near_of(value).minute,
     "second": _second,
-    "time offset": lambda value: value.utcoffset(),
+    "time offset": lambda value: near_of(value).utcoffset(),
     "timezone": _zone_name,
+}
+_ON_SPANS = {
+    unit: lambda value, unit=unit: _signed(value, unit)
+    for unit in ("days", "hours", "minutes", "seconds")
 }
 PARTS: dict[type, dict[str, Any]] = {
     date: _ON_DATES,
     time: _ON_TIMES,
     datetime: _ON_DATES | _ON_TIMES,
-    timedelta: {
-        unit: lambda value, unit=unit: _signed(value, unit)
-        for unit in ("days", "hours", "minutes", "seconds")
-    },
+    timedelta: _ON_SPANS,
+    WideDate: _ON_DATES,
+    WideTime: _ON_TIMES,
+    WideMoment: _ON_DATES | _ON_TIMES,
+    WideSpan: _ON_SPANS,
     YearsMonths: {
         "years": lambda value: int(value.months / 12),
         "months": lambda value: value.months - 12 * int(value.months / 12),

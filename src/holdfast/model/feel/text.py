@@ -14,6 +14,7 @@ from holdfast.model.feel.problems import Problem, Spent
 from holdfast.model.feel.run import CHARS_PER_STEP, Run
 from holdfast.model.feel.temporal import text_of_temporal
 from holdfast.model.feel.values import Function, Range, YearsMonths, clean, kind_of
+from holdfast.model.feel.wide import Wide
 
 ITEM_STEPS = 10  # an item, or an entry, that is written
 
@@ -54,7 +55,7 @@ def text_of(run: Run, value: Any, depth: int = 0) -> str:
             deeper = nested(depth)
             inside = [f"{_key(key)}: {text_of(run, item, deeper)}" for key, item in entries.items()]
             return f"{{{joined(run, inside, ', ')}}}"
-        case date() | time() | timedelta() | YearsMonths() as moment:
+        case date() | time() | timedelta() | YearsMonths() | Wide() as moment:
             return text_of_temporal(moment)
         case Range() as found:
             if found.symbol or found.start is None or found.end is None:

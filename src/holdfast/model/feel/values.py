@@ -1,8 +1,8 @@
 """The values of FEEL, and the words for their types.
 
 Null, booleans, strings, lists and contexts are Python's None, bool, str, list and dict; numbers are
-int while exact and Decimal otherwise; dates, times and durations of days are those of `datetime`.
-What Python has no word for is here.
+int while exact and Decimal otherwise; dates, times and durations of days are those of `datetime`,
+or of `wide` where those do not reach. What Python has no word for is here.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.model.feel.bounds import VALUE_CHARS_SHOWN
 from holdfast.model.feel.numeric import from_float
+from holdfast.model.feel.wide import WideDate, WideMoment, WideSpan, WideTime
 
 
 class YearsMonths(msgspec.Struct, frozen=True, order=True):
@@ -64,6 +65,10 @@ KINDS: dict[type, str] = {
     datetime: "date and time",
     timedelta: "days and time duration",
     YearsMonths: "years and months duration",
+    WideDate: "date",
+    WideTime: "time",
+    WideMoment: "date and time",
+    WideSpan: "days and time duration",
     Range: "range",
     Function: "function",
 }

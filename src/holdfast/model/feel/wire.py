@@ -14,6 +14,7 @@ from holdfast.model.feel.numeric import whole
 from holdfast.model.feel.problems import FeelError
 from holdfast.model.feel.temporal import text_of_temporal
 from holdfast.model.feel.values import YearsMonths, an, clean, kind_of
+from holdfast.model.feel.wide import Wide
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 _decoder = msgspec.json.Decoder(float_hook=lambda text: whole(Decimal(text)))
@@ -71,7 +72,7 @@ def _json(value: Any, budget: _Budget, depth: int) -> Any:
             budget.inside(len(value))
             deeper = nested(depth)
             return [item if type(item) in PLAIN else _json(item, budget, deeper) for item in value]
-        case date() | time() | timedelta() | YearsMonths():
+        case date() | time() | timedelta() | YearsMonths() | Wide():
             return text_of_temporal(value)
         case _:
             raise FeelError(f"Expected a value that JSON has, but found {an(kind_of(value))}")

@@ -1,7 +1,7 @@
 """Built-in functions from one type to another."""
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, time
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,24 @@ from holdfast.model.feel.run import Run
 from holdfast.model.feel.temporal import date_of, date_time_of, duration_of, time_of, zone_of
 from holdfast.model.feel.text import text_of
 from holdfast.model.feel.values import YearsMonths, an, kind_of, shown
+from holdfast.model.feel.wide import (
+    MICRO,
+    SECOND,
+    Clock,
+    Day,
+    Moment,
+    Span,
+    clock_from,
+    clock_of,
+    combined,
+    day_from,
+    day_of,
+    instant,
+    nanos_of,
+    near_of,
+    placed,
+    year_of,
+)
 
 READ_STEPS = 30  # a short text, by a regular expression
 READ_CHARS_PER_STEP = 8
@@ -68,11 +86,9 @@ def number_with(run: Run, text: str, grouping: str | None, point: str | None) ->
     '@"2026-01-31"',
     steps=READ_STEPS,
 )
-def date_from(run: Run, value: Any) -> date:
+def date_from(run: Run, value: Any) -> Day:
     """A date; the time of day, if there is one, is dropped."""
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else date_of(_read(value))
+    return date_of(_read(value)) if isinstance(value, str) else day_of(value)
 
 
 def _read(text: str) -> str:
@@ -92,8 +108,8 @@ def _read(text: str) -> str:
     '@"2026-01-31"',
     steps=READ_STEPS,
 )
-def date_with(run: Run, year: Number, month: Number, day: Number) -> date:
-    return date(_int(year), _int(month), _int(day))
+def date_with(run: Run, year: Number, month: Number, day: Number) -> Day:
+    return day_from(_int(year), _int(month), _int(day))
 
 
 def _int(value: Number) -> int:
@@ -109,13 +125,17 @@ def _int(value: Number) -> int:
     '@"10:30:00Z"',
     steps=READ_STEPS,
 )
-def time_from(run: Run, value: Any) -> time:
+def time_from(run: Run, value: Any) -> Clock:
     """A time; a date alone is at midnight, in UTC."""
-    if isinstance(value, datetime):
-        return value.timetz()
-    if isinstance(value, date):
-        return time(tzinfo=UTC)
-    return value if isinstance(value, time) else time_of(_read(value))
+    match kind_of(value):
+        case "date and time":
+            return clock_of(value)
+        case "date":
+            return time(tzinfo=UTC)
+        case "string":
+            return time_of(_read(value))
+        case _:
+            return value
 
 
 @builtin(
@@ -125,17 +145,17 @@ def time_from(run: Run, value: Any) -> time:
     '@"10:30:00+01:00"',
     steps=READ_STEPS,
 )
-def time_with(
-    run: Run, hour: Number, minute: Number, second: Number, offset: timedelta | None
-) -> time:
+def time_with(run: Run, hour: Number, minute: Number, second: Number, offset: Span | None) -> Clock:
     """A time from its parts; the second may have a fraction."""
     full, fraction = divmod(Decimal(second), 1)
     zone = None
     if offset is not None:
-        sign = "-" if offset < timedelta() else "+"
-        minutes, seconds = divmod(int(abs(offset).total_seconds()), 60)
+        nanos = instant(offset)
+        sign = "-" if nanos < 0 else "+"
+        minutes, seconds = divmod(abs(nanos) // SECOND, 60)
         zone = zone_of(f"{sign}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}")
-    return time(_int(hour), _int(minute), int(full), int(fraction * 1_000_000), zone)
+    micros, nanos = divmod(int(fraction * SECOND), MICRO)
+    return clock_from(time(_int(hour), _int(minute), int(full), micros, zone), nanos)
 
 
 @builtin(
@@ -145,13 +165,11 @@ def time_with(
     '@"2026-01-31T10:30:00"',
     steps=READ_STEPS,
 )
-def date_time_from(run: Run, value: Any) -> datetime:
+def date_time_from(run: Run, value: Any) -> Moment:
     """A date and time, in no zone unless the text names one."""
-    if isinstance(value, datetime):
-        return value
-    if isinstance(value, date):
-        return datetime.combine(value, time())
-    return date_time_of(_read(value))
+    if isinstance(value, str):
+        return date_time_of(_read(value))
+    return combined(value, time()) if kind_of(value) == "date" else value
 
 
 @builtin(
@@ -161,8 +179,8 @@ def date_time_from(run: Run, value: Any) -> datetime:
     '@"2026-01-31T10:30:00"',
     steps=READ_STEPS,
 )
-def date_time_with(run: Run, day: date, clock: time) -> datetime:
-    return datetime.combine(day.date() if isinstance(day, datetime) else day, clock)
+def date_time_with(run: Run, day: Day | Moment, clock: Clock) -> Moment:
+    return combined(day, clock)
 
 
 @builtin(
@@ -172,11 +190,13 @@ def date_time_with(run: Run, day: date, clock: time) -> datetime:
     '@"2026-07-31T12:30:00@Europe/Paris"',
     steps=READ_STEPS,
 )
-def date_time_in(run: Run, value: datetime, zone: str) -> datetime:
+def date_time_in(run: Run, value: Moment, zone: str) -> Moment:
     """A moment in another zone; one without a zone is taken to be in UTC."""
     _read(zone)
     there = zone_of(zone if zone[:1] in "Zz+-" else f"@{zone}")
-    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(there)
+    near = near_of(value)
+    moved = (near if near.tzinfo else near.replace(tzinfo=UTC)).astimezone(there)
+    return placed(getattr(value, "era", 0), moved, nanos_of(value))
 
 
 @builtin(
@@ -186,7 +206,7 @@ def date_time_in(run: Run, value: datetime, zone: str) -> datetime:
     '@"P1DT12H"',
     steps=READ_STEPS,
 )
-def duration(run: Run, value: Any) -> timedelta | YearsMonths:
+def duration(run: Run, value: Any) -> Span | YearsMonths:
     return duration_of(_read(value)) if isinstance(value, str) else value
 
 
@@ -197,16 +217,14 @@ def duration(run: Run, value: Any) -> timedelta | YearsMonths:
     '@"P1Y1M"',
     steps=READ_STEPS,
 )
-def years_and_months(run: Run, start: date, end: date) -> YearsMonths:
+def years_and_months(run: Run, start: Day | Moment, end: Day | Moment) -> YearsMonths:
     """Months from one date to another that are complete, in either direction."""
-    start, end = (
-        moment.date() if isinstance(moment, datetime) else moment for moment in (start, end)
-    )
-    count = (end.year - start.year) * 12 + end.month - start.month
-    reached = shifted_by_months(start, count)
-    if count > 0 and reached > end:
+    start, end = day_of(start), day_of(end)
+    count = (year_of(end) - year_of(start)) * 12 + near_of(end).month - near_of(start).month
+    reached, wanted = instant(shifted_by_months(start, count)), instant(end)
+    if count > 0 and reached > wanted:
         count -= 1
-    elif count < 0 and reached < end:
+    elif count < 0 and reached < wanted:
         count += 1
     return months(count)
 

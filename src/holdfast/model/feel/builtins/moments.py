@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from holdfast.model.feel.arithmetic import month_days
 from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.run import Run
+from holdfast.model.feel.wide import Day, Moment, day_from, near_of, year_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -32,8 +33,8 @@ def today(run: Run) -> date:
     'day of week(@"2026-01-31")',
     '"Saturday"',
 )
-def day_of_week(run: Run, day: date) -> str:
-    return DAYS[day.weekday()]
+def day_of_week(run: Run, day: Day | Moment) -> str:
+    return DAYS[near_of(day).weekday()]
 
 
 @builtin(
@@ -42,8 +43,8 @@ def day_of_week(run: Run, day: date) -> str:
     'day of year(@"2026-02-01")',
     "32",
 )
-def day_of_year(run: Run, day: date) -> int:
-    return day.timetuple().tm_yday
+def day_of_year(run: Run, day: Day | Moment) -> int:
+    return near_of(day).timetuple().tm_yday
 
 
 @builtin(
@@ -52,8 +53,8 @@ def day_of_year(run: Run, day: date) -> int:
     'week of year(@"2026-01-31")',
     "5",
 )
-def week_of_year(run: Run, day: date) -> int:
-    return day.isocalendar().week
+def week_of_year(run: Run, day: Day | Moment) -> int:
+    return near_of(day).isocalendar().week
 
 
 @builtin(
@@ -62,8 +63,8 @@ def week_of_year(run: Run, day: date) -> int:
     'month of year(@"2026-01-31")',
     '"January"',
 )
-def month_of_year(run: Run, day: date) -> str:
-    return MONTHS[day.month - 1]
+def month_of_year(run: Run, day: Day | Moment) -> str:
+    return MONTHS[near_of(day).month - 1]
 
 
 @builtin(
@@ -72,5 +73,7 @@ def month_of_year(run: Run, day: date) -> str:
     'last day of month(@"2028-02-10")',
     '@"2028-02-29"',
 )
-def last_day_of_month(run: Run, day: date) -> date:
-    return date(day.year, day.month, month_days(day.year, day.month - 1))
+def last_day_of_month(run: Run, day: Day | Moment) -> Day:
+    """In any year."""
+    year, month = year_of(day), near_of(day).month
+    return day_from(year, month, month_days(year, month - 1))

@@ -1,6 +1,5 @@
 """Built-in functions on numbers."""
 
-from datetime import timedelta
 from decimal import (
     ROUND_CEILING,
     ROUND_DOWN,
@@ -18,7 +17,8 @@ from holdfast.model.feel.builtins.registry import builtin
 from holdfast.model.feel.numeric import CONTEXT, Number, scaled, whole
 from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import Run
-from holdfast.model.feel.values import YearsMonths
+from holdfast.model.feel.values import YearsMonths, kind_of
+from holdfast.model.feel.wide import instant, span_from
 
 
 @builtin(
@@ -143,7 +143,7 @@ def absolute(run: Run, n: Any) -> Any:
     """How much it is, whichever way."""
     if isinstance(n, YearsMonths):
         return YearsMonths(abs(n.months))
-    return abs(n) if isinstance(n, timedelta) else whole(abs(n))
+    return span_from(abs(instant(n))) if kind_of(n) != "number" else whole(abs(n))
 
 
 @builtin(
