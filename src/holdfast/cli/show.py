@@ -72,7 +72,7 @@ async def _look(
         query = IncidentQuery(limit=PAGE_ITEMS_MAX, process_instance_key=key)
         incidents = (await api.incidents(query)).items
     if with_source:
-        if view.process_definition_key is None:
+        if view.finished is not None or view.process_definition_key is None:
             raise InvalidState(f"Expected a running instance to draw, but {key} is {view.state}")
         source = (await api.definition_source(view.process_definition_key)).content
     return view, incidents, source
