@@ -20,13 +20,15 @@ from camunda_orchestration_sdk.models import (
     ProcessInstanceModificationBatchOperationRequest,
 )
 from rest_tables import COMPLETE, OF_TASKS, RUNNING, put_batches
-from sdk import AT_ONCE, UNKNOWN, served
+from sdk import AT_ONCE, ORDER, served
 from tests.gateway.fake_tables import FakeTables
 from tests.pipeline.select_tables import BASE, Tables
 
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.gateway.as_of import AsOf
+from holdfast.gateway.process_shapes import NewProcessInstance, Resource
 from holdfast.gateway.service import Gateway
+from holdfast.model.bpmn import write_bpmn
 from holdfast.pipeline.search.serving import FolderTables
 
 WHERE = {"processDefinitionId": "order", "hasIncident": True, "$or": [{"state": "ACTIVE"}]}
@@ -114,14 +116,18 @@ async def ended(client: CamundaAsyncClient, key: Any) -> Any:
 
 def test_the_incidents_of_one_instance_are_resolved_by_an_operation() -> None:
     tables = FakeTables()
+    instances: list[str] = []
 
-    async def story(client: CamundaAsyncClient, _: Gateway) -> None:
-        made = await client.resolve_process_instance_incidents(UNKNOWN)  # type: ignore[arg-type]
+    async def story(client: CamundaAsyncClient, gateway: Gateway) -> None:
+        await gateway.deploy([Resource("o.bpmn", write_bpmn(ORDER.definition()).decode())])
+        [started] = await gateway.start([NewProcessInstance("order")])
+        instances.append(started.process_instance_key)
+        made = await client.resolve_process_instance_incidents(instances[0])  # type: ignore[arg-type]
         assert made.batch_operation_type == "RESOLVE_INCIDENT"
         await ended(client, made.batch_operation_key)
 
     tell(story, tables)
-    chosen = {"processInstance": {"processInstanceKey": {"$eq": UNKNOWN}}}
+    chosen = {"processInstance": {"processInstanceKey": {"$eq": instances[0]}}}
     assert msgspec.json.decode(tables.asked[0].filter) == chosen
 
 
