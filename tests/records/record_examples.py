@@ -32,6 +32,7 @@ from holdfast.engine.jobs.values import (
     NewJob,
     Purge,
     Retry,
+    TaskDefaults,
 )
 from holdfast.engine.timers.values import (
     Firing,
@@ -54,6 +55,9 @@ NEW_JOB = NewJob(
     window_ms=60_000,
     keep_ms=3_600_000,
 )
+DEFAULTS = TaskDefaults(
+    "send", 7, 5, Backoff(BackoffKind.FIXED, 10, 1_000, 0), 30_000, 60_000, 3_600_000
+)
 SCHEDULE = Schedule("nightly", NEW_JOB, "0 3 * * *", 0, "Europe/Berlin", False)
 
 EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
@@ -67,6 +71,8 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.JOB, JobIntent.CANCELED): Ending("canceled"),
     (ValueType.JOB, JobIntent.RETRIED): Retry(3),
     (ValueType.JOB, JobIntent.DISCARDED): Ending("no answer"),
+    (ValueType.JOB, JobIntent.DEFINE_TASK): DEFAULTS,
+    (ValueType.JOB, JobIntent.TASK_DEFINED): DEFAULTS,
     (ValueType.JOB_BATCH, JobBatchIntent.ACTIVATE): Activation(("send", "load"), "w", 32, 30_000),
     (ValueType.JOB_BATCH, JobBatchIntent.ACTIVATED): Lease("w", 99, "send", 7, (1, 2, 3), True),
     (ValueType.JOB_BATCH, JobBatchIntent.EXTEND): Extension(30_000),

@@ -73,8 +73,8 @@ def set_schedule(
         ),
     ] = "one",
     retries: Annotated[
-        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
-    ] = 3,
+        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+    ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:

@@ -39,15 +39,15 @@ def submit(
     ] = None,
     delay: Annotated[str | None, _span("Not before this time from now.")] = None,
     priority: Annotated[
-        int, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher goes first.")
-    ] = 0,
+        int | None, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher goes first.")
+    ] = None,
     retries: Annotated[
-        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
-    ] = 3,
+        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+    ] = None,
     backoff: Annotated[
-        _BackoffKind, typer.Option(help="How the pause before a retry grows.")
-    ] = "exponential",
-    backoff_base: Annotated[str, _span("The first pause before a retry.")] = "1s",
+        _BackoffKind | None, typer.Option(help="How the pause before a retry grows.")
+    ] = None,
+    backoff_base: Annotated[str | None, _span("The first pause before a retry.")] = None,
     timeout: Annotated[str | None, _span("How long one attempt may take.")] = None,
     remember_key: Annotated[str | None, _span("How long the key is remembered.")] = None,
     keep_result: Annotated[str | None, _span("How long the outcome is kept.")] = None,
@@ -58,7 +58,8 @@ def submit(
     """Submit one task. It is durable when this returns.
 
     TYPE is the name that a worker knows the task by; JSON holds its arguments by name. A SPAN is
-    250ms, 90s, 1.5m, 2h or 7d; a bare number is seconds.
+    250ms, 90s, 1.5m, 2h or 7d; a bare number is seconds. How it is run is as the task's worker
+    says, unless an option says otherwise; 3 retries if neither does.
     """
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.payload import parse_payload
@@ -66,10 +67,13 @@ def submit(
     from holdfast.engine.jobs.values import BackoffKind
     from holdfast.gateway.shapes import NewTask, RetryBackoff
 
+    pause = None
+    if backoff is not None or backoff_base is not None:
+        kind = BackoffKind(backoff or BackoffKind.EXPONENTIAL)
+        pause = RetryBackoff(kind, spans.parse_span_ms(backoff_base or "1s"))
     task = NewTask(
-        task_type, parse_payload(payload), key, priority, retries,
-        RetryBackoff(BackoffKind(backoff), spans.parse_span_ms(backoff_base)),
-        timeout_ms=spans.maybe_span_ms(timeout) or 0,
+        task_type, parse_payload(payload), key, priority, retries, pause,
+        timeout_ms=spans.maybe_span_ms(timeout),
         delay_ms=spans.maybe_span_ms(delay) or 0,
         window_ms=spans.maybe_span_ms(remember_key),
         keep_ms=spans.maybe_span_ms(keep_result),

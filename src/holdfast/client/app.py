@@ -14,11 +14,12 @@ from holdfast.client.handle import Handle
 from holdfast.client.patience import patiently
 from holdfast.client.portal import Portal
 from holdfast.client.process import ProcessCalls
-from holdfast.client.task import BoundTask, Span, Task, TaskOptions, backoff_of, span_ms
+from holdfast.client.task import BoundTask, Options, Span, Task, backoff_of, span_ms
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
 from holdfast.engine.timers.values import CatchUp, catch_up_of
 from holdfast.errors import InvalidArgument, ResourceExhausted
+from holdfast.gateway import checks
 from holdfast.gateway.api import Api
 from holdfast.gateway.shapes import (
     IncidentQuery,
@@ -164,7 +165,7 @@ class Holdfast(ProcessCalls):
         """
 
         def make(function: Callable[P, R]) -> Task[P, R]:
-            options = TaskOptions(
+            options = Options(
                 name=function.__name__ if name is None else name,
                 retries=retries,
                 backoff=backoff_of(backoff),
@@ -175,6 +176,7 @@ class Holdfast(ProcessCalls):
             )
             if options.name in self.tasks:
                 raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
+            checks.task_defaults(options.name, options.told())  # refused where it is written
             task = Task(self, function, options)
             self.tasks[options.name] = task
             if self._worker is not None:

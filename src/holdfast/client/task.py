@@ -11,7 +11,7 @@ from holdfast.client.arguments import Arguments
 from holdfast.client.handle import Handle
 from holdfast.engine.jobs.values import BackoffKind
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.shapes import NewTask, RetryBackoff
+from holdfast.gateway.shapes import NewTask, RetryBackoff, TaskOptions
 
 if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
@@ -28,7 +28,7 @@ def span_ms(span: Span) -> int:
     return int(seconds * 1000)
 
 
-class TaskOptions(msgspec.Struct, frozen=True, kw_only=True):
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How the tasks of a function are run."""
 
     name: str
@@ -38,6 +38,32 @@ class TaskOptions(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     window_ms: int | None = None
     keep_ms: int | None = None
+
+    def told(self) -> TaskOptions:
+        """As a worker tells them to the node, for submissions that do not say."""
+        return TaskOptions(
+            self.priority, self.retries, self.backoff, self.timeout_ms, self.window_ms, self.keep_ms
+        )
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The options that differ from the built-in ones: those that a submission names."""
+
+    priority: int | None
+    retries: int | None
+    backoff: RetryBackoff | None
+    timeout_ms: int | None
+
+
+def said_by(options: Options) -> Said:
+    """What is as everybody has it need not be said: the worker of the task may say otherwise."""
+    usual = Options(name=options.name)
+    return Said(
+        None if options.priority == usual.priority else options.priority,
+        None if options.retries == usual.retries else options.retries,
+        None if options.backoff == usual.backoff else options.backoff,
+        None if options.timeout_ms == usual.timeout_ms else options.timeout_ms,
+    )
 
 
 def backoff_of(backoff: str | RetryBackoff) -> RetryBackoff:
@@ -74,12 +100,12 @@ class BoundTask(Generic[R]):
         due: datetime | None = None,
         priority: int | None = None,
     ) -> NewTask:
-        """What goes to the node."""
-        options = self.task.options
+        """What goes to the node. Options that nobody set are left to the task's worker."""
+        options, said = self.task.options, self.task.said
         return NewTask(
             options.name, msgspec.Raw(self.payload), key,
-            options.priority if priority is None else priority,
-            options.retries, options.backoff, options.timeout_ms,
+            said.priority if priority is None else priority,
+            said.retries, said.backoff, said.timeout_ms,
             0 if delay is None else span_ms(delay), due, options.window_ms, options.keep_ms,
         )  # fmt: skip
 
@@ -87,11 +113,12 @@ class BoundTask(Generic[R]):
 class Task(Generic[P, R]):
     """A function that runs when it is called, and is stored and run by a worker when submitted."""
 
-    def __init__(self, app: "Holdfast", function: Callable[P, R], options: TaskOptions) -> None:
+    def __init__(self, app: "Holdfast", function: Callable[P, R], options: Options) -> None:
         functools.update_wrapper(self, function)
         self.app = app
         self.function = function
         self.options = options
+        self.said = said_by(options)
         self.arguments = Arguments(function)
 
     @property

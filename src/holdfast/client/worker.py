@@ -93,6 +93,7 @@ class Worker:
         self._mode = mode
         self._held: dict[str, _Held] = {}
         self._begun: set[str] = set()
+        self._told_options: set[str] = set()  # types whose options the node knows
         self._done: deque[Done] = deque()
         self._told = False  # the loop knows that there is something in `_done`
         self._stopping = threading.Event()
@@ -186,12 +187,24 @@ class Worker:
 
     async def _ask(self, room: int) -> list[ActivatedJob]:
         wanted = {name: task.arguments.names for name, task in self._tasks.items()}
+        told = self._told_options
+        options = {name: t.options.told() for name, t in self._tasks.items() if name not in told}
         request = ActivationRequest(
-            list(self._tasks), self.name, room, self._lease_ms, _POLL_MS, wanted
-        )
+            list(self._tasks), self.name, room, self._lease_ms, 0 if options else _POLL_MS, wanted,
+            options,
+        )  # fmt: skip
         self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
         try:
-            return await self._asking
+            jobs = await self._asking
+            told |= options.keys()
+            return jobs
+        except InvalidArgument as error:
+            if not options:
+                raise
+            # a node of an older version: it does without
+            log.warning("options of tasks refused", tasks=list(options), error=str(error))
+            told |= options.keys()
+            return []
         except asyncio.CancelledError:
             if self._asking.cancelled() and not self._stopping.is_set():
                 return []  # only the question was withdrawn

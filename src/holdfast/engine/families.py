@@ -68,3 +68,4 @@ class Tag(IntEnum):
     GRANTS = 60
     VERSION_TAGS = 61
     FREE_SUBSCRIPTIONS = 63
+    TASK_DEFAULTS = 64

@@ -1,14 +1,15 @@
 """What the gateway accepts: shapes become the engine's values here, or a clear error."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 
 import msgspec
 
 from holdfast.config import Config
-from holdfast.engine.jobs.values import Backoff, NewJob
+from holdfast.engine.jobs.values import Backoff, NewJob, TaskDefaults
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.gateway.shapes import NewTask, RetryBackoff
+from holdfast.gateway.shapes import NewTask, RetryBackoff, TaskOptions
 from holdfast.limits import (
     ERROR_CHARS_MAX,
     KEY_COUNTER_BITS,
@@ -76,38 +77,48 @@ def shortened(error: str) -> str:
     return f"{error[:half]}\n[...]\n{error[-half:]}"
 
 
-_DEFAULT_BACKOFF = NewTask(type="").backoff
-_DEFAULT_STORED = Backoff()
+_BUILT_IN = TaskDefaults("")
+
+DefaultsOf = Callable[[str], TaskDefaults | None]
+"""What the worker of a type of tasks has said about them; None if it has said nothing."""
 
 
-def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
+def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf) -> NewJob:
     """The job that a submitted task becomes."""
     payload = bytes(task.payload)
-    keep_ms = config.keep_result_ms if task.keep_ms is None else task.keep_ms
-    key, window_ms = "", 0
-    if task.key is not None:
-        key = task.key
-        window_ms = config.idempotency_window_ms if task.window_ms is None else task.window_ms
+    defaults = defaults_of(task.type) or _BUILT_IN
+    priority = defaults.priority if task.priority is None else task.priority
+    retries = defaults.retries if task.retries is None else task.retries
+    backoff = defaults.backoff if task.backoff is None else _stored(task.backoff)
+    timeout_ms = defaults.timeout_ms if task.timeout_ms is None else task.timeout_ms
+    window_ms = defaults.window_ms if task.window_ms is None else task.window_ms
+    keep_ms = defaults.keep_ms if task.keep_ms is None else task.keep_ms
+    if keep_ms is None:
+        keep_ms = config.keep_result_ms
+    key = ""
+    if task.key is None:
+        window_ms = 0
+    else:
+        key = name(task.key, "key")
+        window_ms = config.idempotency_window_ms if window_ms is None else window_ms
         within(window_ms, 1, SPAN_MS_MAX, "windowMs")
-        name(key, "key")
         keep_ms = max(keep_ms, window_ms)  # the same key finds the same result
     # All at once, for each of a million tasks; only when one is wrong it matters which.
     if not (
         len(payload) <= PAYLOAD_BYTES_MAX
-        and -PRIORITY_MAX <= task.priority <= PRIORITY_MAX
-        and 0 <= task.retries <= RETRIES_MAX
-        and 0 <= task.timeout_ms <= SPAN_MS_MAX
+        and -PRIORITY_MAX <= priority <= PRIORITY_MAX
+        and 0 <= retries <= RETRIES_MAX
+        and 0 <= timeout_ms <= SPAN_MS_MAX
         and 0 <= keep_ms <= SPAN_MS_MAX
     ):
-        _refuse(task, len(payload), keep_ms)
-    backoff = task.backoff
+        _refuse(len(payload), priority, retries, timeout_ms, keep_ms)
     return NewJob(
         name(task.type, "type"),
         payload,
-        task.priority,
-        task.retries,
-        _DEFAULT_STORED if backoff is _DEFAULT_BACKOFF else _stored(backoff),
-        task.timeout_ms,
+        priority,
+        retries,
+        backoff,
+        timeout_ms,
         due_ms(task, now_ms) if task.delay_ms or task.due else 0,
         key,
         window_ms,
@@ -115,16 +126,27 @@ def new_job(task: NewTask, now_ms: int, config: Config) -> NewJob:
     )
 
 
-def _refuse(task: NewTask, payload_bytes: int, keep_ms: int) -> None:
+def task_defaults(type_: str, options: TaskOptions) -> TaskDefaults:
+    """What a worker says about its tasks of a type, as the engine has it."""
+    _refuse(0, options.priority, options.retries, options.timeout_ms, options.keep_ms or 0)
+    if options.window_ms is not None:
+        within(options.window_ms, 1, SPAN_MS_MAX, "windowMs")
+    return TaskDefaults(
+        name(type_, "type"), options.priority, options.retries, _stored(options.backoff),
+        options.timeout_ms, options.window_ms, options.keep_ms,
+    )  # fmt: skip
+
+
+def _refuse(payload_bytes: int, priority: int, retries: int, timeout_ms: int, keep_ms: int) -> None:
     """Says which of a task's numbers is outside its limits."""
     if payload_bytes > PAYLOAD_BYTES_MAX:
         raise InvalidArgument(
             f"Expected a payload of at most {PAYLOAD_BYTES_MAX} bytes, but found {payload_bytes};"
             " put large content elsewhere and submit a reference to it"
         )
-    within(task.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
-    within(task.retries, 0, RETRIES_MAX, "retries")
-    within(task.timeout_ms, 0, SPAN_MS_MAX, "timeoutMs")
+    within(priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
+    within(retries, 0, RETRIES_MAX, "retries")
+    within(timeout_ms, 0, SPAN_MS_MAX, "timeoutMs")
     within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
 
 

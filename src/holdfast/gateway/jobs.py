@@ -41,6 +41,7 @@ from holdfast.gateway.shapes import (
     JobFailure,
     JobOrigin,
 )
+from holdfast.gateway.task_defaults import DefaultsOfTasks
 from holdfast.limits import (
     ERROR_CHARS_MAX,
     JOBS_PER_ACTIVATION_MAX,
@@ -73,8 +74,9 @@ class _Parked:
 class Jobs:
     """What workers can ask for and report."""
 
-    def __init__(self, runner: Asked, clock: Clock) -> None:
+    def __init__(self, runner: Asked, clock: Clock, defaults: DefaultsOfTasks) -> None:
         self._runner = runner
+        self._defaults = defaults
         self._clock = clock
         self._partitions = len(runner.processors)
         # Partitions that may have jobs of a type, in the order in which they will be asked.
@@ -90,6 +92,8 @@ class Jobs:
         self._runner.check(
             Required(ResourceType.TASK, (Permission.WORK,), activation.types),
         )
+        if request.options:
+            await self._defaults.define(activation.types, request.options)
         deadline = self._clock.monotonic() + request.wait_ms / 1000
         while True:
             partition = self._partition_with(activation.types)

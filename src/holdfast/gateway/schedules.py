@@ -10,6 +10,7 @@ from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.shapes import NewSchedule, ScheduleView
+from holdfast.gateway.task_defaults import DefaultsOfTasks
 from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX
 from holdfast.logs import log
 from holdfast.records import ValueType, partition_for
@@ -19,8 +20,11 @@ from holdfast.records.keys import NO_KEY
 class Schedules:
     """What can be asked about schedules."""
 
-    def __init__(self, runner: Asked, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, runner: Asked, config: Config, clock: Clock, defaults: DefaultsOfTasks
+    ) -> None:
         self._runner = runner
+        self._defaults = defaults
         self._config = config
         self._clock = clock
 
@@ -33,7 +37,7 @@ class Schedules:
             )
         if new.interval_ms is not None:
             checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
-        job = checks.new_job(new.task, self._clock.now_ms(), self._config)
+        job = checks.new_job(new.task, self._clock.now_ms(), self._config, self._defaults.of)
         schedule = Schedule(
             schedule_id,
             job,

@@ -91,6 +91,7 @@ from holdfast.gateway.shapes import (
     TaskView,
     Topology,
 )
+from holdfast.gateway.task_defaults import DefaultsOfTasks
 from holdfast.gateway.tasks import Tasks
 from holdfast.journal import Journal
 from holdfast.logs import log
@@ -120,10 +121,11 @@ class Gateway:
         self.look = Look(asked, clock)
         self._asked = asked
         self.show_tables(NoTables())
-        self._tasks = Tasks(asked, config, clock)
-        self._jobs = Jobs(asked, clock)
+        defaults = DefaultsOfTasks(asked)
+        self._tasks = Tasks(asked, config, clock, defaults)
+        self._jobs = Jobs(asked, clock, defaults)
         self._incidents = Incidents(asked)
-        self._schedules = Schedules(asked, config, clock)
+        self._schedules = Schedules(asked, config, clock, defaults)
         self._post = Post(runner, metrics.distribution)
         self._distributions = Distributions(asked, self._post, clock)
         metrics.distribution.gauges = self._distributions.gauges

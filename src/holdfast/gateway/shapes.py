@@ -66,10 +66,11 @@ class NewTask(Question, frozen=True):
     type: str  # the task's name: workers that take it get it
     payload: msgspec.Raw = msgspec.field(default_factory=_null)  # any JSON
     key: str | None = None  # idempotency key: the same key within its window names the same task
-    priority: Priority = 0  # higher goes first
-    retries: Retries = 3
-    backoff: RetryBackoff = RetryBackoff()
-    timeout_ms: SpanMs = 0  # how long one attempt may take; 0: as long as its worker lives
+    # None of the next four: as the task's worker says, else 0, 3, RetryBackoff() and 0
+    priority: Priority | None = None  # higher goes first
+    retries: Retries | None = None
+    backoff: RetryBackoff | None = None
+    timeout_ms: SpanMs | None = None  # how long one attempt may take; 0: while its worker lives
     delay_ms: SpanMs = 0
     due: datetime | None = None  # a point in time, instead of a delay
     window_ms: PauseMs | None = (
@@ -157,6 +158,17 @@ class TaskOutcomes(Shape, frozen=True):
     tasks: list[TaskOutcome]
 
 
+class TaskOptions(Question, frozen=True):
+    """How a worker wants tasks of a type to be run whose submission does not say."""
+
+    priority: Priority = 0
+    retries: Retries = 3
+    backoff: RetryBackoff = RetryBackoff()
+    timeout_ms: SpanMs = 0
+    window_ms: PauseMs | None = None
+    keep_ms: SpanMs | None = None
+
+
 class ActivationRequest(Question, frozen=True):
     """A worker asks for work."""
 
@@ -167,6 +179,8 @@ class ActivationRequest(Question, frozen=True):
     wait_ms: WaitMs = 0  # how long to wait when there is none
     # which variables of a process the worker wants, by type; all for a type that is not named
     variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    # the options of its tasks, by type; the node remembers them: said once is enough
+    options: dict[str, TaskOptions] = msgspec.field(default_factory=dict)
 
     def at_once(self) -> "ActivationRequest":
         return msgspec.structs.replace(self, wait_ms=0)

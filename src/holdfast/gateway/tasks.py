@@ -24,6 +24,7 @@ from holdfast.gateway.shapes import (
     TaskReceipt,
     TaskView,
 )
+from holdfast.gateway.task_defaults import DefaultsOfTasks
 from holdfast.limits import (
     PAGE_ITEMS_MAX,
     REQUEST_BYTES_MAX,
@@ -39,8 +40,11 @@ _CREATE, _JOB = JobIntent.CREATE, ValueType.JOB
 class Tasks:
     """What can be asked about tasks."""
 
-    def __init__(self, runner: Asked, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, runner: Asked, config: Config, clock: Clock, defaults: DefaultsOfTasks
+    ) -> None:
         self._runner = runner
+        self._defaults = defaults
         self._config = config
         self._clock = clock
         self._partitions = len(runner.processors)
@@ -56,8 +60,9 @@ class Tasks:
         anywhere = next(self._turn) % self._partitions + 1
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
+        defaults_of = self._defaults.of
         for index, task in enumerate(tasks):
-            job: NewJob = checks.new_job(task, now_ms, config)
+            job: NewJob = checks.new_job(task, now_ms, config, defaults_of)
             size_bytes += len(job.payload)
             key = job.idempotency_key
             partition = partition_for(key, self._partitions) if key else anywhere

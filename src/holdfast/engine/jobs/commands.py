@@ -21,6 +21,7 @@ from holdfast.engine.jobs.values import (
     NewJob,
     Outcome,
     Purge,
+    TaskDefaults,
 )
 from holdfast.engine.kernel import Turn
 from holdfast.engine.state import EngineState
@@ -60,6 +61,17 @@ def add_job_with_key(turn: Turn[EngineState], key: int, new: NewJob) -> None:
     turn.event(JOB, _CREATED, key, new)
     if new.due_ms <= turn.now_ms:
         turn.effect_once(JobsAvailable(turn.partition, new.type))
+
+
+def define_task(turn: Turn[EngineState], command: Record) -> None:
+    """How tasks of a type are run whose submission does not say: a worker knows."""
+    new: TaskDefaults = command.value
+    if turn.state.jobs.defaults.get(new.type) == new:
+        reason = f"Expected other defaults of task {new.type!r}, but they are the same"
+        return turn.reject(command, Code.ALREADY_EXISTS, reason)
+    key = turn.new_key()
+    turn.event(JOB, JobIntent.TASK_DEFINED, key, new)
+    turn.answer(None, key)
 
 
 def complete(turn: Turn[EngineState], key: int, done: Completion) -> None:

@@ -23,6 +23,7 @@ JOB: Domain = Domain(
         JobIntent.CANCEL: element_jobs.cancel,
         JobIntent.THROW_ERROR: element_jobs.throw_error,
         JobIntent.UPDATE_RETRIES: element_jobs.update_retries,
+        JobIntent.DEFINE_TASK: commands.define_task,
     },
     appliers={
         JobIntent.CREATED: events.created,
@@ -33,6 +34,7 @@ JOB: Domain = Domain(
         JobIntent.DISCARDED: events.discarded,
         JobIntent.ERROR_THROWN: events.error_thrown,
         JobIntent.RETRIES_UPDATED: events.retries_updated,
+        JobIntent.TASK_DEFINED: events.task_defined,
     },
     needs={
         JobIntent.CREATE: needs.create,
@@ -41,6 +43,7 @@ JOB: Domain = Domain(
         JobIntent.THROW_ERROR: needs.of_job(Permission.WORK),
         JobIntent.CANCEL: needs.change,
         JobIntent.UPDATE_RETRIES: needs.change,
+        JobIntent.DEFINE_TASK: needs.define_task,
     },
 )
 

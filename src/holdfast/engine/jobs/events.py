@@ -15,6 +15,7 @@ from holdfast.engine.jobs.values import (
     Outcome,
     Purge,
     Retry,
+    TaskDefaults,
     ThrowError,
 )
 from holdfast.engine.state import EngineState
@@ -28,6 +29,11 @@ _replace = msgspec.structs.replace
 def created(state: EngineState, event: Record) -> None:
     new: NewJob = event.value
     state.jobs.create(event.key, new, event.timestamp_ms)
+
+
+def task_defined(state: EngineState, event: Record) -> None:
+    new: TaskDefaults = event.value
+    state.jobs.defaults.put(new.type, new)
 
 
 def completed(state: EngineState, event: Record) -> None:

@@ -1,7 +1,7 @@
 """What one must be permitted for the commands about jobs: by the type of the job."""
 
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.engine.jobs.values import Activation, NewJob
+from holdfast.engine.jobs.values import Activation, NewJob, TaskDefaults
 from holdfast.engine.kernel import Need, Required
 from holdfast.engine.processes.needs import of_instance
 from holdfast.engine.state import EngineState
@@ -11,6 +11,11 @@ from holdfast.records import Record
 def create(state: EngineState, command: Record) -> tuple[Required, ...]:
     new: NewJob = command.value
     return _task(Permission.CREATE, new.type)
+
+
+def define_task(state: EngineState, command: Record) -> tuple[Required, ...]:
+    new: TaskDefaults = command.value
+    return _task(Permission.WORK, new.type)
 
 
 def activate(state: EngineState, command: Record) -> tuple[Required, ...]:

@@ -12,10 +12,11 @@ from holdfast.engine.jobs.values import (
     Lease,
     NewJob,
     Outcome,
+    TaskDefaults,
 )
 from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
 
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
@@ -32,6 +33,7 @@ class Jobs:
         self._open = state.family(Tag.LEASES_OPEN, U64, int)  # lease -> jobs still held under it
         self._outcomes = state.family(Tag.JOB_OUTCOMES, U64_U64, Outcome)
         self._idempotency = state.family(Tag.JOB_IDEMPOTENCY, U64_TEXT, int)
+        self.defaults = state.family(Tag.TASK_DEFAULTS, TEXT, TaskDefaults)
         self._buckets = state.family(Tag.JOB_BUCKETS, U64, bytes)
         # Where the first waiting job of a type can be at the earliest: keeps a scan from walking
         # over the graves of those that were taken before.

@@ -42,6 +42,8 @@ class JobIntent(IntEnum):
     ERROR_THROWN = 11  # its work ended in an error that its process knows
     UPDATE_RETRIES = 12
     RETRIES_UPDATED = 13
+    DEFINE_TASK = 14  # of a type of tasks, not of a job
+    TASK_DEFINED = 15
 
 
 class JobBatchIntent(IntEnum):
@@ -183,6 +185,18 @@ class ThrowError(Value, frozen=True, tag=8):
     incident_key: int = 0  # with ERROR_THROWN: nobody catches it; 0: the job has ended
 
 
+class TaskDefaults(Value, frozen=True, tag=9):
+    """How tasks of a type are run whose submission does not say: DEFINE_TASK and TASK_DEFINED."""
+
+    type: str
+    priority: int = 0
+    retries: int = 3
+    backoff: Backoff = Backoff()
+    timeout_ms: int = 0
+    window_ms: int | None = None  # None: the node's setting
+    keep_ms: int | None = None  # None: the node's setting
+
+
 class Activation(Value, frozen=True, tag=16):
     """A worker asks for jobs: the value of ACTIVATE."""
 
@@ -279,6 +293,8 @@ JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {
     JobIntent.ERROR_THROWN: ThrowError,
     JobIntent.UPDATE_RETRIES: Retry,
     JobIntent.RETRIES_UPDATED: Retry,
+    JobIntent.DEFINE_TASK: TaskDefaults,
+    JobIntent.TASK_DEFINED: TaskDefaults,
 }
 
 JOB_BATCH_VALUES: dict[JobBatchIntent, type[msgspec.Struct]] = {
