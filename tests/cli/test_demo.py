@@ -103,6 +103,7 @@ def test_the_demo_repairs_what_broke_and_its_tables_say_what_its_journal_says(
     assert counted == {
         "process_instances COMPLETED": (200, 200),
         "jobs COMPLETED": (jobs, jobs),
+        "jobs ERROR_THROWN": (5, 5),
         "incidents RESOLVED": (incidents, incidents),
         "batch_operation_items COMPLETED": (150, 150),
         "records": (verdict["recordsRead"], verdict["recordsRead"]),
@@ -159,8 +160,18 @@ def _said_without_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> st
     ("states", "records", "declined", "fault"),
     [
         ({}, 900, DECLINED, None),
-        ({"jobs": {"COMPLETED": 149}}, 900, DECLINED, "has 149 rows COMPLETED, but the journal"),
-        ({"jobs": {"COMPLETED": 150, "ACTIVE": 1}}, 900, DECLINED, "has 1 rows ACTIVE"),
+        (
+            {"jobs": {"COMPLETED": 144, "ERROR_THROWN": 5}},
+            900,
+            DECLINED,
+            "has 144 rows COMPLETED, but the journal",
+        ),
+        (
+            {"jobs": {"COMPLETED": 145, "ERROR_THROWN": 5, "ACTIVE": 1}},
+            900,
+            DECLINED,
+            "has 1 rows ACTIVE",
+        ),
         ({"incidents": {}}, 900, DECLINED, "incidents has 0 rows RESOLVED"),
         ({}, 901, DECLINED, "records has 901 rows in all, but the journal says 900"),
         ({}, 900, msgspec.structs.replace(DECLINED, total=4), "found 4 orders"),
@@ -173,7 +184,7 @@ def test_tables_that_differ_from_the_journal_fail_the_demo(
 
     agreed = {
         "process_instances": {"COMPLETED": 50},
-        "jobs": {"COMPLETED": 150},
+        "jobs": {"COMPLETED": 145, "ERROR_THROWN": 5},
         "incidents": {"RESOLVED": 14},
     }
     look = Look(agreed | states, records, 0, 0.0)
@@ -261,7 +272,8 @@ def test_a_repair_is_a_few_lines_where_there_is_no_terminal(
 def _verdict() -> Verdict:
     """100 tasks and 50 orders, of which nothing is missing."""
     orders = OrderVerdict(
-        started=50, completed=50, paid=45, declined=5, reviewed=10, jobs=50, payments=45,
+        started=50, completed=50, paid=45, declined=5, reviewed=10, jobs=45, errors_thrown=5,
+        payments=45,
         incidents_raised=7, incidents_resolved=7, effects=90, lost=0, doubled=0, seconds=1.0,
         picture="order.png", faults=[],
     )  # fmt: skip

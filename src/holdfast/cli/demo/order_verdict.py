@@ -26,6 +26,7 @@ class OrderAudit(LogWalk):
         self.completed: Counter[int] = Counter()
         self.results: dict[int, dict[str, Any]] = {}  # the variables at the end
         self.jobs: set[int] = set()  # that their steps asked for and that are done
+        self.thrown: set[int] = set()  # that ended in an error that the process knows
         self.payments = 0
         self.incidents: set[int] = set()
         self.resolved = 0
@@ -50,9 +51,12 @@ class OrderAudit(LogWalk):
             case RecordKind.EVENT, ValueType.JOB, JobIntent.CREATED:
                 if record.value.instance_key in self._order:
                     self._asked.add(record.key)
-            case RecordKind.EVENT, ValueType.JOB, JobIntent.COMPLETED | JobIntent.ERROR_THROWN:
+            case RecordKind.EVENT, ValueType.JOB, JobIntent.COMPLETED:
                 if record.key in self._asked:
                     self.jobs.add(record.key)
+            case RecordKind.EVENT, ValueType.JOB, JobIntent.ERROR_THROWN:
+                if record.key in self._asked:
+                    self.thrown.add(record.key)
             case RecordKind.EVENT, ValueType.MESSAGE, MessageIntent.PUBLISHED:
                 self.payments += 1
             case RecordKind.EVENT, ValueType.INCIDENT, IncidentIntent.CREATED:
@@ -73,6 +77,7 @@ class OrderVerdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     declined: int
     reviewed: int
     jobs: int
+    errors_thrown: int
     payments: int
     incidents_raised: int
     incidents_resolved: int
@@ -99,6 +104,7 @@ def reach_order_verdict(
         declined=sum(1 for each in results if "declined" in each),
         reviewed=sum(1 for each in results if "reviewed" in each),
         jobs=len(audit.jobs),
+        errors_thrown=len(audit.thrown),
         payments=audit.payments,
         incidents_raised=len(audit.incidents),
         incidents_resolved=audit.resolved,

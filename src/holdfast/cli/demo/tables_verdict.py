@@ -82,6 +82,7 @@ def _expected(verdict: "Verdict") -> dict[tuple[str, str], int]:
     return {
         ("process_instances", "COMPLETED"): instances,
         ("jobs", "COMPLETED"): jobs,
+        ("jobs", "ERROR_THROWN"): orders.errors_thrown,
         ("incidents", "RESOLVED"): incidents,
         **repaired,
     }
