@@ -25,9 +25,9 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch_tables import BatchTables, OpenTables
+from holdfast.gateway.node_shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
-from holdfast.gateway.shapes import Health
 from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log

@@ -42,6 +42,7 @@ from holdfast.gateway.distribution_shapes import (
 )
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.journal_shapes import JournalBounds, PartitionBounds
+from holdfast.gateway.node_shapes import Health, PartitionView, Topology
 from holdfast.gateway.process_shapes import (
     ElementState,
     ElementView,
@@ -65,7 +66,6 @@ from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
-    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -76,14 +76,12 @@ from holdfast.gateway.shapes import (
     JobOrigin,
     NewSchedule,
     NewTask,
-    PartitionView,
     ScheduleView,
     TaskOutcome,
     TaskPage,
     TaskQuery,
     TaskReceipt,
     TaskView,
-    Topology,
 )
 
 NOON = datetime(2030, 1, 2, 12, tzinfo=UTC)

@@ -34,6 +34,7 @@ from holdfast.gateway.distribution_shapes import (
     DistributionQuery,
     DistributionSkip,
 )
+from holdfast.gateway.node_shapes import Health
 from holdfast.gateway.process_shapes import (
     ActivateElement,
     MapElement,
@@ -49,7 +50,6 @@ from holdfast.gateway.process_shapes import (
 )
 from holdfast.gateway.shapes import (
     ActivationRequest,
-    Health,
     HeldJob,
     IncidentQuery,
     JobCompletion,

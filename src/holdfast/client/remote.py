@@ -22,13 +22,13 @@ from holdfast.client.remote_processes import RemoteProcesses
 from holdfast.client.wire import quoted
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
 from holdfast.errors import error_of as error_of_code
+from holdfast.gateway.node_shapes import Health, Topology
 from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivatedJobs,
     ActivationRequest,
     Answer,
     Answers,
-    Health,
     HeldJob,
     HeldJobs,
     IncidentPage,
@@ -53,7 +53,6 @@ from holdfast.gateway.shapes import (
     TaskReceipt,
     TaskReceipts,
     TaskView,
-    Topology,
 )
 
 TOKEN_VARIABLE = "HOLDFAST_TOKEN"

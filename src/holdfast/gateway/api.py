@@ -8,12 +8,12 @@ from holdfast.gateway.batch_api import BatchApi
 from holdfast.gateway.distribution_api import DistributionApi
 from holdfast.gateway.identity_api import IdentityApi
 from holdfast.gateway.journal_api import JournalApi
+from holdfast.gateway.node_shapes import Health, Topology
 from holdfast.gateway.process_api import ProcessApi
 from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
-    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -28,7 +28,6 @@ from holdfast.gateway.shapes import (
     TaskQuery,
     TaskReceipt,
     TaskView,
-    Topology,
 )
 
 

@@ -49,6 +49,7 @@ from holdfast.gateway.jobs import Jobs
 from holdfast.gateway.journal_reads import JournalReads
 from holdfast.gateway.journal_shapes import JournalBounds
 from holdfast.gateway.messages import Messages
+from holdfast.gateway.node_shapes import Health, PartitionView, Topology
 from holdfast.gateway.post import Post
 from holdfast.gateway.process_shapes import (
     MessageReceipt,
@@ -73,7 +74,6 @@ from holdfast.gateway.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
-    Health,
     HeldJob,
     IncidentPage,
     IncidentQuery,
@@ -82,14 +82,12 @@ from holdfast.gateway.shapes import (
     JobFailure,
     NewSchedule,
     NewTask,
-    PartitionView,
     ScheduleView,
     TaskOutcome,
     TaskPage,
     TaskQuery,
     TaskReceipt,
     TaskView,
-    Topology,
 )
 from holdfast.gateway.task_defaults import DefaultsOfTasks
 from holdfast.gateway.tasks import Tasks

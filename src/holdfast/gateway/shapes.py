@@ -371,31 +371,6 @@ class Schedules(Shape, frozen=True):
     items: list[ScheduleView]
 
 
-class PartitionView(Shape, frozen=True):
-    """One partition as the node sees it."""
-
-    partition_id: int
-    next_position: int
-    processed_position: int
-
-
-class Topology(Shape, frozen=True):
-    """What the node is."""
-
-    version: str
-    partitions: list[PartitionView]
-    host: str = "localhost"
-    port: int = 0
-
-
-class Health(Shape, frozen=True, omit_defaults=True):
-    """How the node is: UP, DEGRADED (files are damaged, all work is readable), or an error."""
-
-    status: str
-    damage: list[str] = []  # what is damaged, by its file
-    warnings: list[str] = []  # what keeps nothing from working, and somebody should look at
-
-
 class Problem(Shape, frozen=True, omit_defaults=True):
     """An error as RFC 9457 problem JSON."""
 

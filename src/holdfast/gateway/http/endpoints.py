@@ -12,12 +12,12 @@ from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.http.identity_endpoints import IDENTITY_ENDPOINTS
 from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
+from holdfast.gateway.node_shapes import Health
 from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
 from holdfast.gateway.shapes import (
     ActivatedJobs,
     ActivationRequest,
     Answers,
-    Health,
     HeldJob,
     HeldJobs,
     IncidentPage,

@@ -2,7 +2,8 @@
 
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.shapes import Shape, Topology
+from holdfast.gateway.node_shapes import Topology
+from holdfast.gateway.shapes import Shape
 
 
 class BrokerPartition(Shape, frozen=True):

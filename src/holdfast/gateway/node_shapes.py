@@ -1,0 +1,31 @@
+"""The shapes of what a node says about itself."""
+
+import msgspec
+
+from holdfast.gateway.shapes import Shape
+
+
+class PartitionView(Shape, frozen=True):
+    """One partition as the node sees it."""
+
+    partition_id: int
+    next_position: int
+    processed_position: int
+
+
+class Topology(Shape, frozen=True):
+    """What the node is."""
+
+    version: str
+    partitions: list[PartitionView]
+    host: str = "localhost"
+    port: int = 0
+
+
+class Health(Shape, frozen=True, omit_defaults=True):
+    """How the node is: UP, DEGRADED (files are damaged, all work is readable), or an error."""
+
+    status: str
+    damage: list[str] = msgspec.field(default_factory=list)  # what is damaged, by its file
+    # what keeps nothing from working, and somebody should look at
+    warnings: list[str] = msgspec.field(default_factory=list)
