@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import Enum
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
 from holdfast.config import Config
-from holdfast.engine.jobs.values import Backoff, NewJob, TaskDefaults
+from holdfast.engine.jobs.values import Backoff, BackoffKind, NewJob, TaskDefaults
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.shapes import NewTask, RetryBackoff, TaskOptions
 from holdfast.limits import (
@@ -40,8 +42,31 @@ def _a(what: str) -> str:
 recent_key_from = lru_cache(maxsize=256)(key_from)
 
 
+def text(value: str, what: str) -> str:
+    """Any text, as against what a program may give in its place."""
+    if not isinstance(value, str):
+        raise InvalidArgument(f"Expected a text for {what}, but found {value!r}", field=what)
+    return value
+
+
+E = TypeVar("E", bound=Enum)
+
+
+def kind(value: E, enum: type[E], what: str) -> E:
+    """A member of an enum, or the word for it."""
+    try:
+        return enum(value)
+    except ValueError:
+        words = ", ".join(str(each.value) for each in enum)
+        raise InvalidArgument(
+            f"Expected one of {words} for {what}, but found {value!r}", field=what
+        ) from None
+
+
 def name(text: str, what: str) -> str:
     """A name that can be stored, listed and typed."""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"Expected a {what}, but found {text!r}", field=what)
     if not text or len(text) > NAME_CHARS_MAX or not text.isprintable():
         raise InvalidArgument(
             f"Expected a {what} of 1 to {NAME_CHARS_MAX} printable characters,"
@@ -61,7 +86,15 @@ def key_after(text: str | None, partitions: int, what: str) -> int:
 
 
 def within(value: int, low: int, high: int, what: str) -> int:
-    """A number inside its limits."""
+    """A whole number inside its limits.
+
+    A program that a node is embedded in may give anything. What is no int would be written, and
+    could not be read again: True, 1.0 and numpy's integers are refused here.
+    """
+    if type(value) is not int:
+        raise InvalidArgument(
+            f"Expected a whole number for {what}, but found {value!r}", field=what
+        )
     if not low <= value <= high:
         raise InvalidArgument(
             f"Expected {what} from {low} to {high}, but found {value}", field=what
@@ -71,6 +104,7 @@ def within(value: int, low: int, high: int, what: str) -> int:
 
 def shortened(error: str) -> str:
     """An error text of bearable length: its beginning and its end say most."""
+    text(error, "error")
     if len(error) <= ERROR_CHARS_MAX:
         return error
     half = ERROR_CHARS_MAX // 2 - 10
@@ -110,6 +144,8 @@ def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf)
         and 0 <= retries <= RETRIES_MAX
         and 0 <= timeout_ms <= SPAN_MS_MAX
         and 0 <= keep_ms <= SPAN_MS_MAX
+        # see `within`: what is no int could be written, and never read again
+        and type(priority) is type(retries) is type(timeout_ms) is type(keep_ms) is int
     ):
         _refuse(len(payload), priority, retries, timeout_ms, keep_ms)
     return NewJob(
@@ -128,7 +164,8 @@ def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf)
 
 def task_defaults(type_: str, options: TaskOptions) -> TaskDefaults:
     """What a worker says about its tasks of a type, as the engine has it."""
-    _refuse(0, options.priority, options.retries, options.timeout_ms, options.keep_ms or 0)
+    keep_ms = 0 if options.keep_ms is None else options.keep_ms
+    _refuse(0, options.priority, options.retries, options.timeout_ms, keep_ms)
     if options.window_ms is not None:
         within(options.window_ms, 1, SPAN_MS_MAX, "windowMs")
     return TaskDefaults(
@@ -153,7 +190,7 @@ def _refuse(payload_bytes: int, priority: int, retries: int, timeout_ms: int, ke
 @lru_cache(maxsize=256)
 def _stored(backoff: RetryBackoff) -> Backoff:
     return Backoff(
-        backoff.kind,
+        kind(backoff.kind, BackoffKind, "backoff.kind"),
         within(backoff.base_ms, 1, SPAN_MS_MAX, "backoff.baseMs"),
         within(backoff.cap_ms, 1, SPAN_MS_MAX, "backoff.capMs"),
         within(backoff.jitter_percent, 0, 100, "backoff.jitterPercent"),

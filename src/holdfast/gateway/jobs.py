@@ -224,7 +224,7 @@ class Jobs:
                 Command(
                     _JOB, JobIntent.FAIL, self._job(job.job_key),
                     Failure(
-                        self._lease(job.lease), checks.shortened(job.error), job.final,
+                        self._lease(job.lease), checks.shortened(job.error), bool(job.final),
                         job.retry_after_ms,
                     ),
                 )

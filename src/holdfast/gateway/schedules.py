@@ -5,7 +5,7 @@ from holdfast.config import Config
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command
 from holdfast.engine.timers.state import StoredSchedule
-from holdfast.engine.timers.values import Schedule, ScheduleId, ScheduleIntent
+from holdfast.engine.timers.values import CatchUp, Schedule, ScheduleId, ScheduleIntent
 from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
@@ -38,13 +38,16 @@ class Schedules:
         if new.interval_ms is not None:
             checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
         job = checks.new_job(new.task, self._clock.now_ms(), self._config, self._defaults.of)
+        catch_up = new.catch_up
+        if not isinstance(catch_up, bool):
+            catch_up = checks.kind(catch_up, CatchUp, "catchUp")
         schedule = Schedule(
             schedule_id,
             job,
             checks.optional_name(new.cron, "cron expression"),
             new.interval_ms or 0,
-            new.timezone,
-            new.catch_up,
+            checks.text(new.timezone, "timezone"),
+            catch_up,
         )
         command = Command(ValueType.SCHEDULE, ScheduleIntent.CREATE, NO_KEY, schedule)
         partition = self._partition(schedule_id)
