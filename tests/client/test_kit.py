@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 
@@ -11,6 +12,7 @@ from holdfast import (
     GiveUpError,
     Internal,
     Process,
+    ResourceExhausted,
     TaskFailed,
     error,
     over,
@@ -230,3 +232,13 @@ def test_a_process_runs_across_partitions() -> None:
             work.publish("go", name)
         work.advance(1)
         assert handle.result()["names"] == ["a", "b", "c"]
+
+
+def test_a_loop_without_a_wait_comes_back_with_an_error_that_names_it() -> None:
+    process = Process("p").compute("count", "1 + 1", result="n").go_to("count")
+    with app() as work:
+        work.deploy(process)
+        bounds = "holdfast.engine.processes.bounds.LOOP_MOVES_MAX"
+        with patch(bounds, 5_000), pytest.raises(ResourceExhausted, match="by the loop count"):
+            work.start("p")
+        assert work.run_all() == 0  # the test was told, and may look at what is there

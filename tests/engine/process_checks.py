@@ -5,7 +5,7 @@ from typing import Any
 
 from holdfast.engine.families import Tag
 from holdfast.engine.processes import state as process_state
-from holdfast.engine.processes.ops import Phase
+from holdfast.engine.processes.ops import QUEUED, Phase
 from holdfast.engine.timers.due import DueKind
 from holdfast.model.definition import ElementKind
 
@@ -43,6 +43,7 @@ def check_invariants(view: Any) -> None:
     _check_waits(view)
     _check_work(view)
     _check_due(view)
+    _check_trees(view)
     _check_loops(view)
 
 
@@ -136,6 +137,7 @@ def _check_work(view: Any) -> None:
             incident = view.incidents.open.get(element.incident)
             assert incident is not None and incident.element_key == key
         if element.phase in (Phase.ENTERING, Phase.LEAVING) and not _is_ending(view, element):
+            # What is put off goes on at its time, or when its tree of calls does.
             assert element.incident or element.due_ms, f"{node.id} stands still for no reason"
     for key, incident in view.incidents.open.scan():
         if incident.job_key:
@@ -149,7 +151,14 @@ def _check_due(view: Any) -> None:
     due = {row for row, _ in view.due._rows.scan()}
     wanted = {(row.due_ms, DueKind.TIMER, key) for key, row in processes.timers.scan()}
     for rows in (processes.instances, processes.elements):
-        wanted |= {(row.due_ms, DueKind.CONTINUE, key) for key, row in rows.scan() if row.due_ms}
+        wanted |= {
+            (row.due_ms, DueKind.CONTINUE, key) for key, row in rows.scan() if row.due_ms > QUEUED
+        }
+    wanted |= {
+        (row.tree.due_ms, DueKind.TREE, key)
+        for key, row in processes.instances.scan()
+        if row.tree is not None and row.tree.due_ms
+    }
     wanted |= {
         (timer.due_ms, DueKind.START_TIMER, key)
         for (key, _), timer in processes.start_timers.scan()
@@ -157,8 +166,37 @@ def _check_due(view: Any) -> None:
     wanted |= {
         (row.deadline_ms, DueKind.MESSAGE, key) for key, row in view.messages.messages.scan()
     }
-    kinds = (DueKind.TIMER, DueKind.CONTINUE, DueKind.START_TIMER, DueKind.MESSAGE)
+    kinds = (
+        DueKind.TIMER, DueKind.CONTINUE, DueKind.TREE, DueKind.START_TIMER, DueKind.MESSAGE,
+    )  # fmt: skip
     assert {row for row in due if row[1] in kinds} == wanted
+
+
+def _check_trees(view: Any) -> None:
+    """What trees of calls have put off goes on or is held, and what they count is there."""
+    processes = view.processes
+    instances = dict(processes.instances.scan())
+    queued = {row for row, _ in processes.deferred.scan()}
+    assert queued == {
+        (instances[row.instance].root or row.instance, key)
+        for key, row in processes.elements.scan()
+        if row.due_ms == QUEUED
+    }
+    called: Counter[int] = Counter(row.root for row in instances.values() if row.root)
+    items: Counter[int] = Counter()
+    for body, loop in processes.loops.scan():
+        instance = processes.elements.get(body).instance
+        items[instances[instance].root or instance] += loop.counted
+    for key, row in instances.items():
+        tree = row.tree or process_state.Tree()
+        assert row.tree is None or not row.root, f"{key} is no root and has a tree"
+        assert tree.called == called[key], f"{key}: {tree.called} called, {called[key]} are there"
+        assert tree.items == items[key], f"{key}: {tree.items} items, {items[key]} are there"
+        is_more = any(root == key for root, _ in queued)
+        assert not is_more or tree.due_ms or tree.held, f"the queue of {key} stands still"
+        if tree.held:
+            element = processes.elements.get(tree.held)
+            assert element.incident and element.due_ms == QUEUED, f"{key} is held by nothing"
 
 
 def _check_loops(view: Any) -> None:

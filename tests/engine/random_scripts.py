@@ -50,7 +50,34 @@ TWIN = "twin"  # another process of the same shape, that instances are migrated 
 # What is much for one step: lowered, so that small stories are cut in pieces too.
 LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
     (("holdfast.engine.kernel.processor.STEP_COMMANDS_MAX",), (1, 2, 5, 4_096)),
+    (("holdfast.engine.kernel.processor.STEP_MOVES_MAX",), (1, 10, 1_000)),
     (("holdfast.engine.processes.walk.WALK_MOVES_MAX",), (2, 5, 10, 30)),
+    (("holdfast.engine.processes.walk.WALK_LOOK_MOVES",), (0, 1, 8)),
+    (
+        (
+            "holdfast.engine.processes.walk.LOOP_MOVES_MAX",
+            "holdfast.engine.processes.bounds.LOOP_MOVES_MAX",
+        ),
+        (20, 200, 100_000),
+    ),
+    (("holdfast.engine.processes.bounds.SCOPE_TOKENS_MAX",), (2, 10, 10_000)),
+    (("holdfast.engine.processes.bounds.INSTANCE_TOKENS_MAX",), (4, 1_000_000)),
+    (("holdfast.engine.processes.bounds.INSTANCE_ITEMS_MAX",), (3, 1_000_000)),
+    (("holdfast.engine.processes.bounds.TREE_INSTANCES_MAX",), (1, 1_000_000)),
+    (("holdfast.engine.processes.bounds.TREE_RECURSIONS_MAX",), (0, 10_000)),
+    (
+        (
+            "holdfast.engine.processes.activities.CALLS_EAGER",
+            "holdfast.engine.processes.ending.CALLS_EAGER",
+        ),
+        (0, 1, 8),
+    ),
+    (("holdfast.engine.processes.activities.CALL_EAGER_MOVES",), (0, 1_000)),
+    (("holdfast.engine.processes.walk.EVENT_BYTES_MAX",), (10, 3_000_000)),
+    (("holdfast.engine.processes.walk.MOVE_BYTES",), (2, 1_000)),
+    (("holdfast.engine.processes.bounds.CALL_DEPTH_MAX",), (1, 100)),
+    (("holdfast.engine.processes.tree.SCOPE_TOKENS_MAX",), (2, 10_000)),
+    (("holdfast.engine.processes.loops.LOOP_BITE_ITEMS",), (1, 2, 16)),
     (("holdfast.engine.processes.ending.WALK_ENDINGS_MAX",), (1, 2, 5, 1_000)),
     (("holdfast.engine.processes.loops.LOOP_EAGER_ITEMS",), (1, 4_096)),
     (

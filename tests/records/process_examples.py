@@ -92,10 +92,12 @@ PROCESS_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
             InstanceIntent.ADVANCED,
             InstanceIntent.COMPLETED,
             InstanceIntent.CANCELED,
-            InstanceIntent.MODIFIED,
             InstanceIntent.MIGRATED,
         )
     },
+    (ValueType.PROCESS_INSTANCE, InstanceIntent.MODIFIED): Advance(
+        12, (*OPS, ops.TreePaced(2, 99, 5, 4, 1)), 99
+    ),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL): InstanceRef(),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.CONTINUE): InstanceRef(99),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.TRIGGER): InstanceRef(99),
@@ -108,6 +110,7 @@ PROCESS_EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     (ValueType.PROCESS_INSTANCE, InstanceIntent.MIGRATE): Migration(12, (("pack", "ship"),)),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.DELETE): InstanceRef(),
     (ValueType.PROCESS_INSTANCE, InstanceIntent.DELETED): InstanceRef(),
+    (ValueType.PROCESS_INSTANCE, InstanceIntent.PROCEED): InstanceRef(),
     (ValueType.MESSAGE, MessageIntent.PUBLISH): MESSAGE,
     (ValueType.MESSAGE, MessageIntent.PUBLISHED): MESSAGE,
     (ValueType.MESSAGE, MessageIntent.EXPIRE): MessageRef(),

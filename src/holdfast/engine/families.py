@@ -67,5 +67,6 @@ class Tag(IntEnum):
     MEMBERSHIPS = 59
     GRANTS = 60
     VERSION_TAGS = 61
+    DEFERRED = 62
     FREE_SUBSCRIPTIONS = 63
     TASK_DEFAULTS = 64

@@ -23,8 +23,9 @@ class MemoryStore:
         return [self._rows.get(key) for key in keys]
 
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        low, high = bisect_left(self._order, start), bisect_left(self._order, end)
-        return iter([(key, self._rows[key]) for key in self._order[low:high]])
+        order, rows = self._order, self._rows
+        low, high = bisect_left(order, start), bisect_left(order, end)
+        return ((order[at], rows[order[at]]) for at in range(low, high))
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         puts, deletes = list(puts), list(deletes)  # should the caller fail, nothing has changed

@@ -15,9 +15,11 @@ import msgspec
 
 from holdfast.client.app import Holdfast
 from holdfast.client.execution import encoded_result, failed, is_async, job_error, run_function
+from holdfast.client.process import ProcessHandle
 from holdfast.client.task import Span, Task, span_ms
 from holdfast.config import Config
-from holdfast.errors import DeadlineExceeded, Internal
+from holdfast.engine.incidents.values import IncidentReason
+from holdfast.errors import DeadlineExceeded, Internal, ResourceExhausted
 from holdfast.gateway.shapes import ActivatedJob, ActivationRequest, JobCompletion, JobFailure
 from holdfast.limits import LEASE_MS_MAX
 from holdfast.testing.loop import START_MS, VirtualClock, VirtualLoop
@@ -88,6 +90,7 @@ class TestApp(Holdfast):
     def __init__(self, portal: VirtualPortal, node: MemoryNode) -> None:
         super().__init__(portal, node.gateway, self._close_node, workers=0)  # type: ignore[arg-type]
         self._node = node
+        self._loops: set[int] = set()  # incidents of loops that the test was told of
 
     @property
     def now_ms(self) -> int:
@@ -97,6 +100,26 @@ class TestApp(Holdfast):
     def advance(self, span: Span) -> None:
         """Lets time pass: delays and pauses end, leases run out, schedules fire. Runs no task."""
         self.portal.advance(span_ms(span) / 1000)
+        self._tell_of_loops()
+
+    def start(self, *args: Any, **options: Any) -> ProcessHandle:
+        """Like `Holdfast.start`; ResourceExhausted if the process is in a loop without a wait."""
+        handle = super().start(*args, **options)
+        self._tell_of_loops()
+        return handle
+
+    def _tell_of_loops(self) -> None:
+        """A test is told of a loop that was stopped, once: it would wait for an end in vain."""
+        for processor in self._node.node.runner.processors.values():
+            for key, incident in processor.view.incidents.open.scan():
+                if incident.reason is IncidentReason.LOOP_LIMIT and key not in self._loops:
+                    self._loops.add(key)
+                    raise ResourceExhausted(
+                        f"Process {incident.process_id!r} was stopped at {incident.element_id!r}:"
+                        f" {incident.error}",
+                        instance_key=incident.instance_key,
+                        element=incident.element_id,
+                    )
 
     def run_all(self) -> int:
         """Runs all tasks that are due, and those that they submit; returns how many runs that took.
@@ -111,6 +134,7 @@ class TestApp(Holdfast):
                     f"Expected an end, but {job.type} and others went on after {_RUNS_MAX} runs"
                 )
             self._run(job)
+        self._tell_of_loops()
         return runs
 
     def _next_job(self) -> ActivatedJob | None:

@@ -29,6 +29,7 @@ class IncidentReason(StrEnum):
     CALLED_PROCESS_MISSING = "CALLED_PROCESS_MISSING"
     LIMIT_REACHED = "LIMIT_REACHED"
     SET_ASIDE = "SET_ASIDE"  # the process ended while it was done, more than once
+    LOOP_LIMIT = "LOOP_LIMIT"  # a loop without a wait, or that multiplies its tokens or calls
 
 
 class Incident(Value, frozen=True, tag=32):

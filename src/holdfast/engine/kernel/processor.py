@@ -29,7 +29,14 @@ from holdfast.engine.kernel.turn import (
 )
 from holdfast.errors import Code, DataLoss, Internal
 from holdfast.journal import Entry
-from holdfast.limits import DUE_BUG_PAUSE_MS, STEP_COMMANDS_MAX
+from holdfast.limits import (
+    DUE_BUG_PAUSE_MS,
+    STEP_COMMANDS_MAX,
+    STEP_DUE_MAX,
+    STEP_LIVE_MS_MAX,
+    STEP_MOVES_MAX,
+    STEP_MS_MAX,
+)
 from holdfast.records import Record, RecordKind, counter_of, key_of
 from holdfast.records.keys import KEY_COUNTER_MAX
 from holdfast.state import PartitionState, Progress
@@ -115,7 +122,12 @@ class Processor(Generic[S]):
         self.unserved: list[Submission] = []  # what the last step that raised had demanded
         self._quarantine: Quarantine | None = None
         self._watching: Careful | None = None
+        self._began = 0.0  # when the step did, by the clock that it is measured with
         self._load(state.stored_progress)
+
+    def measure(self, elapsed: Callable[[], float]) -> None:
+        """From now on steps are bounded by time, too, as this clock tells it in seconds."""
+        self._turn.elapsed = elapsed
 
     def _load(self, progress: Progress) -> None:
         self._applied = progress.applied_position
@@ -183,6 +195,9 @@ class Processor(Generic[S]):
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
         turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
         turn.said.clear()
+        turn.moves = 0
+        turn.share_seconds = (STEP_LIVE_MS_MAX if submissions else STEP_MS_MAX) / 1_000
+        self._began = turn.elapsed()
         try:
             self._fill(step, submissions, now_ms, demand)
             step.entries = self._tables.codec.encode_many(turn.records)
@@ -214,6 +229,8 @@ class Processor(Generic[S]):
             careful.returning(True)
         self._drain(step)
         for due in self._due_now(step, now_ms) if not self._leftover else ():
+            if self._leftover or self._is_enough():
+                break
             reply = self._take(Command(due.value_type, due.intent, due.key, due.value), step)
             if reply.rejection is not None:
                 self._due.put_off(due, now_ms)
@@ -230,7 +247,7 @@ class Processor(Generic[S]):
         if self._due_again_ms is not None and now_ms < self._due_again_ms:
             return ()
         try:
-            due = self._due.due(now_ms, STEP_COMMANDS_MAX)
+            due = self._due.due(now_ms, STEP_DUE_MAX)
             self._due.next_due_ms()
         except Exception as error:
             step.bugs.append(f"What is due cannot be told: {reason_of(error)}")
@@ -286,10 +303,15 @@ class Processor(Generic[S]):
             return Reply(record.key, None, failure(error))
         return None
 
+    def _is_enough(self) -> bool:
+        """Whether the step has done as much deferred work as live commands wait for."""
+        turn = self._turn
+        return turn.moves > STEP_MOVES_MAX or turn.elapsed() - self._began > turn.share_seconds
+
     def _drain(self, step: Step) -> None:
         """Processes follow-ups in the order of the log, as many as a step may hold."""
         follow_ups, careful = self._turn.follow_ups, self._turn.careful
-        while follow_ups and step.commands < STEP_COMMANDS_MAX:
+        while follow_ups and step.commands < STEP_COMMANDS_MAX and not self._is_enough():
             if careful is not None and careful.is_full:
                 return
             record = follow_ups.popleft()

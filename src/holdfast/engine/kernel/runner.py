@@ -66,6 +66,8 @@ class Runner(Generic[S]):
         self._partition_metrics = {
             partition: metrics.partition(partition) for partition in processors
         }
+        for processor in processors.values():
+            processor.measure(clock.monotonic)
         # what the round that is under way has taken
         self._at_work: list[tuple[list[Submission], Step | None]] = []
         self._inbox = Inbox(processors, in_flight_max, metrics)
@@ -194,9 +196,10 @@ class Runner(Generic[S]):
                 if self._halt.reason and not self._closing:
                     await self._halt.stand()
                     continue
-                if not self._ready or self._halt.reason:
-                    if self._closing:
-                        return self._refuse_all(Unavailable("The node is closing"))
+                if self._closing and (self._halt.reason or not self._ready or not self._is_asked()):
+                    # What is left over is on the log, and what is due is in the state.
+                    return self._refuse_all(Unavailable("The node is closing"))
+                if not self._ready:
                     self._work.clear()
                     await self._work.wait()
                     continue
@@ -206,6 +209,13 @@ class Runner(Generic[S]):
             self.fail(error)
             if not isinstance(error, Exception):  # it was told to stop
                 raise
+
+    def _is_asked(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(
+            self._inbox.has(partition) or processor.awaited_tickets()
+            for partition, processor in self.processors.items()
+        )
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()

@@ -1,7 +1,7 @@
 """A turn: what one command may read and write while it is being processed."""
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import IntEnum
 from typing import Any, Generic, TypeVar
 
@@ -76,6 +76,11 @@ Mark = tuple[int, int, int, int, int, int]
 """How much there was of everything that a command can add to."""
 
 
+def _no_time() -> float:
+    """Without a clock a step is bounded by what it does alone."""
+    return 0.0
+
+
 class Turn(Generic[S]):
     """The pen of a command handler; what it writes stays in memory until the step is durable."""
 
@@ -99,6 +104,9 @@ class Turn(Generic[S]):
         self._appliers = tables.appliers
         self._source = FROM_OUTSIDE
         self.reply: Reply | None = None  # to the command that is being processed
+        self.moves = 0  # tokens moved in this step
+        self.elapsed: Callable[[], float] = _no_time  # seconds; only their differences count
+        self.share_seconds = 0.0  # what deferred work may take of this step
 
     # --- what a handler uses ------------------------------------------------------------------
 

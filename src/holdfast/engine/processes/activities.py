@@ -4,14 +4,14 @@ from typing import Any
 
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import Backoff, NewJob
-from holdfast.engine.processes import happenings, loops, ops, waits
+from holdfast.engine.processes import bounds, happenings, loops, ops, tree, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Assignment, Node
 from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import Seen, assign, to_json
 from holdfast.engine.processes.walk import Stuck, Walk, check_size
-from holdfast.limits import CALL_DEPTH_MAX, RETRIES_MAX
+from holdfast.limits import CALL_EAGER_MOVES, CALL_MOVES, CALLS_EAGER, RETRIES_MAX
 from holdfast.model.definition import Binding, ElementKind
 from holdfast.model.feel import FeelError, encode_json
 from holdfast.records import ValueType
@@ -151,24 +151,41 @@ def _call(
             f"Expected process {process_id!r}, which {node.id!r} calls, to have a start without a"
             " trigger, but it is started by messages or timers only",
         )
-    depth = walk.row.depth
-    if depth >= CALL_DEPTH_MAX:
-        raise Stuck(
-            IncidentReason.LIMIT_REACHED,
-            f"Expected at most {CALL_DEPTH_MAX} processes that call one another,"
-            f" but {node.id!r} would be one more",
-        )
+    if why := bounds.excess_depth(walk, node, process_id):
+        raise Stuck(IncidentReason.LIMIT_REACHED, why, holds=True)
+    if why := bounds.excess_calls(walk, node, process_id):
+        raise Stuck.beyond(why)
+    if not item and not may_call(walk, node):
+        walk.defer(node, scope, key)
+        return
+    values = (
+        walk.processes.visible(scope, walk.key) | to_json(local or {})
+        if node.element.pass_all
+        else to_json(local or {})
+    )
+    walk.weigh(check_size(values))
     called = walk.turn.new_key()
     key = _activate(walk, node, scope, key, called, item, local, prepared)
-    values = (
-        walk.processes.visible(key, walk.key) if node.element.pass_all else to_json(local or {})
-    )
+    turn, root = walk.turn, tree.root_of(walk)
     variables = json_object(values)
-    new = NewInstance(process_id, version, variables, parent=key, depth=depth + 1)
-    turn = walk.turn
-    walk.behind.append(
-        lambda: turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE, called, new)
-    )
+    walk.calls += 1
+    walk.moves += CALL_MOVES
+
+    def create() -> None:
+        new = NewInstance(
+            process_id, version, variables, parent=key, depth=walk.row.depth + 1, root=root,
+            moves=walk.spent + walk.moves,
+        )  # fmt: skip
+        turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE, called, new)
+
+    walk.behind.append(create)
+
+
+def may_call(walk: Walk, node: Node) -> bool:
+    """Whether a call may follow at once; otherwise live commands come before it."""
+    if node.kind != ElementKind.CALL or (walk.is_proceeding and not walk.calls):
+        return True
+    return walk.calls + len(walk.turn.follow_ups) < CALLS_EAGER and walk.spent < CALL_EAGER_MOVES
 
 
 def _called(walk: Walk, node: Node, process_id: str) -> tuple[int, int]:

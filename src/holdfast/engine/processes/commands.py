@@ -1,16 +1,15 @@
 """What is asked of instances: one function a command."""
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import activities, ending, happenings, loops, ops
+from holdfast.engine.processes import activities, ending, happenings, loops, ops, tree
 from holdfast.engine.processes.instances import (
     begin,
     is_ending,
-    is_scope_ending,
     remembered_key,
     take_up,
 )
 from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.state import ElementInstance
+from holdfast.engine.processes.state import ElementInstance, Timer
 from holdfast.engine.processes.values import (
     InstanceIntent,
     InstanceRef,
@@ -24,6 +23,7 @@ from holdfast.engine.processes.waits import next_of_cycle
 from holdfast.engine.processes.walk import Stuck, Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
+from holdfast.limits import HELD_PAUSE_MS
 from holdfast.records import Record, ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -95,24 +95,60 @@ def go_on(turn: Turn[EngineState], command: Record) -> None:
         return _reject_missing(turn, command, "an instance or element that was put off")
     walk = take_up(turn, command.key if element is None else element.instance)
     walk.do(ops.Resumed(command.key, row.due_ms))
-    element = processes.elements.get(command.key) if element is not None else None
-    if element is not None and is_scope_ending(turn, element):
-        walk.finish()  # the scope around it is put off as well, and ends it
-        return None
     if instance is not None:
         ending.go_on(walk, command.key, instance.then)
         walk.run()
-        walk.finish()
-        return None
-    assert element is not None
-    if element.phase == Phase.TERMINATING:
-        ending.go_on(walk, command.key, element.then)
-    elif element.phase == Phase.ACTIVE and element.item == loops.BODY:
-        loops.begin_items(walk, walk.plan.nodes[element.node], command.key)
+    elif tree.of(walk).held and not _is_terminating(walk, command.key):
+        tree.queue(walk, command.key)
     else:
-        _resume(walk, command.key, element)
-    walk.run()
+        assert element is not None
+        walk.carry(element.moves)
+        _take_up(walk, command.key)
     walk.finish()
+
+
+def _is_terminating(walk: Walk, key: int) -> bool:
+    return walk.is_ending(walk.element(key))
+
+
+def _take_up(walk: Walk, key: int) -> None:
+    """An element goes on that was put off, unless the scope around it is being ended."""
+    element = walk.element(key)
+    if walk.is_scope_ending(element):
+        return  # the scope is put off as well, and ends it
+    if element.phase == Phase.TERMINATING:
+        ending.go_on(walk, key, element.then)
+    elif element.phase == Phase.ACTIVE and element.item == loops.BODY:
+        loops.begin_items(walk, walk.plan.nodes[element.node], key)
+    else:
+        _resume(walk, key, element)
+    walk.run()
+
+
+def proceed(turn: Turn[EngineState], command: Record) -> None:
+    """What a tree of calls has put off goes on: a few elements of one of its instances."""
+    processes = turn.state.processes
+    known = processes.tree(command.key)
+    if known is None or not known.due_ms:
+        return _reject_missing(turn, command, "a tree of calls that has put off something")
+    key = processes.next_deferred(command.key)
+    element = processes.elements.get(key) if key is not None else None
+    walk = take_up(turn, element.instance if element is not None else command.key)
+    walk.is_proceeding = True
+    walk.carry(known.moves)
+    while key is not None and element is not None and element.instance == walk.key:
+        walk.do(ops.Resumed(key, ops.QUEUED))
+        _take_up(walk, key)
+        row = processes.instances.get(walk.key)
+        if row is None or row.phase is Phase.TERMINATING or walk.is_enough() or _is_held(walk):
+            break
+        key = processes.next_deferred(command.key)
+        element = processes.elements.get(key) if key is not None else None
+    walk.finish()
+
+
+def _is_held(walk: Walk) -> bool:
+    return tree.of(walk).held != 0
 
 
 def resume(turn: Turn[EngineState], key: int) -> None:
@@ -121,7 +157,9 @@ def resume(turn: Turn[EngineState], key: int) -> None:
     assert element is not None, "an incident is open for an element that is gone"
     walk = take_up(turn, element.instance)
     walk.do(ops.Changed(key, element.phase, 0, element.then, element.work))
-    if not is_ending(turn, element):
+    if element.due_ms == ops.QUEUED:
+        tree.release(walk, key, grant=True)
+    elif not is_ending(turn, element):
         _resume(walk, key, walk.element(key))
         walk.run()
     walk.finish()
@@ -153,18 +191,24 @@ def trigger(turn: Turn[EngineState], command: Record) -> None:
         return _reject_missing(turn, command, "a timer")
     walk = take_up(turn, element.instance)
     event = walk.plan.nodes[timer.node]
+    walk.carry(timer.moves)
     walk.do(ops.TimerGone(command.key, timer.element, timer.node))
     if not is_ending(turn, element):
+        if tree.is_full(walk, element.scope) and timer.cycle and not event.element.interrupting:
+            _set_again(walk, timer, turn.now_ms + HELD_PAUSE_MS, timer.left)
+            walk.finish()
+            return None
         left = timer.left - 1 if timer.left > 0 else timer.left
         if timer.cycle and left and not event.element.interrupting:
-            due_ms = next_of_cycle(timer.cycle, timer.due_ms)
-            again = ops.TimerSet(
-                turn.new_key(), timer.element, timer.node, due_ms, left, timer.cycle
-            )
-            walk.do(again)
+            _set_again(walk, timer, next_of_cycle(timer.cycle, timer.due_ms), left)
         happenings.happen(walk, timer.element, element, event, {})
         walk.run()
     walk.finish()
+
+
+def _set_again(walk: Walk, timer: Timer, due_ms: int, left: int) -> None:
+    key = walk.turn.new_key()
+    walk.do(ops.TimerSet(key, timer.element, timer.node, due_ms, left, timer.cycle))
 
 
 def return_(turn: Turn[EngineState], command: Record) -> None:
@@ -176,6 +220,7 @@ def return_(turn: Turn[EngineState], command: Record) -> None:
     walk = take_up(turn, element.instance)
     node = walk.plan.nodes[element.node]
     values = from_json(ended.variables) if node.element.take_all or node.outputs else {}
+    walk.carry(ended.moves)
     activities.leave(walk, command.key, element, values)
     walk.run()
     walk.finish()
@@ -189,6 +234,7 @@ def catch(turn: Turn[EngineState], command: Record) -> None:
         return _reject_missing(turn, command, "an element that called a process")
     walk = take_up(turn, element.instance)
     event = walk.plan.nodes[error.node]
+    walk.carry(error.moves)
     happenings.interrupt(walk, command.key, element, event, from_json(error.variables))
     walk.run()
     walk.finish()

@@ -41,6 +41,7 @@ PROCESS_INSTANCE: Domain = Domain(
         InstanceIntent.MODIFY: modify.modify,
         InstanceIntent.MIGRATE: migrate.migrate,
         InstanceIntent.DELETE: commands.delete,
+        InstanceIntent.PROCEED: commands.proceed,
     },
     appliers={
         InstanceIntent.CREATED: events.advanced,

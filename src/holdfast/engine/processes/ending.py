@@ -10,7 +10,7 @@ from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef, Return
 from holdfast.engine.processes.walk import NEXT_ITEM, Walk
-from holdfast.limits import WALK_ENDINGS_MAX
+from holdfast.limits import CALLS_EAGER, WALK_ENDINGS_MAX
 from holdfast.model.definition import ElementKind
 from holdfast.records import ValueType
 
@@ -56,12 +56,12 @@ def complete_instance(walk: Walk) -> None:
     variables = json_object(processes.variables.get(walk.key) or {})
     _end(walk, ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms, row.lock))
     if row.parent:
-        value = Return(walk.key, variables)
-        walk.behind.append(
-            lambda: turn.command(
-                ValueType.PROCESS_INSTANCE, InstanceIntent.RETURN, row.parent, value
-            )
-        )
+
+        def return_() -> None:
+            value = Return(walk.key, variables, walk.spent + walk.moves)
+            turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.RETURN, row.parent, value)
+
+        walk.behind.append(return_)
     if row.lock:
         walk.behind.append(lambda: queue.release(turn, walk.plan.process_id, row.lock))
     outcome = Outcome(JobState.COMPLETED, variables, "", turn.now_ms, walk.plan.process_id)
@@ -122,7 +122,7 @@ def go_on_later(walk: Walk, scope: int, then: int) -> None:
         element = walk.element(scope)
         incident, work = element.incident, element.work
     walk.do(ops.Changed(scope, Phase.TERMINATING, incident, then, work))
-    walk.put_off(scope, walk.turn.now_ms)
+    walk.put_off(scope, walk.turn.now_ms, walk.spent + walk.moves)
 
 
 def _end_some(walk: Walk, scope: int) -> bool:
@@ -131,7 +131,7 @@ def _end_some(walk: Walk, scope: int) -> bool:
         children = walk.processes.children_of(scope, _CHILDREN_AT_ONCE)
         is_more = len(children) == _CHILDREN_AT_ONCE  # a look costs as much as to end one of them
         for key in children:
-            if walk.moves >= WALK_ENDINGS_MAX:
+            if walk.moves >= WALK_ENDINGS_MAX or (walk.moves and walk.is_enough()):
                 return False
             if not terminate(walk, key, walk.element(key)):
                 return False
@@ -171,11 +171,7 @@ def _end_work(walk: Walk, node: Node, element: ElementInstance, body: bool) -> N
     turn = walk.turn
     if element.work and not body:
         if node.kind == ElementKind.CALL:
-            walk.behind.append(
-                lambda: turn.command(
-                    ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, element.work, InstanceRef()
-                )
-            )
+            walk.behind.append(lambda: _cancel_called(walk, element.work))
         else:
             walk.behind.append(lambda: cancel_job(turn, element.work))
     if element.incident:
@@ -184,6 +180,20 @@ def _end_work(walk: Walk, node: Node, element: ElementInstance, body: bool) -> N
                 ValueType.INCIDENT, IncidentIntent.DISCARDED, element.incident, JobIncident()
             )
         )
+
+
+def _cancel_called(walk: Walk, called: int) -> None:
+    """A called instance ends with its caller: at once if few do, else in the steps that follow."""
+    turn = walk.turn
+    if len(turn.follow_ups) < CALLS_EAGER:
+        turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, called, InstanceRef())
+        return
+    row = walk.processes.instances.get(called)
+    if row is None or row.phase is Phase.TERMINATING:
+        return
+    ended = walk.in_another(called, row)
+    go_on_later(ended, called, THEN_NOTHING)
+    ended.finish()
 
 
 def end_element(walk: Walk, key: int) -> None:

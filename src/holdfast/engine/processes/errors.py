@@ -56,11 +56,14 @@ def throw(walk: Walk, scope: int, code: str, message: str, values: dict[str, byt
         host = walk.element(catcher.host)
         happenings.interrupt(walk, catcher.host, host, catcher.event, values)
         return True
-    turn = walk.turn
-    value = ThrownError(catcher.event.index, code, message, json_object(values))
-    walk.behind.append(
-        lambda: turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CATCH, catcher.host, value)
-    )
+    turn, variables = walk.turn, json_object(values)
+
+    def catch() -> None:
+        moves = walk.spent + walk.moves
+        value = ThrownError(catcher.event.index, code, message, variables, moves)
+        turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CATCH, catcher.host, value)
+
+    walk.behind.append(catch)
     return True
 
 

@@ -119,10 +119,12 @@ def deleted(state: EngineState, event: Record) -> None:
 def _began(state: EngineState, place: Place, op: ops.Began) -> None:
     instance = Instance(
         place.definition, 1, ops.Phase.ACTIVE, op.parent, op.depth, op.keep_ms, place.now_ms,
-        op.lock,
+        op.lock, root=op.root,
     )  # fmt: skip
     state.processes.instances.insert(place.instance, instance)
     state.processes.variables.insert(place.instance, op.variables)
+    if op.root:
+        state.processes.change_tree(op.root, lambda tree: _replace(tree, called=tree.called + 1))
     if op.lock:
         state.messages.lock(_process_id(state, place.definition), op.lock, place.instance)
 
@@ -204,7 +206,7 @@ def _variables_set(state: EngineState, place: Place, op: ops.VariablesSet) -> No
 
 
 def _timer_set(state: EngineState, place: Place, op: ops.TimerSet) -> None:
-    timer = Timer(op.element, op.node, op.due_ms, op.left, op.cycle)
+    timer = Timer(op.element, op.node, op.due_ms, op.left, op.cycle, op.moves)
     state.processes.timers.insert(op.key, timer)
     state.processes.waits.put((op.element, op.node), op.key)
     state.due.add(op.due_ms, DueKind.TIMER, op.key)
@@ -238,10 +240,28 @@ def _loop_began(state: EngineState, place: Place, op: ops.LoopBegan) -> None:
 def _loop_taken(state: EngineState, place: Place, op: ops.LoopTaken) -> None:
     loop = state.processes.loops.get(op.body)
     assert loop is not None
-    state.processes.loops.put(op.body, _replace(loop, taken=op.taken))
+    taken = op.taken - loop.taken
+    counted = taken if taken > 1 else 0  # those that come one by one are never many
+    changed = _replace(loop, taken=op.taken, counted=loop.counted + counted)
+    state.processes.loops.put(op.body, changed)
+    _count_items(state, place, counted)
     first, last = loop.taken // LOOP_CHUNK_ITEMS, op.taken // LOOP_CHUNK_ITEMS
     for number in range(first, last + (op.taken == loop.total)):
         state.processes.loop_items.delete((op.body, number))
+
+
+def _count_items(state: EngineState, place: Place, difference: int) -> None:
+    if difference:
+        root = _root(state, place)
+        state.processes.change_tree(
+            root, lambda tree: _replace(tree, items=max(tree.items + difference, 0))
+        )
+
+
+def _root(state: EngineState, place: Place) -> int:
+    instance = state.processes.instances.get(place.instance)
+    assert instance is not None
+    return instance.root or place.instance
 
 
 def _loop_done(state: EngineState, place: Place, op: ops.LoopDone) -> None:
@@ -261,6 +281,7 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
     loop = state.processes.loops.get(op.body)
     assert loop is not None
     state.processes.loops.delete(op.body)
+    _count_items(state, place, -loop.counted)
     for number in range(-(-loop.total // LOOP_CHUNK_ITEMS)):
         state.processes.loop_items.delete((op.body, number))
         state.processes.loop_results.delete((op.body, number))
@@ -269,6 +290,12 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
 def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
     instance = state.processes.instances.get(place.instance)
     assert instance is not None
+    if instance.tree is not None and instance.tree.due_ms:
+        state.due.remove(instance.tree.due_ms, DueKind.TREE, place.instance)
+    if instance.root:
+        state.processes.change_tree(
+            instance.root, lambda tree: _replace(tree, called=tree.called - 1)
+        )
     state.processes.instances.delete(place.instance)
     state.processes.variables.delete(place.instance)
     if op.keep_ms:
@@ -285,20 +312,46 @@ def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
 
 
 def _deferred(state: EngineState, place: Place, op: ops.Deferred) -> None:
-    state.due.add(op.due_ms, DueKind.CONTINUE, op.key)
-    _put_due(state, place, op.key, op.due_ms)
+    if op.due_ms == ops.QUEUED:
+        state.processes.deferred.insert((_root(state, place), op.key), EMPTY)
+    else:
+        state.due.add(op.due_ms, DueKind.CONTINUE, op.key)
+    _put_due(state, place, op.key, op.due_ms, op.moves)
 
 
 def _resumed(state: EngineState, place: Place, op: ops.Resumed) -> None:
-    state.due.remove(op.due_ms, DueKind.CONTINUE, op.key)
-    _put_due(state, place, op.key, 0)
+    if op.due_ms == ops.QUEUED:
+        state.processes.deferred.delete((_root(state, place), op.key))
+    else:
+        state.due.remove(op.due_ms, DueKind.CONTINUE, op.key)
+    _put_due(state, place, op.key, 0, 0)
 
 
-def _put_due(state: EngineState, place: Place, key: int, due_ms: int) -> None:
-    rows = state.processes.instances if key == place.instance else state.processes.elements
-    row: Any = rows.get(key)
-    assert row is not None
-    rows.put(key, _replace(row, due_ms=due_ms))
+def _put_due(state: EngineState, place: Place, key: int, due_ms: int, moves: int) -> None:
+    processes = state.processes
+    if key == place.instance:
+        instance = processes.instances.get(key)
+        assert instance is not None
+        processes.instances.put(key, _replace(instance, due_ms=due_ms))
+        return
+    element = processes.elements.get(key)
+    assert element is not None
+    processes.elements.put(key, _replace(element, due_ms=due_ms, moves=moves))
+
+
+def _tree_paced(state: EngineState, place: Place, op: ops.TreePaced) -> None:
+    tree = state.processes.tree(op.root)
+    if tree is not None and tree.due_ms != op.due_ms:
+        if tree.due_ms:
+            state.due.remove(tree.due_ms, DueKind.TREE, op.root)
+        if op.due_ms:
+            state.due.add(op.due_ms, DueKind.TREE, op.root)
+    state.processes.change_tree(
+        op.root,
+        lambda tree: _replace(
+            tree, due_ms=op.due_ms, moves=op.moves, held=op.held, granted=op.granted
+        ),
+    )
 
 
 def _rebased(state: EngineState, place: Place, op: ops.Rebased) -> None:
@@ -368,4 +421,5 @@ APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
     ops.WaitRemapped: _wait_remapped,
     ops.Remembered: _remembered,
     ops.TokensGone: _tokens_gone,
+    ops.TreePaced: _tree_paced,
 }

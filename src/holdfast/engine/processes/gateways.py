@@ -8,6 +8,8 @@ from holdfast.engine.processes.walk import Stuck, Walk
 from holdfast.model.definition import ElementKind
 from holdfast.state.keys import u64_bytes
 
+_LOOKS_A_MOVE = 16  # elements looked at for a join, in the time that a token moves
+
 
 def exclusive(walk: Walk, node: Node, scope: int, key: int) -> None:
     """The first way whose condition holds."""
@@ -103,6 +105,7 @@ def _settle_scope(walk: Walk, scope: int) -> bool:
     if not joins:
         return False
     active = [element.node for _, element in walk.processes.all_children(scope)]
+    walk.moves += len(active) // _LOOKS_A_MOVE
     for node, tokens in joins:
         others = active + [index for (_, index), _ in rows if index != node.index]
         if any(_may_come(walk, node, tokens, index) for index in others):
@@ -110,6 +113,8 @@ def _settle_scope(walk: Walk, scope: int) -> bool:
         came = sum(1 for each in tokens if each)
         walk.do(ops.Joined(scope, node.index))
         walk.count(scope, 1 - came)
+        if walk.stays(node, scope):
+            return True
         try:
             _fork(walk, node, scope, 0)
         except Stuck as stuck:

@@ -72,7 +72,9 @@ def is_event_of_another(node: Node) -> bool:
 
 def keep_values(walk: Walk, key: int, values: dict[str, bytes]) -> None:
     """Keeps beside an element what it is to go on with later."""
-    walk.do(ops.VariablesSet(key, {_KEPT: json_object(values)}))
+    kept = json_object(values)
+    walk.weigh(len(kept))
+    walk.do(ops.VariablesSet(key, {_KEPT: kept}))
 
 
 def kept_values(walk: Walk, key: int, element: ElementInstance) -> dict[str, bytes]:

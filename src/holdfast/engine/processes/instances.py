@@ -18,13 +18,18 @@ def begin(
     plan = turn.state.processes.plan(definition)
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
-    row = Instance(definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock)
+    row = Instance(
+        definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock,
+        root=new.root,
+    )  # fmt: skip
     walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
+    walk.spent = new.moves
+    walk.weigh(len(new.variables))
     # What a message brings belongs to its event: with outputs, only those reach the instance.
     is_mapped = bool(node.outputs) and node.element.message is not None
     known = {} if is_mapped else variables
-    walk.do(ops.Began(known, new.parent, new.depth, new.keep_ms, new.lock))
+    walk.do(ops.Began(known, new.parent, new.depth, new.keep_ms, new.lock, new.root))
     if new.idempotency_key:
         walk.do(ops.Remembered(remembered_key(new), new.window_ms))
     if is_mapped:
@@ -50,8 +55,3 @@ def take_up(turn: Turn[EngineState], instance: int) -> Walk:
 def is_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
     """Whether the element, or a scope around it, is being ended: nothing goes on in it."""
     return take_up(turn, element.instance).is_ending(element)
-
-
-def is_scope_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:
-    """Whether a scope around the element is being ended, whatever becomes of it alone."""
-    return take_up(turn, element.instance).is_scope_ending(element)

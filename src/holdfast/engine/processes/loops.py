@@ -8,13 +8,19 @@ go on and memory does not grow with the collection.
 from typing import Any
 
 from holdfast.engine.incidents.values import IncidentReason
-from holdfast.engine.processes import activities, ending, ops, waits
+from holdfast.engine.processes import activities, bounds, ending, ops, tree, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import LOOP_CHUNK_ITEMS, LoopProgress
 from holdfast.engine.processes.variables import Seen, to_json
 from holdfast.engine.processes.walk import NEXT_ITEM, Stuck, Walk
-from holdfast.limits import LOOP_EAGER_ITEMS, LOOP_PAUSE_MS, VARIABLES_BYTES_MAX
+from holdfast.limits import (
+    LOOP_BITE_ITEMS,
+    LOOP_EAGER_ITEMS,
+    LOOP_PAUSE_MS,
+    VARIABLES_BYTES_MAX,
+)
+from holdfast.model.definition import ElementKind
 from holdfast.model.feel import FeelError, decode_json, encode_json
 
 BODY = -1  # the `item` of a body
@@ -42,6 +48,7 @@ def enter(walk: Walk, node: Node, scope: int, key: int) -> None:
     else:
         key = walk.turn.new_key()
         walk.do(ops.Activated(key, node.index, scope, Phase.ACTIVE, 0, BODY))
+    walk.weigh(size)
     walk.do(ops.LoopBegan(key, len(items), chunks))
     waits.begin(walk, key, prepared)
     begin_items(walk, node, key)
@@ -64,19 +71,46 @@ def begin_items(walk: Walk, node: Node, body: int) -> None:
     raw = walk.processes.loop_items.get((body, number))
     assert raw is not None, "the items of a loop are not there"
     items = decode_json(raw)[at : at + 1] if loop.sequential else decode_json(raw)[at:]
-    first = progress.taken
+    bite = _bite(node)
+    for start in range(0, len(items), bite):
+        if start and (walk.is_enough() or not activities.may_call(walk, node)):
+            break
+        if why := bounds.excess_items(walk, node):
+            walk.stick(node, walk.element(body).scope, body, Stuck.beyond(why), Phase.ACTIVE)
+            return
+        if not _begin_bite(walk, node, body, items[start : start + bite]):
+            return
+    progress = _progress(walk, body)
+    if not loop.sequential and progress.taken < progress.total:
+        if walk.count(body, 0) > LOOP_EAGER_ITEMS:
+            walk.put_off(body, walk.turn.now_ms + LOOP_PAUSE_MS)
+        else:
+            tree.queue(walk, body)
+
+
+def _bite(node: Node) -> int:
+    """How many items begin between two looks at the clock."""
+    if node.kind == ElementKind.CALL:
+        return 1
+    is_quick = node.kind == ElementKind.JOB and not node.inputs and isinstance(node.job_type, str)
+    return LOOP_CHUNK_ITEMS if is_quick else LOOP_BITE_ITEMS
+
+
+def _begin_bite(walk: Walk, node: Node, body: int, items: list[Any]) -> bool:
+    """A few items begin; False if those that did not have to wait were enough."""
+    loop, first = node.loop, _progress(walk, body).taken
+    assert loop is not None
     walk.do(ops.LoopTaken(body, first + len(items)))
     walk.count(body, len(items))
     for item, value in enumerate(items, first + 1):
         local: dict[str, Any] = {"loopCounter": item}
         if loop.item:
             local[loop.item] = value
+        walk.moves += not loop.sequential  # that one counts when its turn comes
         begin_item(walk, node, body, 0, item, local)
         if walk.processes.loops.get(body) is None or walk.element(body).phase != Phase.ACTIVE:
-            return  # an item that did not have to wait was enough
-    if not loop.sequential and first + len(items) < progress.total:
-        crowded = walk.count(body, 0) > LOOP_EAGER_ITEMS
-        walk.put_off(body, walk.turn.now_ms + (LOOP_PAUSE_MS if crowded else 0))
+            return False
+    return True
 
 
 def begin_item(
@@ -115,6 +149,7 @@ def item_done(walk: Walk, node: Node, body: int, item: int, result: bytes, enoug
     """An item is done: perhaps the body is, or the next one begins."""
     loop = node.loop
     assert loop is not None
+    walk.weigh(len(result))
     walk.do(ops.LoopDone(body, item, result))
     active = walk.count(body, -1)
     if enough:

@@ -30,6 +30,7 @@ class Began(_Op, frozen=True, tag=1):
     depth: int = 0
     keep_ms: int = 0
     lock: str = ""
+    root: int = 0  # the instance at the root of its tree of calls; 0: itself
 
 
 class Activated(_Op, frozen=True, tag=2):
@@ -117,6 +118,7 @@ class TimerSet(_Op, frozen=True, tag=11):
     due_ms: int
     left: int = 1  # how many times more, this one included; -1: for ever
     cycle: str = ""
+    moves: int = 0  # made without a wait so far, if this is none either
 
 
 class TimerGone(_Op, frozen=True, tag=12):
@@ -183,11 +185,15 @@ class Ended(_Op, frozen=True, tag=19):
     lock: str = ""
 
 
+QUEUED = 1  # in the place of a due date: it goes on when its tree of calls does
+
+
 class Deferred(_Op, frozen=True, tag=20):
     """The rest is too much for one step: it goes on at this time."""
 
     key: int
-    due_ms: int
+    due_ms: int  # or QUEUED
+    moves: int = 0  # of an element: made without a wait so far
 
 
 class Resumed(_Op, frozen=True, tag=21):
@@ -242,9 +248,19 @@ class TokensGone(_Op, frozen=True, tag=27):
     node: int
 
 
+class TreePaced(_Op, frozen=True, tag=28):
+    """When the deferred work of a tree of calls goes on, and what it has used up so far."""
+
+    root: int
+    due_ms: int  # 0: there is none, or it is held
+    moves: int  # made without a wait
+    held: int  # the element whose incident holds it; 0: none does
+    granted: int  # how often a person has granted it another budget
+
+
 Op = (
     Began | Activated | Passed | Completed | Terminated | Changed | Counted | Arrived | Joined
     | VariablesSet | TimerSet | TimerGone | Subscribed | Unsubscribed | LoopBegan | LoopTaken
     | LoopDone | LoopEnded | Ended | Deferred | Resumed | Rebased | Remapped | TokensRemapped
-    | WaitRemapped | Remembered | TokensGone
+    | WaitRemapped | Remembered | TokensGone | TreePaced
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The processes of a partition: definitions, and the instances that run on it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -32,6 +32,17 @@ class StoredDefinition(_Row, frozen=True):
     bound: tuple[tuple[str, int], ...] = ()  # versions of processes that it was deployed with
 
 
+class Tree(_Row, frozen=True):
+    """A tree of calls: what it has put off, and how much it has of what is bounded."""
+
+    due_ms: int = 0  # when it goes on with what was put off
+    moves: int = 0  # made without a wait
+    held: int = 0  # the element whose incident holds it
+    granted: int = 0  # how often a person has granted it another budget
+    called: int = 0  # instances that were called in it and have not ended
+    items: int = 0  # begun by its loops that have not ended
+
+
 class Instance(_Row, frozen=True):
     """A process instance, which is also the outermost scope."""
 
@@ -45,6 +56,8 @@ class Instance(_Row, frozen=True):
     lock: str = ""
     due_ms: int = 0  # when it goes on with what was too much for one step
     then: int = -1
+    root: int = 0  # of its tree of calls; 0: itself
+    tree: Tree | None = None  # of a root; None: it has put off nothing and called nobody
 
 
 class ElementInstance(_Row, frozen=True):
@@ -62,6 +75,7 @@ class ElementInstance(_Row, frozen=True):
     local: bool = False  # whether it has variables of its own
     created_ms: int = 0
     due_ms: int = 0  # when it goes on with what was too much for one step
+    moves: int = 0  # made without a wait when it was put off
 
 
 class Timer(_Row, frozen=True):
@@ -72,6 +86,7 @@ class Timer(_Row, frozen=True):
     due_ms: int
     left: int
     cycle: str
+    moves: int = 0  # made without a wait when it was set, if it is none either
 
 
 class Subscription(_Row, frozen=True):
@@ -90,6 +105,7 @@ class LoopProgress(_Row, frozen=True):
     total: int
     taken: int = 0  # items up to here have their instances
     done: int = 0
+    counted: int = 0  # those of them that are counted in the tree of calls
 
 
 class StartMessage(_Row, frozen=True):
@@ -98,6 +114,9 @@ class StartMessage(_Row, frozen=True):
     process_id: str
     definition: int
     node: int
+
+
+_NO_TREE = Tree()
 
 
 class Processes:
@@ -121,6 +140,7 @@ class Processes:
         self.loop_items = state.family(Tag.LOOP_ITEMS, U64_U64, bytes)  # (body, chunk) -> JSON
         self.loop_results = state.family(Tag.LOOP_RESULTS, U64_U64, tuple[bytes, ...])
         self._version_tags = state.family(Tag.VERSION_TAGS, TEXT, int)  # process id, tag -> latest
+        self.deferred = state.family(Tag.DEFERRED, U64_U64, bytes)  # (root, element or instance)
         self._plans: dict[int, Plan] = {}
         state.when_undone(self._plans.clear)
 
@@ -230,7 +250,27 @@ class Processes:
             plan.process_id, plan.version, row.instance, node.id, element, node.headers
         )
 
+    # --- trees of calls -----------------------------------------------------------------------
+
+    def tree(self, root: int) -> Tree | None:
+        """What is known of a tree of calls; None if its root has ended."""
+        row = self.instances.get(root)
+        return None if row is None else row.tree or _NO_TREE
+
+    def next_deferred(self, root: int) -> int | None:
+        """The element or instance of a tree that goes on next."""
+        rows = self.deferred.first_keys(u64_bytes(root), None, 1)
+        return rows[0][1] if rows else None
+
     # --- what appliers change -----------------------------------------------------------------
+
+    def change_tree(self, root: int, change: Callable[[Tree], Tree]) -> None:
+        """Changes what is known of a tree, unless its root has ended."""
+        row = self.instances.get(root)
+        if row is not None:
+            tree = change(row.tree or _NO_TREE)
+            kept = None if tree == _NO_TREE else tree
+            self.instances.put(root, msgspec.structs.replace(row, tree=kept))
 
     def activate(self, key: int, element: ElementInstance) -> None:
         self.elements.insert(key, element)

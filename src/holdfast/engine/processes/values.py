@@ -37,6 +37,7 @@ class InstanceIntent(IntEnum):
     MIGRATED = 14
     DELETE = 15  # it has ended, and its outcome is wanted no longer
     DELETED = 16
+    PROCEED = 17  # the deferred work of a tree of calls goes on
 
 
 class StartTimer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -84,6 +85,8 @@ class NewInstance(Value, frozen=True, tag=50):
     depth: int = 0  # how many calls deep
     node: int = -1  # the start event; -1: the one without a trigger
     lock: str = ""  # message starts: one instance at a time for a correlation key
+    root: int = 0  # the instance at the root of the tree of calls; 0: itself
+    moves: int = 0  # made by its callers since they last waited
 
 
 class Advance(Value, frozen=True, tag=51):
@@ -95,7 +98,7 @@ class Advance(Value, frozen=True, tag=51):
 
 
 class InstanceRef(Value, frozen=True, tag=52):
-    """Only the instance, element or timer itself: CANCEL, CONTINUE, TRIGGER, DELETE(D)."""
+    """Only the instance, element or timer itself: CANCEL, CONTINUE, PROCEED, TRIGGER, DELETE(D)."""
 
     due_ms: int = 0
 
@@ -105,6 +108,7 @@ class Return(Value, frozen=True, tag=53):
 
     called: int
     variables: bytes
+    moves: int = 0  # made since the last wait
 
 
 class ThrownError(Value, frozen=True, tag=54):
@@ -114,6 +118,7 @@ class ThrownError(Value, frozen=True, tag=54):
     code: str
     message: str
     variables: bytes = b"{}"
+    moves: int = 0  # made since the last wait
 
 
 class NewVariables(Value, frozen=True, tag=55):
@@ -173,4 +178,5 @@ INSTANCE_VALUES: dict[InstanceIntent, type[msgspec.Struct]] = {
     InstanceIntent.MIGRATED: Advance,
     InstanceIntent.DELETE: InstanceRef,
     InstanceIntent.DELETED: InstanceRef,
+    InstanceIntent.PROCEED: InstanceRef,
 }

@@ -11,7 +11,7 @@ from holdfast.engine.processes.variables import Seen
 from holdfast.engine.processes.walk import Stuck, Walk, shown
 from holdfast.engine.timers.cron import next_cron_ms
 from holdfast.errors import InvalidArgument
-from holdfast.limits import NAME_CHARS_MAX
+from holdfast.limits import NAME_CHARS_MAX, WAIT_MOVES, WAIT_MS_MIN
 from holdfast.model.definition import TimerKind
 from holdfast.model.feel import Expression, YearsMonths, parse_date_time, parse_duration
 from holdfast.model.feel.wide import plain
@@ -144,10 +144,16 @@ def _prepare(walk: Walk, event: Node, seen: Seen) -> Wait:
 
 def begin(walk: Walk, element: int, prepared: list[Wait]) -> None:
     """The element waits from now on."""
+    if not prepared:
+        return
+    walk.moves += len(prepared) - 1  # an element with many events is as much as many elements
+    soon_ms = walk.turn.now_ms + WAIT_MS_MIN
     for wait in prepared:
         key, node = walk.turn.new_key(), wait.node.index
         if wait.node.timer is not None:
-            walk.do(ops.TimerSet(key, element, node, wait.due_ms, wait.left, wait.cycle))
+            moves = walk.spent + walk.moves + WAIT_MOVES if wait.due_ms < soon_ms else 0
+            timer = ops.TimerSet(key, element, node, wait.due_ms, wait.left, wait.cycle, moves)
+            walk.do(timer)
         else:
             subscribing.subscribe(walk, key, element, wait.node, wait.name, wait.correlation)
 

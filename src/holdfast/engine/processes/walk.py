@@ -13,7 +13,7 @@ from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentR
 from holdfast.engine.jobs.commands import add_job_with_key
 from holdfast.engine.jobs.values import NewJob
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import ops
+from holdfast.engine.processes import bounds, ops, tree
 from holdfast.engine.processes.events import APPLY, Place
 from holdfast.engine.processes.ops import Op, Phase
 from holdfast.engine.processes.plan import Node, Plan, Way
@@ -21,7 +21,16 @@ from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.values import Advance, InstanceIntent
 from holdfast.engine.processes.variables import Layer, Seen, places
 from holdfast.engine.state import EngineState
-from holdfast.limits import NAME_CHARS_MAX, VARIABLES_BYTES_MAX, WALK_MOVES_MAX
+from holdfast.limits import (
+    EVENT_BYTES_MAX,
+    LOOP_MOVES_MAX,
+    MOVE_BYTES,
+    NAME_CHARS_MAX,
+    SCOPE_TOKENS_LOOK,
+    VARIABLES_BYTES_MAX,
+    WALK_LOOK_MOVES,
+    WALK_MOVES_MAX,
+)
 from holdfast.model.definition import ElementKind
 from holdfast.model.feel import Expression, FeelError
 from holdfast.records import ValueType
@@ -48,10 +57,16 @@ class Behaviours(NamedTuple):
 class Stuck(Exception):
     """A token cannot go on until a person has looked; becomes an incident."""
 
-    def __init__(self, reason: IncidentReason, message: str) -> None:
+    def __init__(self, reason: IncidentReason, message: str, *, holds: bool = False) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
+        self.holds = holds  # everything that its tree of calls has put off waits with it
+
+    @classmethod
+    def beyond(cls, message: str) -> "Stuck":
+        """A loop has used up what it is allowed."""
+        return cls(IncidentReason.LOOP_LIMIT, message, holds=True)
 
     @classmethod
     def of(cls, problem: "Stuck | FeelError", node: Node) -> "Stuck":
@@ -65,8 +80,10 @@ class Walk:
     """The pen for one instance during one command."""
 
     __slots__ = (
-        "_behaviours", "_place", "_tokens", "_tokens_before", "behind", "ended", "intent", "jobs",
-        "key", "moves", "ops", "plan", "processes", "row", "state", "todo", "touched", "turn",
+        "_began", "_behaviours", "_event_bytes", "_moves_look", "_place", "_tokens",
+        "_tokens_before", "behind", "calls", "ended", "intent", "is_proceeding",
+        "is_queued", "jobs", "key", "moves", "ops", "plan", "processes", "row", "spent", "state",
+        "todo", "touched", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -89,10 +106,17 @@ class Walk:
         self.jobs: list[tuple[int, NewJob]] = []  # those first
         self.todo: deque[tuple[Node, int, int]] = deque()  # tokens: (where to, scope, by which way)
         self.moves = 0
+        self.spent = 0  # moves that were made before this walk, since the last wait
+        self.calls = 0
+        self.is_queued = False  # something was put off
+        self.is_proceeding = False  # this is what was put off
         self.ended = False
         self.touched: set[int] = set()  # scopes in which something moved, for inclusive joins
         self._place = Place(key, plan.key, turn.now_ms)
         self._behaviours = behaviours
+        self._moves_look = WALK_LOOK_MOVES  # from then on it is looked whether it is enough
+        self._began: float | None = None
+        self._event_bytes = 0
         self._tokens: dict[int, int] = {}  # scope -> tokens now
         self._tokens_before: dict[int, int] = {}
 
@@ -107,13 +131,19 @@ class Walk:
         """Changes the number of tokens in a scope; returns it."""
         tokens = self._tokens.get(scope)
         if tokens is None:
-            tokens = self._tokens_before[scope] = self._stored_tokens(scope)
+            tokens = self._tokens_before[scope] = self.stored_tokens(scope)
         tokens = self._tokens[scope] = tokens + difference
         self.touched.add(scope)
         assert tokens >= 0, "a scope has less than no token"
+        if difference > 0 and tokens > (SCOPE_TOKENS_LOOK if scope == self.key else 1):
+            self._moves_look = 0
         return tokens
 
-    def _stored_tokens(self, scope: int) -> int:
+    def tokens_of(self, scope: int) -> int | None:
+        """How many tokens a scope has now, if this walk has changed their number."""
+        return self._tokens.get(scope)
+
+    def stored_tokens(self, scope: int) -> int:
         return self.row.tokens if scope == self.key else self.element(scope).tokens
 
     def forget_scope(self, scope: int) -> None:
@@ -147,7 +177,10 @@ class Walk:
             if tokens != self._tokens_before[scope]:
                 self.do(ops.Counted(scope, tokens))
         self._tokens.clear()
+        if self.is_queued or self.is_proceeding:
+            tree.pace(self)
         self.flush()
+        self.turn.moves += self.moves
         for job, new in self.jobs:
             add_job_with_key(self.turn, job, new)
         for write in self.behind:
@@ -159,6 +192,19 @@ class Walk:
         step = Advance(self.plan.key, tuple(self.ops), turn.last_key())
         turn.recorded(INSTANCE, self.intent, self.key, step)
         self.ops = []
+        self._event_bytes = 0
+
+    def weigh(self, size_bytes: int) -> None:
+        """Before a change with so much content: what is before it may have to be an event."""
+        if self._event_bytes and self._event_bytes + size_bytes > EVENT_BYTES_MAX:
+            self.flush()
+            self.intent = InstanceIntent.ADVANCED  # whatever it was, the first part says so
+        self._event_bytes += size_bytes
+        self.moves += size_bytes // MOVE_BYTES
+
+    def in_another(self, key: int, row: Instance) -> "Walk":
+        """A walk in another instance, in the same turn."""
+        return Walk(self.turn, key, row, self.processes.plan(row.definition), self._behaviours)
 
     def follow_plan(self, plan: Plan) -> None:
         """The instance goes over to another definition."""
@@ -189,8 +235,7 @@ class Walk:
     def enter(self, node: Node, scope: int, key: int) -> None:
         """A token comes to an element; `key` if the element has an instance already."""
         self.moves += 1
-        if self.moves > WALK_MOVES_MAX and not node.joins:
-            self.defer(node, scope, key)
+        if self.moves > self._moves_look and not node.joins and self._stays(node, scope, key):
             return
         try:
             if self.turn.is_braked and not node.joins:
@@ -201,10 +246,41 @@ class Walk:
 
     def _next_item(self, node: Node, body: int) -> None:
         self.moves += 1
+        if self.moves > self._moves_look and self._stays(node, body, body):
+            return
+        self._behaviours.next_item(self, node, body)
+
+    def stays(self, node: Node, scope: int) -> bool:
+        """Like coming to an element: whether the token stays in front of it."""
+        self.moves += 1
+        return self.moves > self._moves_look and self._stays(node, scope, 0)
+
+    def _stays(self, node: Node, scope: int, key: int) -> bool:
+        """Whether a token stays in front of an element, for this step or until a person looks."""
+        if why := bounds.excess(self, node, scope):
+            phase = Phase.ENTERING if key != scope else Phase.ACTIVE
+            self.stick(node, scope, key, Stuck.beyond(why), phase)
+            return True
+        if self.is_enough():
+            self.defer(node, scope, key)
+            return True
+        self._moves_look = self.moves + WALK_LOOK_MOVES
+        return False
+
+    def is_enough(self) -> bool:
+        """Whether the walk was long enough for one step."""
         if self.moves > WALK_MOVES_MAX:
-            self.put_off(body, self.turn.now_ms)
-        else:
-            self._behaviours.next_item(self, node, body)
+            return True
+        now = self.turn.elapsed()
+        if self._began is None:
+            self._began = now
+        return now - self._began > self.turn.share_seconds
+
+    def carry(self, moves: int) -> None:
+        """The walk goes on from one that made so many moves, without a wait between them."""
+        self.spent = moves
+        if moves > LOOP_MOVES_MAX:
+            self._moves_look = 0
 
     def defer(self, node: Node, scope: int, key: int) -> None:
         """Enough for one step: others come first, then the token goes on from here."""
@@ -212,16 +288,16 @@ class Walk:
             key = self.turn.new_key()
             item = -1 if node.loop else 0
             self.do(ops.Activated(key, node.index, scope, Phase.ENTERING, 0, item))
-        self.put_off(key, self.turn.now_ms)
+        tree.queue(self, key)
 
-    def put_off(self, key: int, due_ms: int) -> None:
+    def put_off(self, key: int, due_ms: int, moves: int = 0) -> None:
         """An element or the instance goes on at a time, and no longer at another."""
         rows = self.processes.instances if key == self.key else self.processes.elements
         row = rows.get(key)
         assert row is not None, f"{key} is not there"
         if row.due_ms:
             self.do(ops.Resumed(key, row.due_ms))
-        self.do(ops.Deferred(key, due_ms))
+        self.do(ops.Deferred(key, due_ms, moves))
 
     def follow(self, way: Way, scope: int) -> None:
         self.todo.append((way.target, scope, way.place))
@@ -261,6 +337,8 @@ class Walk:
         """An element instance was ended before that."""
         if element.due_ms:
             self.do(ops.Resumed(key, element.due_ms))
+            if element.incident:
+                tree.release(self, key, grant=False)
         self.do(ops.Terminated(key, element.node, element.scope, element.local))
 
     def is_ending(self, element: ElementInstance) -> bool:
@@ -336,7 +414,7 @@ class Walk:
             self.set_variables(target, part)
 
     def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
-        check_size(values)
+        self.weigh(check_size(values))
         self.do(ops.VariablesSet(scope, values))
 
     # --- incidents ----------------------------------------------------------------------------
@@ -351,6 +429,9 @@ class Walk:
             self.do(ops.Activated(key, node.index, scope, phase, 0, item))
         elif (element := self.processes.elements.get(key)) is not None:
             work = element.work
+        if stuck.holds:
+            tree.hold(self, node, key, stuck, phase)
+            return key
         incident = turn.new_key()
         self.do(ops.Changed(key, phase, incident, work=work))
         value = Incident(
@@ -374,14 +455,15 @@ def _braked() -> Stuck:
     )
 
 
-def check_size(values: dict[str, bytes]) -> None:
-    """Stuck if these are more variables than can be set at once."""
+def check_size(values: dict[str, bytes]) -> int:
+    """How many bytes of variables these are; Stuck if they are more than can be set at once."""
     size = sum(map(len, values.values()))
     if size > VARIABLES_BYTES_MAX:
         raise Stuck(
             IncidentReason.LIMIT_REACHED,
             f"Expected at most {VARIABLES_BYTES_MAX} bytes of new variables, but found {size}",
         )
+    return size
 
 
 _KINDS = {bool: "boolean", str: "string", list: "list", int: "whole number"}

@@ -84,7 +84,7 @@ class DueCommands:
             else:  # a job that could not be woken with others is woken alone
                 found.append(_command(row))
         if awake:
-            found.append(_wake(awake))
+            found.insert(0, _wake(awake))  # should the step be full soon, they are up and about
         return found
 
 
@@ -112,6 +112,8 @@ def _command(row: Due) -> DueCommand:
             return DueCommand(_INSTANCE, InstanceIntent.TRIGGER, key, InstanceRef(), rows)
         case DueKind.CONTINUE:
             return DueCommand(_INSTANCE, InstanceIntent.CONTINUE, key, InstanceRef(), rows)
+        case DueKind.TREE:
+            return DueCommand(_INSTANCE, InstanceIntent.PROCEED, key, InstanceRef(), rows)
         case DueKind.START_TIMER:
             value = StartFiring(-1, due_ms)
             return DueCommand(ValueType.PROCESS, ProcessIntent.FIRE, key, value, rows)

@@ -25,6 +25,7 @@ class DueKind(IntEnum):
     MESSAGE = 8  # a message is kept no longer
     PARCEL = 9  # nothing was heard of parcels to another partition
     DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
+    TREE = 11  # the deferred work of a tree of calls goes on
 
 
 Due = tuple[int, int, int]  # (due_ms, kind, key)

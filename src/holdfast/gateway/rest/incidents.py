@@ -40,6 +40,7 @@ _ERROR_TYPES = {
     IncidentReason.CALLED_PROCESS_MISSING: "CALLED_ELEMENT_ERROR",
     IncidentReason.LIMIT_REACHED: "UNKNOWN",
     IncidentReason.SET_ASIDE: "UNKNOWN",
+    IncidentReason.LOOP_LIMIT: "UNKNOWN",
 }
 _REASONS = with_unused(
     {
