@@ -9,7 +9,8 @@ from holdfast.engine.kernel.domain import (
     Need,
     Required,
 )
-from holdfast.engine.kernel.processor import Processor, Step
+from holdfast.engine.kernel.processor import Processor
+from holdfast.engine.kernel.step import Step
 from holdfast.engine.kernel.turn import Command, CommandRefused, Reply, Submission, Turn
 
 __all__ = [

@@ -12,13 +12,14 @@ been.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import DueCommand, Tables
 from holdfast.engine.kernel.quarantine import Quarantine
+from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step
 from holdfast.engine.kernel.turn import (
     Command,
     CommandRefused,
@@ -46,56 +47,6 @@ S = TypeVar("S")
 _COMMAND, _EVENT = RecordKind.COMMAND, RecordKind.EVENT
 
 
-class DueSource(Protocol):
-    """Where the commands come from that time itself gives."""
-
-    def due(self, now_ms: int, limit: int) -> list[DueCommand]: ...
-
-    def next_due_ms(self) -> int | None: ...
-
-    def put_off(self, command: DueCommand, now_ms: int) -> None:
-        """The command was refused: if it is due still, it is not to be given again at once."""
-        ...
-
-    def clock_jumped(self, before_ms: int, after_ms: int) -> None:
-        """Time has gone on at once: no lease is to end because of that."""
-        ...
-
-
-class Step(msgspec.Struct):
-    """What one step wrote, and what is to happen once it is durable."""
-
-    first_position: int
-    entries: list[bytes]
-    replies: list[tuple[Any, list[Reply]]]
-    effects: list[Any]
-    commands: int
-    rejections: int
-    bugs: list[str]  # commands that threw; each is rejected on the log and counted
-    before: "_Before"
-    demanded: list[Submission] = msgspec.field(default_factory=list)  # in the step itself
-
-
-class _Awaited(msgspec.Struct):
-    """A submission some of whose commands are on the log and not processed yet."""
-
-    ticket: Any
-    replies: list[Reply]
-    missing: int
-
-
-class _Before(NamedTuple):
-    """Where the processor stood before a step, for taking the step back."""
-
-    progress: Progress
-    leftover: tuple[Record, ...]
-    awaited: dict[int, tuple[_Awaited, int]]
-
-
-Demand = Callable[[list[Any]], Iterable[Submission]]
-"""Asked with the effects of a step, before it ends: commands that they call for at once."""
-
-
 _NOT_YET = Reply()
 
 
@@ -117,7 +68,7 @@ class Processor(Generic[S]):
         self._due = due
         self._turn: Turn[S] = Turn(state, domains_state, tables)
         self._leftover: deque[Record] = deque()  # on the log, not processed yet
-        self._awaited: dict[int, tuple[_Awaited, int]] = {}  # position -> whose reply, which one
+        self._awaited: dict[int, tuple[Awaited, int]] = {}  # position -> whose reply, which one
         self._due_again_ms: int | None = None  # when to look again at a source that threw
         self.unserved: list[Submission] = []  # what the last step that raised had demanded
         self._quarantine: Quarantine | None = None
@@ -191,7 +142,7 @@ class Processor(Generic[S]):
         """
         turn = self._turn
         turn.now_ms, turn.careful, turn.is_braked = now_ms, careful or self._watching, False
-        before = _Before(self.progress, tuple(self._leftover), dict(self._awaited))
+        before = Before(self.progress, tuple(self._leftover), dict(self._awaited))
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
         turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
         turn.said.clear()
@@ -268,13 +219,13 @@ class Processor(Generic[S]):
     def _submit(self, submissions: Iterable[Submission], step: Step) -> None:
         for submission in submissions:
             replies: list[Reply] = []
-            awaited = _Awaited(submission.ticket, replies, 0)
+            awaited = Awaited(submission.ticket, replies, 0)
             for command in submission.commands:  # not a comprehension: _take counts the replies
                 replies.append(self._take(command, step, awaited))  # noqa: PERF401
             if submission.ticket is not None and not awaited.missing:
                 step.replies.append((submission.ticket, replies))
 
-    def _take(self, command: Command, step: Step, awaited: _Awaited | None = None) -> Reply:
+    def _take(self, command: Command, step: Step, awaited: Awaited | None = None) -> Reply:
         """Puts a command on the log and processes it, unless others on the log come first."""
         turn = self._turn
         record, careful = turn.write_command(command), turn.careful

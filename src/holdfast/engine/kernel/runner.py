@@ -15,8 +15,9 @@ from holdfast.engine.kernel.careful import reason_of
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.inbox import Inbox, tell
 from holdfast.engine.kernel.outside import Outside
-from holdfast.engine.kernel.processor import Processor, Step
+from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
+from holdfast.engine.kernel.step import Step
 from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.errors import (
     DataLoss,
@@ -197,7 +198,6 @@ class Runner(Generic[S]):
                     await self._halt.stand()
                     continue
                 if self._closing and (self._halt.reason or not self._ready or not self._is_asked()):
-                    # What is left over is on the log, and what is due is in the state.
                     return self._refuse_all(Unavailable("The node is closing"))
                 if not self._ready:
                     self._work.clear()
@@ -211,11 +211,8 @@ class Runner(Generic[S]):
                 raise
 
     def _is_asked(self) -> bool:
-        """Whether somebody waits for an answer."""
-        return any(
-            self._inbox.has(partition) or processor.awaited_tickets()
-            for partition, processor in self.processors.items()
-        )
+        """Whether somebody waits for an answer. What is left over otherwise is on the log."""
+        return any(self._inbox.has(p) or q.awaited_tickets() for p, q in self.processors.items())
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()

@@ -8,9 +8,10 @@ from holdfast.engine.processes import bounds, happenings, loops, ops, tree, wait
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Assignment, Node
 from holdfast.engine.processes.state import ElementInstance, json_object
+from holdfast.engine.processes.stuck import Stuck, check_size
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import Seen, assign, to_json
-from holdfast.engine.processes.walk import Stuck, Walk, check_size
+from holdfast.engine.processes.walk import Walk
 from holdfast.limits import CALL_EAGER_MOVES, CALL_MOVES, CALLS_EAGER, RETRIES_MAX
 from holdfast.model.definition import Binding, ElementKind
 from holdfast.model.feel import FeelError, encode_json

@@ -10,6 +10,7 @@ from holdfast.engine.processes.instances import (
 )
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance, Timer
+from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.values import (
     InstanceIntent,
     InstanceRef,
@@ -20,7 +21,7 @@ from holdfast.engine.processes.values import (
 )
 from holdfast.engine.processes.variables import from_json
 from holdfast.engine.processes.waits import next_of_cycle
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import HELD_PAUSE_MS

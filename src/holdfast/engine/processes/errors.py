@@ -6,8 +6,9 @@ from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.processes import happenings, ops
 from holdfast.engine.processes.plan import Node, Plan
 from holdfast.engine.processes.state import Processes, json_object
+from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.values import InstanceIntent, ThrownError
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import Walk
 from holdfast.records import ValueType
 
 

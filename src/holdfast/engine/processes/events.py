@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.engine.jobs.values import JobState, Outcome
 from holdfast.engine.processes import ops
+from holdfast.engine.processes.deferring import count_items, deferred, resumed, tree_paced
 from holdfast.engine.processes.state import (
     LOOP_CHUNK_ITEMS,
     ElementInstance,
@@ -244,24 +245,10 @@ def _loop_taken(state: EngineState, place: Place, op: ops.LoopTaken) -> None:
     counted = taken if taken > 1 else 0  # those that come one by one are never many
     changed = _replace(loop, taken=op.taken, counted=loop.counted + counted)
     state.processes.loops.put(op.body, changed)
-    _count_items(state, place, counted)
+    count_items(state, place, counted)
     first, last = loop.taken // LOOP_CHUNK_ITEMS, op.taken // LOOP_CHUNK_ITEMS
     for number in range(first, last + (op.taken == loop.total)):
         state.processes.loop_items.delete((op.body, number))
-
-
-def _count_items(state: EngineState, place: Place, difference: int) -> None:
-    if difference:
-        root = _root(state, place)
-        state.processes.change_tree(
-            root, lambda tree: _replace(tree, items=max(tree.items + difference, 0))
-        )
-
-
-def _root(state: EngineState, place: Place) -> int:
-    instance = state.processes.instances.get(place.instance)
-    assert instance is not None
-    return instance.root or place.instance
 
 
 def _loop_done(state: EngineState, place: Place, op: ops.LoopDone) -> None:
@@ -281,7 +268,7 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
     loop = state.processes.loops.get(op.body)
     assert loop is not None
     state.processes.loops.delete(op.body)
-    _count_items(state, place, -loop.counted)
+    count_items(state, place, -loop.counted)
     for number in range(-(-loop.total // LOOP_CHUNK_ITEMS)):
         state.processes.loop_items.delete((op.body, number))
         state.processes.loop_results.delete((op.body, number))
@@ -309,49 +296,6 @@ def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
         state.jobs.keep(place.instance, outcome, op.keep_ms)
     if op.lock:
         state.messages.unlock(_process_id(state, place.definition), op.lock)
-
-
-def _deferred(state: EngineState, place: Place, op: ops.Deferred) -> None:
-    if op.due_ms == ops.QUEUED:
-        state.processes.deferred.insert((_root(state, place), op.key), EMPTY)
-    else:
-        state.due.add(op.due_ms, DueKind.CONTINUE, op.key)
-    _put_due(state, place, op.key, op.due_ms, op.moves)
-
-
-def _resumed(state: EngineState, place: Place, op: ops.Resumed) -> None:
-    if op.due_ms == ops.QUEUED:
-        state.processes.deferred.delete((_root(state, place), op.key))
-    else:
-        state.due.remove(op.due_ms, DueKind.CONTINUE, op.key)
-    _put_due(state, place, op.key, 0, 0)
-
-
-def _put_due(state: EngineState, place: Place, key: int, due_ms: int, moves: int) -> None:
-    processes = state.processes
-    if key == place.instance:
-        instance = processes.instances.get(key)
-        assert instance is not None
-        processes.instances.put(key, _replace(instance, due_ms=due_ms))
-        return
-    element = processes.elements.get(key)
-    assert element is not None
-    processes.elements.put(key, _replace(element, due_ms=due_ms, moves=moves))
-
-
-def _tree_paced(state: EngineState, place: Place, op: ops.TreePaced) -> None:
-    tree = state.processes.tree(op.root)
-    if tree is not None and tree.due_ms != op.due_ms:
-        if tree.due_ms:
-            state.due.remove(tree.due_ms, DueKind.TREE, op.root)
-        if op.due_ms:
-            state.due.add(op.due_ms, DueKind.TREE, op.root)
-    state.processes.change_tree(
-        op.root,
-        lambda tree: _replace(
-            tree, due_ms=op.due_ms, moves=op.moves, held=op.held, granted=op.granted
-        ),
-    )
 
 
 def _rebased(state: EngineState, place: Place, op: ops.Rebased) -> None:
@@ -413,13 +357,13 @@ APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
     ops.LoopDone: _loop_done,
     ops.LoopEnded: _loop_ended,
     ops.Ended: _ended,
-    ops.Deferred: _deferred,
-    ops.Resumed: _resumed,
+    ops.Deferred: deferred,
+    ops.Resumed: resumed,
     ops.Rebased: _rebased,
     ops.Remapped: _remapped,
     ops.TokensRemapped: _tokens_remapped,
     ops.WaitRemapped: _wait_remapped,
     ops.Remembered: _remembered,
     ops.TokensGone: _tokens_gone,
-    ops.TreePaced: _tree_paced,
+    ops.TreePaced: tree_paced,
 }

@@ -4,7 +4,8 @@ from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.processes import ops, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node, Way
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.stuck import Stuck
+from holdfast.engine.processes.walk import Walk
 from holdfast.model.definition import ElementKind
 from holdfast.state.keys import u64_bytes
 

@@ -6,8 +6,9 @@ from holdfast.engine.processes import activities, ending, ops, waits
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import ElementInstance, json_object
+from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.variables import Seen, assign, from_json, to_json
-from holdfast.engine.processes.walk import Stuck, Walk
+from holdfast.engine.processes.walk import Walk
 from holdfast.model.definition import ElementKind
 from holdfast.model.feel import FeelError
 

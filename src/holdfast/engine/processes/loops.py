@@ -12,8 +12,9 @@ from holdfast.engine.processes import activities, bounds, ending, ops, tree, wai
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
 from holdfast.engine.processes.state import LOOP_CHUNK_ITEMS, LoopProgress
+from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.variables import Seen, to_json
-from holdfast.engine.processes.walk import NEXT_ITEM, Stuck, Walk
+from holdfast.engine.processes.walk import NEXT_ITEM, Walk
 from holdfast.limits import (
     LOOP_BITE_ITEMS,
     LOOP_EAGER_ITEMS,

@@ -16,8 +16,9 @@ from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.modify import active_elements
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.values import InstanceIntent, Migration
-from holdfast.engine.processes.walk import INCIDENT, Stuck, Walk
+from holdfast.engine.processes.walk import INCIDENT, Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.model.definition import ElementKind

@@ -8,9 +8,10 @@ from holdfast.engine.processes import ending, ops, waits
 from holdfast.engine.processes.instances import is_ending, take_up
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Node
+from holdfast.engine.processes.stuck import Stuck, check_size
 from holdfast.engine.processes.values import Activate, InstanceIntent, Modification
 from holdfast.engine.processes.variables import assign, from_json, to_json
-from holdfast.engine.processes.walk import BY_HAND, Stuck, Walk, check_size
+from holdfast.engine.processes.walk import BY_HAND, Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import MODIFY_ELEMENTS_MAX

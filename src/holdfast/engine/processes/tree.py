@@ -17,7 +17,8 @@ from holdfast.records import ValueType
 
 if TYPE_CHECKING:
     from holdfast.engine.processes.plan import Node
-    from holdfast.engine.processes.walk import Stuck, Walk
+    from holdfast.engine.processes.stuck import Stuck
+    from holdfast.engine.processes.walk import Walk
 
 
 def root_of(walk: "Walk") -> int:

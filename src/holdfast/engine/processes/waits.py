@@ -7,8 +7,9 @@ from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.messages import subscribing
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.plan import Node
+from holdfast.engine.processes.stuck import Stuck, shown
 from holdfast.engine.processes.variables import Seen
-from holdfast.engine.processes.walk import Stuck, Walk, shown
+from holdfast.engine.processes.walk import Walk
 from holdfast.engine.timers.cron import next_cron_ms
 from holdfast.errors import InvalidArgument
 from holdfast.limits import NAME_CHARS_MAX, WAIT_MOVES, WAIT_MS_MIN

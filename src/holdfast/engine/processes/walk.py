@@ -6,10 +6,9 @@ event. What belongs to other rooms (jobs, incidents, other instances) is written
 
 from collections import deque
 from collections.abc import Callable
-from reprlib import Repr
 from typing import Any, NamedTuple
 
-from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason
+from holdfast.engine.incidents.values import Incident, IncidentIntent
 from holdfast.engine.jobs.commands import add_job_with_key
 from holdfast.engine.jobs.values import NewJob
 from holdfast.engine.kernel import Turn
@@ -18,6 +17,14 @@ from holdfast.engine.processes.events import APPLY, Place
 from holdfast.engine.processes.ops import Op, Phase
 from holdfast.engine.processes.plan import Node, Plan, Way
 from holdfast.engine.processes.state import ElementInstance, Instance
+from holdfast.engine.processes.stuck import (
+    Stuck,
+    braked,
+    check_size,
+    name_of,
+    typed_value,
+    value_of,
+)
 from holdfast.engine.processes.values import Advance, InstanceIntent
 from holdfast.engine.processes.variables import Layer, Seen, places
 from holdfast.engine.state import EngineState
@@ -25,9 +32,7 @@ from holdfast.limits import (
     EVENT_BYTES_MAX,
     LOOP_MOVES_MAX,
     MOVE_BYTES,
-    NAME_CHARS_MAX,
     SCOPE_TOKENS_LOOK,
-    VARIABLES_BYTES_MAX,
     WALK_LOOK_MOVES,
     WALK_MOVES_MAX,
 )
@@ -52,28 +57,6 @@ class Behaviours(NamedTuple):
     next_item: Callable[["Walk", Node, int], None]  # of a sequential multi-instance activity
     settle: Callable[["Walk"], bool]  # every token waits: does one wait in vain?
     pass_through: Callable[["Walk", Node, int], None]  # a join that does not wait
-
-
-class Stuck(Exception):
-    """A token cannot go on until a person has looked; becomes an incident."""
-
-    def __init__(self, reason: IncidentReason, message: str, *, holds: bool = False) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.message = message
-        self.holds = holds  # everything that its tree of calls has put off waits with it
-
-    @classmethod
-    def beyond(cls, message: str) -> "Stuck":
-        """A loop has used up what it is allowed."""
-        return cls(IncidentReason.LOOP_LIMIT, message, holds=True)
-
-    @classmethod
-    def of(cls, problem: "Stuck | FeelError", node: Node) -> "Stuck":
-        """Itself, or a value that cannot be read or written as JSON."""
-        if isinstance(problem, Stuck):
-            return problem
-        return cls(IncidentReason.EXPRESSION_FAILED, f"A value of {node.id!r}: {problem.message}")
 
 
 class Walk:
@@ -115,7 +98,7 @@ class Walk:
         self._place = Place(key, plan.key, turn.now_ms)
         self._behaviours = behaviours
         self._moves_look = WALK_LOOK_MOVES  # from then on it is looked whether it is enough
-        self._began: float | None = None
+        self._began = -1.0
         self._event_bytes = 0
         self._tokens: dict[int, int] = {}  # scope -> tokens now
         self._tokens_before: dict[int, int] = {}
@@ -239,7 +222,7 @@ class Walk:
             return
         try:
             if self.turn.is_braked and not node.joins:
-                raise _braked()
+                raise braked()
             self._behaviours.enter[node.kind](self, node, scope, key)
         except (Stuck, FeelError) as problem:
             self.stick(node, scope, key, Stuck.of(problem, node), Phase.ENTERING)
@@ -272,8 +255,7 @@ class Walk:
         if self.moves > WALK_MOVES_MAX:
             return True
         now = self.turn.elapsed()
-        if self._began is None:
-            self._began = now
+        self._began = now if self._began < 0 else self._began
         return now - self._began > self.turn.share_seconds
 
     def carry(self, moves: int) -> None:
@@ -363,44 +345,15 @@ class Walk:
 
     def value(self, expression: Expression, seen: Seen, what: str) -> Any:
         """The value of an expression; Stuck where it has none at all."""
-        if self.turn.is_braked:
-            raise _braked()
-        try:
-            return expression.evaluate(seen, self.turn.now_ms)
-        except FeelError as error:
-            reason = IncidentReason.EXPRESSION_FAILED
-            raise Stuck(reason, f"{what}: {error.message}") from error
+        return value_of(self.turn, expression, seen, what)
 
     def typed(self, expression: Expression, seen: Seen, kind: type, what: str) -> Any:
         """The value of an expression that must be of a kind."""
-        warnings: list[str] = []
-        if self.turn.is_braked:
-            raise _braked()
-        try:
-            value = expression.evaluate(seen, self.turn.now_ms, warnings)
-        except FeelError as error:
-            raise Stuck(IncidentReason.EXPRESSION_FAILED, f"{what}: {error.message}") from error
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            why = f" ({'; '.join(warnings)})" if warnings else ""
-            raise Stuck(
-                IncidentReason.EXPRESSION_FAILED,
-                f"Expected {what} {expression.text!r} to give a {_KINDS.get(kind, kind.__name__)},"
-                f" but it gave {shown(value)}{why}",
-            )
-        return value
+        return typed_value(self.turn, expression, seen, kind, what)
 
     def text(self, text: str | Expression, seen: Seen, what: str) -> str:
         """A name: as it is, or the value of an expression, which records have to carry."""
-        if isinstance(text, str):
-            return text
-        name = self.typed(text, seen, str, what)
-        if not 0 < len(name) <= NAME_CHARS_MAX:
-            raise Stuck(
-                IncidentReason.EXPRESSION_FAILED,
-                f"Expected {what} {text.text!r} to give 1 to {NAME_CHARS_MAX} characters,"
-                f" but it gave {len(name)}",
-            )
-        return name
+        return text if isinstance(text, str) else name_of(self.turn, text, seen, what)
 
     def propagate(self, scope: int, values: dict[str, bytes]) -> None:
         """New values go to the innermost scope that knows the name, else to the outermost."""
@@ -445,35 +398,3 @@ class Walk:
         element = self.processes.elements.get(key)
         assert element is not None, f"element instance {key} is not there"
         return element
-
-
-def _braked() -> Stuck:
-    return Stuck(
-        IncidentReason.SET_ASIDE,
-        "The node ended while it went on from here, and did so again after a restart; it was not"
-        " tried a third time. Find the cause before you resolve this",
-    )
-
-
-def check_size(values: dict[str, bytes]) -> int:
-    """How many bytes of variables these are; Stuck if they are more than can be set at once."""
-    size = sum(map(len, values.values()))
-    if size > VARIABLES_BYTES_MAX:
-        raise Stuck(
-            IncidentReason.LIMIT_REACHED,
-            f"Expected at most {VARIABLES_BYTES_MAX} bytes of new variables, but found {size}",
-        )
-    return size
-
-
-_KINDS = {bool: "boolean", str: "string", list: "list", int: "whole number"}
-
-
-_REPR = Repr()
-_REPR.maxlevel, _REPR.maxstring, _REPR.maxother = 2, 60, 60
-
-
-def shown(value: Any) -> str:
-    """A value in a message: its beginning, however large and however nested it is."""
-    text = "null" if value is None else _REPR.repr(value)
-    return text if len(text) <= 100 else text[:97] + "..."
