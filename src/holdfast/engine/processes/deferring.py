@@ -16,6 +16,7 @@ _replace = msgspec.structs.replace
 
 
 def count_items(state: EngineState, place: "Place", difference: int) -> None:
+    """Counts items of loops in the tree of calls."""
     if difference:
         root = _root(state, place)
         state.processes.change_tree(
@@ -30,6 +31,7 @@ def _root(state: EngineState, place: "Place") -> int:
 
 
 def deferred(state: EngineState, place: "Place", op: ops.Deferred) -> None:
+    """An element or the instance goes on later."""
     if op.due_ms == ops.QUEUED:
         state.processes.deferred.insert((_root(state, place), op.key), EMPTY)
     else:
@@ -38,6 +40,7 @@ def deferred(state: EngineState, place: "Place", op: ops.Deferred) -> None:
 
 
 def resumed(state: EngineState, place: "Place", op: ops.Resumed) -> None:
+    """It goes on."""
     if op.due_ms == ops.QUEUED:
         state.processes.deferred.delete((_root(state, place), op.key))
     else:
@@ -58,6 +61,7 @@ def _put_due(state: EngineState, place: "Place", key: int, due_ms: int, moves: i
 
 
 def tree_paced(state: EngineState, place: "Place", op: ops.TreePaced) -> None:
+    """A tree of calls goes on at another time, or is held."""
     tree = state.processes.tree(op.root)
     if tree is not None and tree.due_ms != op.due_ms:
         if tree.due_ms:
