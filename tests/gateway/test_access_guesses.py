@@ -2,13 +2,19 @@
 
 import asyncio
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from access_node import basic, bearer, guarded
 from fake_api import Reply, ask
 
+from holdfast.config import Config
+from holdfast.errors import Unauthorized
 from holdfast.gateway.access import guesses as module
+from holdfast.gateway.access.authentication import Authentication
 from holdfast.gateway.access.guesses import Guesses, TooManyGuesses
+from holdfast.gateway.access.passwords import kept_password
 from holdfast.gateway.identity_shapes import NewUser, UserChange
 from holdfast.limits import (
     GUESS_FORGOTTEN_MS,
@@ -147,6 +153,38 @@ def test_guessing_keeps_out_neither_others_nor_tokens_nor_who_was_right_before()
             assert (await me(bearer(there.admin_token))).status == 200
             await identity.update_user("ann", UserChange(password="other"))
             assert (await me(ann)).status in (401, 429), "what was right is wrong now"
+
+    asyncio.run(run())
+
+
+def test_who_was_right_is_checked_again_and_not_kept_waiting() -> None:
+    hands, kept = Hands(), kept_password("correct horse")
+    known = SimpleNamespace(users={"ann": SimpleNamespace(user=SimpleNamespace(password=kept))})
+    door = Authentication(Config(basic_authentication=True), hands, lambda: cast(Any, known))
+
+    async def enter(password: str) -> str:
+        header = basic("ann", password)["Authorization"].encode()
+        return (await door.asker(header, "10.0.0.1")).sub
+
+    async def run() -> None:
+        assert await enter("correct horse") == "ann"
+        for index in range(GUESSES_OF_USER_FREE + 1):
+            with pytest.raises(Unauthorized):
+                await enter(f"guess {index}")
+        with pytest.raises(TooManyGuesses):
+            await enter("another guess")
+        hands.seconds += 0.5  # the name has to wait for another half second
+        assert await enter("correct horse") == "ann", "believed"
+        with pytest.raises(TooManyGuesses):
+            await enter("another guess")
+        for _ in range(8):  # longer and longer
+            hands.seconds = door._guesses._guessers[next(iter(door._guesses._guessers))].until
+            with pytest.raises(Unauthorized):
+                await enter("another guess")
+        hands.seconds += 61.0  # the pause is longer than a right password is believed
+        with pytest.raises(TooManyGuesses):
+            await enter("another guess")
+        assert await enter("correct horse") == "ann", "checked, and not kept waiting"
 
     asyncio.run(run())
 
