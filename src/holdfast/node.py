@@ -37,7 +37,7 @@ from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.starts import Starts
 from holdfast.state import Store
-from holdfast.state.copies import Positions
+from holdfast.state.copies import Positions, make_folder
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.steady_clock import SteadyClock
@@ -241,7 +241,7 @@ class LocalNode(Node):
 
 def _make_folder(folder: Path) -> None:
     """What is in the folder is for its owner alone: payloads, and digests of passwords."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder)
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077:
         log.warning(

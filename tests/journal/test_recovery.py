@@ -8,6 +8,7 @@ import pytest
 from holdfast.errors import DataLoss
 from holdfast.journal import Bounds
 from holdfast.journal.local import LocalJournal, verify
+from holdfast.journal.local.disk import read_whole
 from holdfast.journal.local.frame import Header, scan
 from holdfast.journal.local.names import index_name, segment_name
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
@@ -213,11 +214,20 @@ def test_what_a_killed_process_left_half_done_is_cleared_away() -> None:
     disk.damage(f"{FOLDER}/{segment_name(2)}", 50, b"garbage")
     assert read_numbers(opened(disk)) == list(range(10))
     names = disk.list(FOLDER)
-    assert names == [segment_name(1), "durable", "earliest", "topic.json"]
+    assert names == [segment_name(1), "durable", "earliest", "topic.copy.json", "topic.json"]
 
 
-def test_damaged_settings_of_a_topic_are_named() -> None:
+def test_damaged_settings_of_a_topic_are_read_from_their_copy() -> None:
     disk = written(appends=1)
+    whole = read_whole(disk, f"{FOLDER}/topic.json")
     disk.damage(f"{FOLDER}/topic.json", 0, b"###")
-    with pytest.raises(DataLoss, match=r"topic\.json"):
+    opened(disk)
+    assert read_whole(disk, f"{FOLDER}/topic.json") == whole, "written anew from its copy"
+
+
+def test_settings_of_a_topic_that_are_damaged_twice_are_named() -> None:
+    disk = written(appends=1)
+    for name in ("topic.json", "topic.copy.json"):
+        disk.damage(f"{FOLDER}/{name}", 0, b"###")
+    with pytest.raises(DataLoss, match=r"topic\.copy\.json"):
         opened(disk)

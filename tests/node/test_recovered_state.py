@@ -228,10 +228,20 @@ def test_settings_without_a_checksum_are_those_of_an_earlier_version(
     asyncio.run(check_node(folder, truth))
 
 
-def test_settings_that_were_changed_by_a_bad_disk_are_refused(folder: Path) -> None:
+def test_settings_that_were_changed_by_a_bad_disk_are_read_from_their_copy(
+    folder: Path, truth: Truth
+) -> None:
     path = folder / "journal" / "records" / "topic.json"
+    whole = path.read_bytes()
     path.write_text(path.read_text().replace('"partitions": 2', '"partitions": 3'))
-    with pytest.raises(DataLoss, match=r"topic\.json"):
+    asyncio.run(check_node(folder, truth))
+    assert path.read_bytes() == whole
+
+
+def test_settings_that_are_damaged_with_their_copy_are_refused(folder: Path) -> None:
+    for path in (folder / "journal" / "records").glob("topic*.json"):
+        path.write_text(path.read_text().replace('"partitions": 2', '"partitions": 3'))
+    with pytest.raises(DataLoss, match=r"topic\.copy\.json"):
         asyncio.run(LocalNode.open(folder, CONFIG))
 
 

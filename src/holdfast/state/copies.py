@@ -123,6 +123,17 @@ def finish(pieces: Generator[None, None, object]) -> None:
         pass
 
 
+def make_folder(folder: Path) -> None:
+    """Makes sure that a folder is there, durably, with those around it.
+
+    Its name is synced even where it is there already: whoever made it may have been interrupted.
+    """
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """A rename is durable once its folder is."""
     handle = os.open(folder, os.O_RDONLY)

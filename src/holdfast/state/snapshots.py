@@ -29,6 +29,7 @@ from holdfast.state.copies import (
     copy_folder,
     finish,
     load_manifest,
+    make_folder,
     store_manifest,
     sync_folder,
     total_bytes,
@@ -50,7 +51,7 @@ class Snapshots:
         self.restored = folder / _RESTORED
         self._folder = folder / _SNAPSHOTS
         for each in (folder, self._folder):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(each)  # its name must be as durable as what the log is cut for
 
     # --- starting -----------------------------------------------------------------------------
 

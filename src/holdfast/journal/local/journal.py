@@ -30,6 +30,7 @@ from holdfast.journal.local.names import (
     LOCK,
     SETTINGS,
     Settings,
+    are_settings_whole,
     index_sequences,
     load_settings,
     segment_capacity_bytes,
@@ -195,9 +196,13 @@ class LocalJournal(ReadableJournal):
 
     def _open_topics(self) -> None:
         for name in self._disk.list(self._root):
-            settings = load_settings(self._disk, f"{self._root}/{name}")
-            if settings is not None:
-                self._open_topic(name, settings)
+            folder = f"{self._root}/{name}"
+            settings = load_settings(self._disk, folder)
+            if settings is None:
+                continue
+            if not are_settings_whole(self._disk, folder, settings):
+                store_settings(self._disk, folder, settings)
+            self._open_topic(name, settings)
 
     def _open_topic(self, name: str, settings: Settings) -> None:
         folder = f"{self._root}/{name}"

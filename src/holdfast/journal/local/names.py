@@ -11,6 +11,7 @@ from holdfast.journal.local.disk import Disk, read_whole, replace_whole
 from holdfast.limits import SEGMENT_BYTES_FIRST
 
 SETTINGS = "topic.json"
+SETTINGS_COPY = "topic.copy.json"
 DURABLE = "durable"
 EARLIEST = "earliest"
 LOCK = ".lock"  # no topic begins with a dot
@@ -62,26 +63,49 @@ def segment_capacity_bytes(sequence: int, segment_bytes: int) -> int:
 
 
 def load_settings(disk: Disk, folder: str) -> Settings | None:
-    """What the topic in a folder is; None if there is none, or its creation never finished."""
-    path = f"{folder}/{SETTINGS}"
-    data = read_whole(disk, path)
+    """What the topic in a folder is; None if there is none, or its creation never finished.
+
+    DataLoss if the file is damaged, and its copy too.
+    """
+    data = read_whole(disk, f"{folder}/{SETTINGS}")
     if data is None:
         return None
+    try:
+        return _settings_in(data, f"{folder}/{SETTINGS}")
+    except DataLoss:
+        copy = read_whole(disk, f"{folder}/{SETTINGS_COPY}")
+        if copy is None:
+            raise
+        return _settings_in(copy, f"{folder}/{SETTINGS_COPY}")
+
+
+def _settings_in(data: bytes, path: str) -> Settings:
     try:
         settings = msgspec.json.decode(data, type=Settings)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _no_settings(path, data, str(error)) from None
-    if settings.crc is None:
-        return settings
-    if settings.crc != _crc(settings):
+    if settings.crc not in (None, _crc(settings)):
         raise _no_settings(path, data, "they do not match their checksum")
     return Settings(settings.partitions, settings.retention)
 
 
 def store_settings(disk: Disk, folder: str, settings: Settings) -> None:
-    """Says what the topic is, durably."""
+    """Says what the topic is, durably and twice; with the second file the topic is there."""
+    data = _encoded(settings)
+    for name in (SETTINGS_COPY, SETTINGS):
+        replace_whole(disk, folder, name, data)
+
+
+def are_settings_whole(disk: Disk, folder: str, settings: Settings) -> bool:
+    """Whether both files say what the topic is, with a checksum."""
+    data = _encoded(settings)
+    names = (SETTINGS, SETTINGS_COPY)
+    return all(read_whole(disk, f"{folder}/{name}") == data for name in names)
+
+
+def _encoded(settings: Settings) -> bytes:
     stored = Settings(settings.partitions, settings.retention, _crc(settings))
-    replace_whole(disk, folder, SETTINGS, msgspec.json.format(msgspec.json.encode(stored)))
+    return msgspec.json.format(msgspec.json.encode(stored))
 
 
 def _crc(settings: Settings) -> int:

@@ -15,6 +15,7 @@ from holdfast.journal.local.mark import NOWHERE
 from holdfast.journal.local.names import (
     EARLIEST,
     SETTINGS,
+    are_settings_whole,
     index_name,
     index_sequences,
     load_settings,
@@ -36,6 +37,8 @@ def scrub(root: str, *, disk: Disk | None = None) -> Iterator[Damage | None]:
             settings = load_settings(disk, folder)
             if settings is None:
                 continue
+            if not are_settings_whole(disk, folder, settings):
+                yield Damage(f"{folder}/{SETTINGS}", 0, "it differs from its copy")
             yield from _scrub_earliest(disk, folder, settings.partitions)
         except DataLoss as error:
             yield Damage(f"{folder}/{SETTINGS}", 0, error.message)

@@ -107,7 +107,7 @@ def _load_marks(
     durable, earliest = NOWHERE, [0] * settings.partitions
     try:
         mark = open_mark(disk, folder)
-        loaded = mark.load()
+        loaded = mark.load() or mark.load()  # the first look may have met a write
         mark.close()
         if loaded is None:  # the log is read to its end, as the next start does
             durable = ANYWHERE
