@@ -13,6 +13,7 @@ from holdfast.client.remote import RemoteApi
 from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import JobState
+from holdfast.engine.timers.values import CatchUp
 from holdfast.gateway.batch_shapes import (
     BatchChange,
     BatchErrorView,
@@ -353,7 +354,7 @@ def _batch_operation(batch_operation_key: str) -> BatchOperationView:
 
 
 def _schedule(schedule_id: str) -> ScheduleView:
-    return ScheduleView(schedule_id, "mail", "0 0 * * *", None, "UTC", True, NOON, 3)
+    return ScheduleView(schedule_id, "mail", "0 0 * * *", None, "UTC", CatchUp.ALL, NOON, 3)
 
 
 def _definition(process_id: str) -> ProcessDefinition:
