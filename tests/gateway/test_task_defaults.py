@@ -135,6 +135,17 @@ def test_what_makes_no_sense_is_refused_and_the_worker_hears_it() -> None:
     run(story())
 
 
+def test_a_name_that_is_none_is_not_remembered() -> None:
+    async def story() -> None:
+        node = await MemoryNode(partitions=1).start()
+        with pytest.raises(InvalidArgument, match="a type of 1 to"):
+            await node.gateway.submit([NewTask("x" * 100_000)])
+        assert "x" * 100_000 not in node.gateway._tasks._defaults._known
+        await node.close()
+
+    run(story())
+
+
 def test_to_say_it_one_must_be_permitted_to_work() -> None:
     need = JOB.needs[JobIntent.DEFINE_TASK]
     command: Any = Command(ValueType.JOB, JobIntent.DEFINE_TASK, 0, TaskDefaults("mail"))

@@ -119,8 +119,8 @@ DefaultsOf = Callable[[str], TaskDefaults | None]
 
 def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf) -> NewJob:
     """The job that a submitted task becomes."""
-    payload = bytes(task.payload)
-    defaults = defaults_of(task.type) or _BUILT_IN
+    payload, type_ = bytes(task.payload), name(task.type, "type")
+    defaults = defaults_of(type_) or _BUILT_IN
     priority = defaults.priority if task.priority is None else task.priority
     retries = defaults.retries if task.retries is None else task.retries
     backoff = defaults.backoff if task.backoff is None else _stored(task.backoff)
@@ -149,7 +149,7 @@ def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf)
     ):
         _refuse(len(payload), priority, retries, timeout_ms, keep_ms)
     return NewJob(
-        name(task.type, "type"),
+        type_,
         payload,
         priority,
         retries,
