@@ -113,10 +113,11 @@ def page() -> str:
         "## Limits",
         prose(bounds.__doc__),
         table(("Limit", "Value", "Why"), limits),
-        "An evaluation that reaches a limit fails, with an error that names the limit and the place"
-        " in the expression. In a process the token stops there, at an incident; change the"
-        " variables or migrate to a version with another expression, and resolve it. Work that"
-        " needs more belongs into a task.",
+        "In a process, the expressions of an element share the steps: all its mappings together, or"
+        " all conditions of a gateway. An evaluation that reaches a limit fails, with an error that"
+        " names the limit and the place in the expression. In a process the token stops there, at"
+        " an incident; change the variables or migrate to a version with another expression, and"
+        " resolve it. Work that needs more belongs into a task.",
         "## Regular expressions",
         f"In `matches`, `replace`, `split` and `extract`. {prose(pattern_syntax.__doc__)} Matching"
         " takes time in proportion to the text, whatever the pattern; its work counts.",

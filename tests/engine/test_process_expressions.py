@@ -53,6 +53,17 @@ def test_an_expression_beyond_its_budget_is_an_incident(talk: Talk, place: str, 
     assert not talk.runs(key)
 
 
+def test_the_mappings_of_an_element_share_a_budget(talk: Talk) -> None:
+    """One is fine, a thousand would take a minute in one step."""
+    heavy = "count(for i in 1..100000 return i)"
+    one, many = (Process(f"p{n}").task("a", inputs={f"x{i}": heavy for i in range(n)})
+                 for n in (1, 1_000))  # fmt: skip
+    assert talk.runs(talk.run(one))
+    assert talk.work("a")["x0"] == 100_000
+    talk.run(many)
+    assert "of one element take more than 1000000 steps" in talk.incident().error
+
+
 @pytest.mark.parametrize("text", [SPENT, LARGE, LAUGHS], ids=["steps", "bytes", "parts"])
 def test_a_start_timer_beyond_its_budget_is_refused_with_its_deployment(
     talk: Talk, text: str

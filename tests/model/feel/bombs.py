@@ -150,6 +150,13 @@ BOMBS = [
          'for i in 1..1000000 return date and time("2026-01-01T00:00:00@Europe/Paris") + @"P1D"'),
     Bomb("zones that are none",
          'for i in 1..1000000 return time("10:00:00@No/Where" + string(i))'),
+    Bomb("ranges from texts", 'for i in 1..1000000 return range("[1.." + string(i) + "]")'),
+    Bomb("ranges of one end", "for i in 1..1000000 return (< i)"),
+    Bomb("far years", 'for i in 1..1000000 return @"262142-12-31T10:00:00Z" + @"P1D"'),
+    Bomb("nanoseconds", 'for i in 1..1000000 return @"PT0.000000001S" * i'),
+    Bomb("a text that is nearly a range", "for i in 1..1000000 return range(s)",
+         {"s": "[" + "1." * 480}),
+    Bomb("assertions in a loop", "for i in 1..100000000 return assert(i, true)"),
     Bomb("durations of many digits", "for i in 1..100000 return duration(s)",
          {"s": "P" + "1" * 1_000_000 + "D"}),
 ]  # fmt: skip

@@ -139,8 +139,9 @@ def test_an_expression_is_parsed_once() -> None:
 
 def test_what_the_package_promises() -> None:
     assert sorted(feel.__all__) == [
-        "BUILTINS", "Builtin", "Expression", "FeelError", "Function", "Range", "YearsMonths",
-        "decode_json", "encode_json", "parse", "parse_date_time", "parse_duration", "to_json",
+        "BUILTINS", "Builtin", "Expression", "FeelError", "Function", "Range", "SharedBudget",
+        "YearsMonths", "decode_json", "encode_json", "parse", "parse_date_time", "parse_duration",
+        "to_json",
     ]  # fmt: skip
     assert model.__doc__
 

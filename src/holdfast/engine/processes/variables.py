@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.engine.processes.plan import Assignment
 from holdfast.errors import InvalidArgument
-from holdfast.model.feel import decode_json, encode_json
+from holdfast.model.feel import SharedBudget, decode_json, encode_json
 
 _MISSING = object()
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -16,7 +16,7 @@ Layer = tuple[int, dict[str, bytes]]
 """A scope and its variables in JSON."""
 
 
-class Seen(dict[str, Any]):
+class Seen(SharedBudget):
     """The variables that can be seen from a place; decoded when they are asked for."""
 
     def __init__(self, layers: Iterable[Layer], known: dict[str, Any] | None = None) -> None:

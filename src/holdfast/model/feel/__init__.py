@@ -1,7 +1,7 @@
 """FEEL, the expression language of DMN: conditions, mappings, correlation keys and timers."""
 
 from holdfast.model.feel.builtins import BUILTINS, Builtin
-from holdfast.model.feel.expression import Expression, parse
+from holdfast.model.feel.expression import Expression, SharedBudget, parse
 from holdfast.model.feel.problems import FeelError
 from holdfast.model.feel.temporal import parse_date_time, parse_duration
 from holdfast.model.feel.values import Function, Range, YearsMonths
@@ -14,6 +14,7 @@ __all__ = [
     "FeelError",
     "Function",
     "Range",
+    "SharedBudget",
     "YearsMonths",
     "decode_json",
     "encode_json",

@@ -25,7 +25,8 @@ from holdfast.model.feel.wide import (
 )
 
 MONTHS_MAX = 12 * 999_999_999  # the specification's range of years
-APPLY_STEPS = 12  # an operator by the long way: decimals, dates, durations
+APPLY_STEPS = 16  # an operator by the long way: decimals, dates, durations
+WIDE_STEPS = 40  # more, for far years and nanoseconds
 POWER_STEPS = 400  # of decimals with 34 digits
 APPLY_BYTES = 104  # a decimal, the largest of its results
 _DAY = timedelta(days=1)
@@ -158,6 +159,8 @@ def apply(run: Run, symbol: str, a: Any, b: Any) -> Any:
     run.bytes += APPLY_BYTES
     if symbol == "**":
         run.spend(POWER_STEPS)
+    elif type(a) in WIDE or type(b) in WIDE:
+        run.steps += WIDE_STEPS
     table, sentence = OPERATORS[symbol]
     operation = table.get((kind_of(a), kind_of(b)))
     if operation is None:

@@ -122,6 +122,11 @@ class Compiler:
                 )
             return Range(low, high, node.start_included, node.end_included)
 
+        if isinstance(node.start, s.Literal) and isinstance(node.end, s.Literal):
+            low, high = node.start.value, node.end.value
+            if low is not None and kind_of(low) == kind_of(high):
+                constant = checked(low, high)
+                return lambda run: constant
         return lambda run: guarded(run, node.place, checked, start(run), end(run))
 
     def unary_range(self, node: s.UnaryRange) -> Code:

@@ -15,13 +15,14 @@ STEPS: dict[type, int] = {
     s.Test: 15,
     s.InstanceOf: 10,
     s.RangeOf: 12,
+    s.UnaryRange: 25,
     s.Path: 2,
     s.Define: 60,
     s.Call: 15,
 }  # by kind, where it is not one
 LIST_BYTES, ITEM_BYTES = 64, 40
 CONTEXT_BYTES, ENTRY_BYTES = 160, 80
-RESULT_BYTES = 104  # of a call: a decimal or a date and time
+RESULT_BYTES = 104  # of a call: a decimal, a range or a date and time
 
 
 def cost_of(node: s.Node) -> Cost:
@@ -37,6 +38,8 @@ def cost_of(node: s.Node) -> Cost:
             return Cost(len(rest), 0)
         case s.Membership(tests=tests):
             return Cost(STEPS[s.Membership] + STEPS[s.Test] * len(tests), 0)
+        case s.RangeOf() | s.UnaryRange():
+            return Cost(STEPS[type(node)], RESULT_BYTES)
         case s.Call(arguments=arguments):
             return Cost(STEPS[s.Call] + 5 * len(arguments), RESULT_BYTES)
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from holdfast.model.feel import arithmetic, compare
+from holdfast.model.feel import arithmetic, compare, numeric
 from holdfast.model.feel.numeric import INT_MAX
 from holdfast.model.feel.problems import Problem
 from holdfast.model.feel.run import Code, Run, as_truth, guarded
@@ -29,6 +29,8 @@ QUICK: dict[str, Callable[[int, int], int]] = {
     "-": operator.sub,
     "*": operator.mul,
 }  # exact for ints; division and powers need more care
+EXACT = {"+": numeric.add, "-": numeric.subtract, "*": numeric.multiply}  # the same for decimals
+NUMBERS = frozenset({int, Decimal})
 COMPARED_STEPS = 10  # a comparison by the long way
 MEMBER_STEPS = 10  # an item that a value is compared with
 SHORT_CHARS = 256  # of a text that is compared, or made, in the time of a step
@@ -121,7 +123,7 @@ def binary(symbol: str, left: Code, right: Code, place: Place) -> Code:
     if quick is None:
         return lambda run: guarded(run, place, arithmetic.apply, run, symbol, left(run), right(run))
 
-    plus = symbol == "+"
+    plus, exact = symbol == "+", EXACT[symbol]
 
     def code(run: Run) -> Any:
         a = left(run)
@@ -134,6 +136,10 @@ def binary(symbol: str, left: Code, right: Code, place: Place) -> Code:
         elif kind is str and plus and type(b) is str and len(a) + len(b) < SHORT_CHARS:
             run.bytes += PAIR_BYTES
             return a + b
+        elif kind in NUMBERS and type(b) in NUMBERS:
+            run.steps += arithmetic.APPLY_STEPS
+            run.bytes += arithmetic.APPLY_BYTES
+            return guarded(run, place, exact, a, b)
         return guarded(run, place, arithmetic.apply, run, symbol, a, b)
 
     return code

@@ -47,19 +47,22 @@ def string_length(run: Run, text: str) -> int:
 
 @builtin("upper case(string: string)", "In capitals.", 'upper case("aBc4")', '"ABC4"')
 def upper_case(run: Run, text: str) -> str:
+    """Letter by letter."""
+    if text.isascii():
+        return run.make(text, len(text)).upper()
     return _recased(run, text, text.upper)
 
 
 @builtin("lower case(string: string)", "In small letters.", 'lower case("aBc4")', '"abc4"')
 def lower_case(run: Run, text: str) -> str:
+    """Letter by letter."""
+    if text.isascii():
+        return run.make(text, len(text)).lower()
     return _recased(run, text, text.lower)
 
 
 def _recased(run: Run, text: str, change: Callable[[], str]) -> str:
-    """A text in another case; some letters become three."""
-    if text.isascii():
-        run.make(text, len(text))
-        return change()
+    """A text beyond ASCII in another case; some letters become three."""
     chars = 3 * len(text)
     if chars > TEXT_CHARS_MAX:
         raise Spent(f"The evaluation makes a string of more than {TEXT_CHARS_MAX} characters")
