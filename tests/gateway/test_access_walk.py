@@ -21,6 +21,9 @@ from tests.pipeline.select_tables import BASE, START_MS, Tables
 from holdfast.engine.batch.values import BatchOperation, BatchOperationState, BatchOperationType
 from holdfast.engine.identity.state import Asker
 from holdfast.engine.identity.values import PERMISSIONS, OwnerType, Permission, ResourceType
+from holdfast.engine.jobs.values import JobState, Outcome
+from holdfast.gateway.access.asking import asking
+from holdfast.gateway.access.reading import may_read_outcome
 from holdfast.gateway.batch_shapes import BatchOperationView
 from holdfast.gateway.batch_tables import PastOperation
 from holdfast.gateway.http.endpoint import Endpoint
@@ -172,6 +175,36 @@ def test_a_permission_shows_nothing_of_what_has_the_same_name_and_another_type(
                         assert secret in everything, f"{type_} does not show {secret}"
                     else:
                         assert not at, f"{type_} shows {secret} of {secret_of} in {at}"
+
+    inside(story)
+
+
+def test_an_outcome_that_does_not_say_what_it_is_of_needs_both_permissions() -> None:
+    """An earlier release kept only the name: of a task's type, or of a process."""
+
+    async def story(there: Guarded) -> None:
+        source = write_bpmn(Process(SAME).task("work").definition()).decode()
+        await there.admin.deploy([Resource("same.bpmn", source)])
+        rights = ((_R.TASK, _P.READ), (_R.PROCESS_DEFINITION, _P.READ_PROCESS_INSTANCE))
+        for name, given in (("task", rights[:1]), ("process", rights[1:]), ("both", rights)):
+            for resource, permission in given:
+                for id_ in (SAME, "only-a-task"):
+                    await there.let(name, resource, id_, permission)
+        asked = there.node.gateway._asked
+        state = asked.processors[1].view
+
+        def seen(outcome: Outcome) -> list[str]:
+            found: list[str] = []
+            for name in ("task", "process", "both"):
+                with asking(Asker(name, _T.CLIENT)):
+                    found += [name] if may_read_outcome(asked, outcome, state) else []
+            return found
+
+        old = Outcome(JobState.COMPLETED, b"1", "", 1, SAME)
+        assert seen(old) == ["both"]
+        assert seen(msgspec.structs.replace(old, type="only-a-task")) == ["task", "both"]
+        assert seen(msgspec.structs.replace(old, is_job=True)) == ["task", "both"]
+        assert seen(msgspec.structs.replace(old, definition=1)) == ["process", "both"]
 
     inside(story)
 
