@@ -4,16 +4,27 @@ import asyncio
 import errno
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
-from flips import BATCHES, CONFIG, Truth, check_all, make_folder, until_healthy, work
+from flips import (
+    BATCHES,
+    CONFIG,
+    Truth,
+    check_all,
+    make_folder,
+    persistently,
+    until_healthy,
+    work,
+)
 
 from holdfast.errors import DataLoss, Unavailable
 from holdfast.journal.local import RealDisk, verify
 from holdfast.journal.local.recovery import open_mark
 from holdfast.node import LocalNode
 from holdfast.state.copies import MANIFEST
+from holdfast.upkeep import Upkeep
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +171,34 @@ def test_a_damaged_state_is_rebuilt_while_the_node_runs(folder: Path, truth: Tru
         await work(node, truth, BATCHES)
         await node.close()
         await check_node(folder, truth)
+
+    asyncio.run(story())
+
+
+def test_a_command_that_meets_damage_is_not_decided_by_it(
+    folder: Path, truth: Truth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_scrub(_: Upkeep) -> None:
+        """The commands are to find the damage, and nobody else."""
+
+    monkeypatch.setattr(Upkeep, "_scrub", no_scrub)
+
+    async def story() -> None:
+        for path in (folder / "state" / "live").glob("*.sst"):
+            spoil(path)
+        node = await LocalNode.open(folder, CONFIG)
+        keys, refused = list(truth.waiting), 0
+        for key in keys:
+            try:
+                await node.gateway.cancel(key)
+            except Unavailable:
+                refused += 1
+                await persistently(lambda key=key: node.gateway.cancel(key), time.monotonic() + 30)
+        assert refused and node.metrics.storage.rebuilds == 1
+        assert node.metrics.partition(1).rejected == node.metrics.partition(2).rejected == 0
+        for key in keys:
+            assert (await node.gateway.task(key)).state == "CANCELED"
+        await node.close()
 
     asyncio.run(story())
 
