@@ -1,5 +1,6 @@
 """A command that ends the process is set aside: the node comes up at the third start."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,11 +11,14 @@ import pytest
 
 from holdfast.cli.checks import Status
 from holdfast.cli.checks.folder import check_quarantine
+from holdfast.config import Config
 from holdfast.engine.jobs.values import JobBatchIntent, JobList, Purge
 from holdfast.engine.kernel import Command, Submission
 from holdfast.engine.kernel.quarantine import Note, Quarantine
 from holdfast.engine.partition import TABLES, open_partition
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef
+from holdfast.gateway.shapes import NewTask
+from holdfast.node import LocalNode
 from holdfast.records import Delivery, ValueType
 from holdfast.state.memory import MemoryStore
 
@@ -47,6 +51,25 @@ def test_what_ends_the_process_twice_is_an_incident_at_the_third_start(tmp_path:
     assert start(tmp_path)[0] == 0, "and it stays up"
     code, said = start(tmp_path, "disarmed")
     assert (code, said[0]) == (0, "jobs ['doomed']"), "resolved, it goes on from there"
+
+
+@pytest.mark.parametrize("running", [b"", b"\n", b'{"digest": "a', b"\xff\x00garbage\n"])
+@pytest.mark.parametrize("quarantine", [b"", b"{}", b'[{"note": 1}]', b"\xff"])
+def test_files_that_cannot_be_read_keep_no_node_from_starting(
+    tmp_path: Path, running: bytes, quarantine: bytes
+) -> None:
+    (tmp_path / "running").write_bytes(running)
+    (tmp_path / "quarantine.json").write_bytes(quarantine)
+
+    async def story() -> None:
+        node = await LocalNode.open(tmp_path, Config(partitions=1))
+        assert (await node.gateway.submit([NewTask("t")]))[0].created
+        assert (tmp_path / "running").exists()
+        await node.close()
+        assert not (tmp_path / "running").exists(), "it was stopped in order"
+
+    asyncio.run(story())
+    assert check_quarantine(tmp_path).status is Status.OK
 
 
 # --- the rules --------------------------------------------------------------------------------
