@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import DataLoss
+from holdfast.errors import DataLoss, Unavailable
 from holdfast.state import PartitionState
 from holdfast.state.keys import U64
 from holdfast.state.rocks import RocksStore
@@ -99,3 +99,22 @@ def test_a_missing_table_is_data_loss(tmp_path: Path) -> None:
     next((tmp_path / "store").glob("*.sst")).unlink()
     with pytest.raises(DataLoss):
         list(RocksStore(tmp_path / "store").walk())
+
+
+def test_a_closed_store_is_not_a_damaged_one(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "store")
+    told: list[DataLoss] = []
+    store.on_damage = told.append
+    store.close()
+    for use in (
+        lambda: store.get(b"a"),
+        lambda: store.get_many([b"a"]),
+        lambda: list(store.scan(b"", b"b")),
+        lambda: list(store.walk()),
+        lambda: store.write([(b"a", b"b")], []),
+        store.flush,
+        lambda: store.checkpoint(tmp_path / "copy"),
+    ):
+        with pytest.raises(Unavailable):
+            use()
+    assert told == [] and store.damage is None

@@ -3,8 +3,33 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from weakref import WeakSet
 
 from holdfast.errors import DataLoss
+
+
+class _Scan:
+    """The rows of when it began: it reads as it goes, and takes the rest before a write."""
+
+    def __init__(self, order: list[bytes], rows: dict[bytes, bytes], low: int, high: int) -> None:
+        self._order = order
+        self._rows = rows
+        self._places = range(low, high)
+        self._rest: Iterator[tuple[bytes, bytes]] = self._read()
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        return self
+
+    def __next__(self) -> tuple[bytes, bytes]:
+        return next(self._rest)
+
+    def take_the_rest(self) -> None:
+        self._rest = iter(list(self._rest))
+
+    def _read(self) -> Iterator[tuple[bytes, bytes]]:
+        for at in self._places:
+            key = self._order[at]
+            yield key, self._rows[key]
 
 
 class MemoryStore:
@@ -14,6 +39,7 @@ class MemoryStore:
         self._rows = dict(rows or {})
         self._order = sorted(self._rows)
         self._durable = dict(self._rows)
+        self._scans: WeakSet[_Scan] = WeakSet()  # that began since the last write
         self.checkpoints: dict[Path, dict[bytes, bytes]] = {}
 
     def get(self, key: bytes) -> bytes | None:
@@ -23,12 +49,15 @@ class MemoryStore:
         return [self._rows.get(key) for key in keys]
 
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        order, rows = self._order, self._rows
-        low, high = bisect_left(order, start), bisect_left(order, end)
-        return ((order[at], rows[order[at]]) for at in range(low, high))
+        low, high = bisect_left(self._order, start), bisect_left(self._order, end)
+        scan = _Scan(self._order, self._rows, low, high)
+        self._scans.add(scan)
+        return scan
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         puts, deletes = list(puts), list(deletes)  # should the caller fail, nothing has changed
+        while self._scans:
+            self._scans.pop().take_the_rest()
         for key, value in puts:
             if key not in self._rows:
                 insort(self._order, key)

@@ -37,7 +37,7 @@ _BLOCK_CACHE_BYTES = 32 * MIB
 # RocksDB's messages for what the system lacks at the moment. They say nothing about stored bytes.
 _PASSING = (
     "No space left", "Too many open files", "Permission denied", "Read-only file system",
-    "Cannot allocate memory", "lock hold by current process", "While lock file",
+    "Cannot allocate memory", "lock hold by current process", "While lock file", "already closed",
 )  # fmt: skip
 
 
@@ -99,14 +99,21 @@ class RocksStore:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        rows = self._db.iter(options)
-        rows.seek(start)
+        rows = self._iterate(options, start)
         if not rows.valid():
             ended = [rows]
             del rows
             self._check(ended)
             return iter(())
         return self._scanned(rows, (end, options))
+
+    def _iterate(self, options: Any, start: bytes) -> Any:
+        try:
+            rows = self._db.iter(options)
+        except Exception as error:
+            raise self._failed(error, "rows cannot be read") from error
+        rows.seek(start)
+        return rows
 
     def _scanned(self, rows: Any, kept: object) -> Iterator[tuple[bytes, bytes]]:
         key, value, move_on = rows.key, rows.value, rows.next
@@ -136,8 +143,7 @@ class RocksStore:
         following: bytes | None = b""
         while following is not None:
             # An iterator for each piece: one that is kept would keep old files, too.
-            rows = self._db.iter(options)
-            rows.seek(following)
+            rows = self._iterate(options, following)
             valid, move_on, count = rows.valid, rows.next, 0
             while count < WALK_ROWS and valid():
                 move_on()
@@ -180,7 +186,8 @@ class RocksStore:
             self.abandon()
 
     def abandon(self) -> None:
-        """Closes without caring for what was not durable."""
+        """Closes without caring for what was not durable, and tells nobody anything any more."""
+        self.on_damage = None
         with contextlib.suppress(Exception):  # it writes what it can, and says what it cannot
             self._db.close()
 
