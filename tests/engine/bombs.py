@@ -177,7 +177,7 @@ BOMBS: tuple[Bomb, ...] = (
     alone("doubling inside", _SUB_LOOP, "s > u; v > x > f > x; f > x", HELD, "x -> f -> x"),
     alone("errors in a circle", _ERRORS, "s > u; v > e; b > u", HELD, "u -> b -> u"),
     alone("terminating in a circle", _STOPS, "s > x > u > x; v > f > a; f > e", HELD, "x -> u"),
-    Bomb("very deep sub-processes", (nested(100),), HELD, "u0"),
+    Bomb("very deep sub-processes", (nested(19),), HELD, "u0"),
     Bomb("a fork of 2,000 ways", (wide(2_000, "e"),), ENDS),
     Bomb("a fork of 1,000 ways back", (wide(1_000, "x"),), HELD, "x -> f -> x"),
     alone("large variables in a loop", _BIG, "s > v > x > a > x", HELD, "x -> a"),

@@ -52,7 +52,13 @@ LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
     (("holdfast.engine.kernel.processor.STEP_COMMANDS_MAX",), (1, 2, 5, 4_096)),
     (("holdfast.engine.kernel.processor.STEP_MOVES_MAX",), (1, 10, 1_000)),
     (("holdfast.engine.processes.walk.WALK_MOVES_MAX",), (2, 5, 10, 30)),
-    (("holdfast.engine.processes.walk.WALK_LOOK_MOVES",), (0, 1, 8)),
+    (
+        (
+            "holdfast.engine.processes.walk.WALK_LOOK_MOVES",
+            "holdfast.engine.processes.walk.Walk._moves_look",
+        ),
+        (0, 1, 8),
+    ),
     (
         (
             "holdfast.engine.processes.walk.LOOP_MOVES_MAX",
@@ -75,6 +81,7 @@ LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
     (("holdfast.engine.processes.activities.CALL_EAGER_MOVES",), (0, 1_000)),
     (("holdfast.engine.processes.walk.EVENT_BYTES_MAX",), (10, 3_000_000)),
     (("holdfast.engine.processes.walk.MOVE_BYTES",), (2, 1_000)),
+    (("holdfast.engine.processes.walk._SMALL_BYTES",), (0, 256)),
     (("holdfast.engine.processes.bounds.CALL_DEPTH_MAX",), (1, 100)),
     (("holdfast.engine.processes.tree.SCOPE_TOKENS_MAX",), (2, 10_000)),
     (("holdfast.engine.processes.loops.LOOP_BITE_ITEMS",), (1, 2, 16)),

@@ -24,7 +24,8 @@ def begin(
     )  # fmt: skip
     walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
-    walk.spent = new.moves
+    if new.parent:
+        walk.spent = new.moves
     walk.weigh(len(new.variables))
     # What a message brings belongs to its event: with outputs, only those reach the instance.
     is_mapped = bool(node.outputs) and node.element.message is not None

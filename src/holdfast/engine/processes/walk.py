@@ -43,6 +43,7 @@ from holdfast.records import ValueType
 INSTANCE, INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
 
 NEXT_ITEM = -1  # in the place of a way: the next item of a sequential activity begins
+_SMALL_BYTES = 256  # what is less is not weighed: a thousand of them do not matter
 BY_HAND = -2  # in the place of a way: put there by a person, does not wait at a join
 
 Enter = Callable[["Walk", Node, int, int], None]
@@ -62,12 +63,14 @@ class Behaviours(NamedTuple):
 class Walk:
     """The pen for one instance during one command."""
 
-    __slots__ = (
-        "_began", "_behaviours", "_event_bytes", "_moves_look", "_place", "_tokens",
-        "_tokens_before", "behind", "calls", "ended", "intent", "is_proceeding",
-        "is_queued", "jobs", "key", "moves", "ops", "plan", "processes", "row", "spent", "state",
-        "todo", "touched", "turn",
-    )  # fmt: skip
+    # What few walks change stands here: it costs the others nothing.
+    spent = 0  # moves that were made before this walk, since the last wait
+    calls = 0
+    is_queued = False  # something was put off
+    is_proceeding = False  # this is what was put off
+    _began = -1.0
+    _event_bytes = 0
+    _moves_look = WALK_LOOK_MOVES  # from then on it is looked whether it is enough
 
     def __init__(
         self,
@@ -89,17 +92,10 @@ class Walk:
         self.jobs: list[tuple[int, NewJob]] = []  # those first
         self.todo: deque[tuple[Node, int, int]] = deque()  # tokens: (where to, scope, by which way)
         self.moves = 0
-        self.spent = 0  # moves that were made before this walk, since the last wait
-        self.calls = 0
-        self.is_queued = False  # something was put off
-        self.is_proceeding = False  # this is what was put off
         self.ended = False
         self.touched: set[int] = set()  # scopes in which something moved, for inclusive joins
         self._place = Place(key, plan.key, turn.now_ms)
         self._behaviours = behaviours
-        self._moves_look = WALK_LOOK_MOVES  # from then on it is looked whether it is enough
-        self._began = -1.0
-        self._event_bytes = 0
         self._tokens: dict[int, int] = {}  # scope -> tokens now
         self._tokens_before: dict[int, int] = {}
 
@@ -367,7 +363,8 @@ class Walk:
             self.set_variables(target, part)
 
     def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
-        self.weigh(check_size(values))
+        if (size := check_size(values)) > _SMALL_BYTES:
+            self.weigh(size)
         self.do(ops.VariablesSet(scope, values))
 
     # --- incidents ----------------------------------------------------------------------------
