@@ -135,6 +135,13 @@ def test_a_pattern_is_bounded() -> None:
         assert evaluated("matches(text, pattern)", {"text": "a", "pattern": pattern}) is None
 
 
+def test_a_word_is_found_in_a_long_text() -> None:
+    given = {"text": "abc " * 200_000 + "order 17"}
+    assert evaluated('matches(text, "order [0-9]+")', given) is True
+    assert evaluated('extract(text, "order [0-9]+")', given) == ["order 17"]
+    assert evaluated('matches(text, "orders")', given) is False
+
+
 def test_a_long_text_and_a_long_pattern_end_at_the_bound() -> None:
     given = {"text": "a" * 500_000, "pattern": "(a{0,500}b){3}"}
     with pytest.raises(FeelError, match="steps"):

@@ -23,7 +23,7 @@ from holdfast.model.feel.pattern_syntax import (
     read_pattern,
 )
 from holdfast.model.feel.problems import Problem
-from holdfast.model.feel.run import Run
+from holdfast.model.feel.run import CHARS_PER_STEP, Run
 
 WAY_STEPS = 5  # one way through one character
 STEP_STEPS, STEP_BYTES = 12, 120  # reading an instruction of a pattern, and keeping it
@@ -39,14 +39,21 @@ class Step(NamedTuple):
     early: bool = True  # of a split: whether the first way is preferred
 
 
+def _character(step: Step) -> str:
+    """The character that an instruction takes, if it takes one and no other."""
+    found = getattr(step.test, "__self__", "") if step.kind == "take" else ""
+    return found if isinstance(found, str) else ""
+
+
 class Pattern:
     """A compiled regular expression."""
 
-    __slots__ = ("groups", "steps")
+    __slots__ = ("first", "groups", "steps")
 
     def __init__(self, steps: list[Step], groups: int) -> None:
         self.steps = steps
         self.groups = groups
+        self.first = _character(steps[1])  # that every match begins with; none if there are more
 
     def search(self, run: Run, text: str, start: int) -> tuple[int, ...] | None:
         """The spans of the first match from a position on, and of its groups; -1 is none."""
@@ -54,7 +61,15 @@ class Pattern:
         weight = WAY_STEPS + self.groups // 4  # each way has its spans with it
         best: tuple[int, ...] | None = None
         ways: list[tuple[int, tuple[int, ...]]] = []
-        for at in range(start, len(text) + 1):
+        at = start - 1
+        while at < len(text):
+            at += 1
+            if self.first and not ways and best is None:  # nothing before it can begin a match
+                found_at = text.find(self.first, at)
+                run.spend(((found_at if found_at >= 0 else len(text)) - at) // CHARS_PER_STEP)
+                if found_at < 0:
+                    return None
+                at = found_at
             seen: set[int] = set()
             now: list[tuple[int, tuple[int, ...]]] = []
             for step, spans in ways:
