@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -118,8 +118,7 @@ class Upkeep:
         while True:
             await asyncio.sleep(pause_seconds)
             began = self._clock.monotonic()
-            with contextlib.suppress(HoldfastError, OSError):  # told, and tried again
-                await self.take_snapshot()
+            await _attempt("snapshot", self.take_snapshot())
             spent_seconds = self._clock.monotonic() - began
             pause_seconds = max(interval_seconds, SNAPSHOT_SHARE_MAX * spent_seconds)
 
@@ -156,8 +155,7 @@ class Upkeep:
     async def _scrub_regularly(self) -> None:
         while True:
             self._scrub_now.clear()
-            with contextlib.suppress(HoldfastError, OSError):  # told where it was found
-                await self._scrub()
+            if await _attempt("scrub", self._scrub()):
                 self.scrubbed.set()
                 self._metrics.scrubs += 1
             with contextlib.suppress(TimeoutError):
@@ -193,6 +191,7 @@ class Upkeep:
                     self._note("log", found[damage.file])
                 self._journal.heal(damage.file)
         self._damage = found
+        self._metrics.damaged_files = len(found)
         return bool(found)
 
     def _note(self, what: str, text: str) -> None:
@@ -250,8 +249,7 @@ class Upkeep:
         seconds = round(self._clock.monotonic() - began, 3)
         log.warning("state rebuilt", done=done, seconds=seconds)
         self._scrub_now.set()
-        with contextlib.suppress(HoldfastError, OSError):  # told, and tried again
-            await self.take_snapshot(again=True)
+        await _attempt("snapshot", self.take_snapshot(again=True))
 
     async def _open_live(self) -> RocksStore:
         """Opens what was put in the place of the old store, once nobody reads that any more."""
@@ -318,3 +316,15 @@ class Upkeep:
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()
+
+
+async def _attempt(what: str, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether it was done. What fails is told, and is tried again in its time."""
+    try:
+        await work
+    except (HoldfastError, OSError):  # told where it was found
+        return False
+    except Exception as error:
+        log.error("upkeep failed", what=what, exc_info=error)
+        return False
+    return True

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from power_loss import Machine, Note, Op, build_shim, read_notes
@@ -58,6 +59,16 @@ def run_and_kill(folder: Path, notes: Path, shim: Path, round_: int, lines: int)
         child.communicate()
 
 
+class DropAll(Random):
+    """Nothing is left of what was not synced, not even the names of files and folders."""
+
+    def random(self) -> float:
+        return 1.0
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
+
+
 async def check(folder: Path, said: list[str]) -> None:
     """A node starts on what is left, and has all that was acknowledged."""
     node = await LocalNode.open(folder, CONFIG)
@@ -98,7 +109,7 @@ def cut(tmp_path: Path, shim: Path, cuts: int, lines: int) -> None:
             at = moment
             said = earlier + [line.decode() for line in machine.said.split(b"\n")[:-1]]
             shutil.rmtree(survivor, ignore_errors=True)
-            machine.lose_power(survivor, random)
+            machine.lose_power(survivor, DropAll() if done % 3 == 0 else random)
             kept = tmp_path / "kept"
             shutil.copytree(survivor, kept, dirs_exist_ok=True)
             try:
