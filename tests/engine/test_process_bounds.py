@@ -185,6 +185,13 @@ def test_a_wait_gives_a_loop_a_new_budget(talk: Talk, lowered: None) -> None:
     assert not talk.incidents() and talk.active(key) == ["j"]
 
 
+def test_items_that_wait_for_workers_are_no_moves(talk: Talk) -> None:
+    """However many there are, and however fast they are taken away."""
+    with patch(f"{ROOM}.bounds.LOOP_MOVES_MAX", 500), patch(f"{ROOM}.walk.LOOP_MOVES_MAX", 500):
+        key = talk.run(process("p", [job("j", loop=over("2000"))], "s > j"))
+    assert not talk.incidents() and len(talk.active(key)) == 2_001
+
+
 @pytest.mark.usefixtures("lowered")
 def test_a_tree_of_calls_has_one_incident_and_one_queue(talk: Talk) -> None:
     elements = [fork(), call("a", "p"), call("b", "p")]

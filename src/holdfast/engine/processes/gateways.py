@@ -106,7 +106,7 @@ def _settle_scope(walk: Walk, scope: int) -> bool:
     if not joins:
         return False
     active = [element.node for _, element in walk.processes.all_children(scope)]
-    walk.moves += len(active) // _LOOKS_A_MOVE
+    walk.take_time(len(active) // _LOOKS_A_MOVE)
     for node, tokens in joins:
         others = active + [index for (_, index), _ in rows if index != node.index]
         if any(_may_come(walk, node, tokens, index) for index in others):

@@ -25,6 +25,7 @@ from holdfast.model.definition import ElementKind
 from holdfast.model.feel import FeelError, decode_json, encode_json
 
 BODY = -1  # the `item` of a body
+_WAITING = (ElementKind.JOB, ElementKind.CATCH, ElementKind.CALL)  # an item of these is no loop
 
 
 def enter(walk: Walk, node: Node, scope: int, key: int) -> None:
@@ -107,7 +108,10 @@ def _begin_bite(walk: Walk, node: Node, body: int, items: list[Any]) -> bool:
         local: dict[str, Any] = {"loopCounter": item}
         if loop.item:
             local[loop.item] = value
-        walk.moves += not loop.sequential  # that one counts when its turn comes
+        if node.kind in _WAITING:
+            walk.take_time(1)
+        elif not loop.sequential:  # that one counts when its turn comes
+            walk.moves += 1
         begin_item(walk, node, body, 0, item, local)
         if walk.processes.loops.get(body) is None or walk.element(body).phase != Phase.ACTIVE:
             return False

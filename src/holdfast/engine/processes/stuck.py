@@ -80,7 +80,7 @@ def value_of(turn: Turn[EngineState], expression: Expression, seen: Seen, what: 
         raise Stuck(IncidentReason.EXPRESSION_FAILED, f"{what}: {error.message}") from error
 
 
-def typed_value(
+def typed_of(
     turn: Turn[EngineState], expression: Expression, seen: Seen, kind: type, what: str
 ) -> Any:
     """The value of an expression that must be of a kind."""
@@ -103,7 +103,7 @@ def typed_value(
 
 def name_of(turn: Turn[EngineState], expression: Expression, seen: Seen, what: str) -> str:
     """A name that an expression gives, and that records have to carry."""
-    name = typed_value(turn, expression, seen, str, what)
+    name = typed_of(turn, expression, seen, str, what)
     if not 0 < len(name) <= NAME_CHARS_MAX:
         raise Stuck(
             IncidentReason.EXPRESSION_FAILED,

@@ -147,7 +147,8 @@ def begin(walk: Walk, element: int, prepared: list[Wait]) -> None:
     """The element waits from now on."""
     if not prepared:
         return
-    walk.moves += len(prepared) - 1  # an element with many events is as much as many elements
+    if len(prepared) > 1:
+        walk.take_time(len(prepared) - 1)
     soon_ms = walk.turn.now_ms + WAIT_MS_MIN
     for wait in prepared:
         key, node = walk.turn.new_key(), wait.node.index

@@ -17,14 +17,7 @@ from holdfast.engine.processes.events import APPLY, Place
 from holdfast.engine.processes.ops import Op, Phase
 from holdfast.engine.processes.plan import Node, Plan, Way
 from holdfast.engine.processes.state import ElementInstance, Instance
-from holdfast.engine.processes.stuck import (
-    Stuck,
-    braked,
-    check_size,
-    name_of,
-    typed_value,
-    value_of,
-)
+from holdfast.engine.processes.stuck import Stuck, braked, check_size, name_of, typed_of, value_of
 from holdfast.engine.processes.values import Advance, InstanceIntent
 from holdfast.engine.processes.variables import Layer, Seen, places
 from holdfast.engine.state import EngineState
@@ -254,6 +247,11 @@ class Walk:
         self._began = now if self._began < 0 else self._began
         return now - self._began > self.turn.share_seconds
 
+    def take_time(self, moves: int) -> None:
+        """Something takes as long as so many moves, and is none."""
+        self.moves += moves
+        self.spent -= moves
+
     def carry(self, moves: int) -> None:
         """The walk goes on from one that made so many moves, without a wait between them."""
         self.spent = moves
@@ -345,7 +343,7 @@ class Walk:
 
     def typed(self, expression: Expression, seen: Seen, kind: type, what: str) -> Any:
         """The value of an expression that must be of a kind."""
-        return typed_value(self.turn, expression, seen, kind, what)
+        return typed_of(self.turn, expression, seen, kind, what)
 
     def text(self, text: str | Expression, seen: Seen, what: str) -> str:
         """A name: as it is, or the value of an expression, which records have to carry."""
