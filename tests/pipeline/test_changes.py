@@ -25,6 +25,9 @@ def check_seed(seed: int) -> None:
             at = end
             if random.random() < 0.3 or at == len(story.log):
                 check_tables(tables, story.replayed(until=at).view)
+        view = story.replayed(until=len(story.log)).view
+        stuck = [each.element_key for _, each in view.incidents.open.scan() if each.element_key]
+        assert all(map(view.processes.origin, stuck)), "an incident outlives its element"
         assert len(tables.rows("records")) == len(story.log)
     except BaseException:
         print(f"\nseed {seed} fails; to replay it:")
