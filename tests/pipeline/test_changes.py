@@ -9,6 +9,7 @@ from engine_tables import MemoryTables, check_tables
 from random_scripts import Story  # pyright: ignore[reportMissingImports] - of the engine
 
 SEEDS, SOAK_SEEDS = 25, 500
+FOUND = (108,)  # an element that holds its tree of calls is ended over several steps
 
 
 def check_seed(seed: int) -> None:
@@ -35,7 +36,7 @@ def check_seed(seed: int) -> None:
         raise
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", [*range(SEEDS), *FOUND])
 def test_the_tables_are_what_the_state_is(seed: int) -> None:
     check_seed(seed)
 

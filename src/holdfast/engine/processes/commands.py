@@ -158,7 +158,7 @@ def resume(turn: Turn[EngineState], key: int) -> None:
     assert element is not None, "an incident is open for an element that is gone"
     walk = take_up(turn, element.instance)
     walk.do(ops.Changed(key, element.phase, 0, element.then, element.work))
-    if element.due_ms == ops.QUEUED:
+    if element.due_ms == ops.QUEUED or tree.of(walk).held == key:
         tree.release(walk, key, grant=True)
     elif not is_ending(turn, element):
         _resume(walk, key, walk.element(key))

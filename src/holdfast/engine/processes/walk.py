@@ -313,8 +313,8 @@ class Walk:
         """An element instance was ended before that."""
         if element.due_ms:
             self.do(ops.Resumed(key, element.due_ms))
-            if element.incident:
-                tree.release(self, key, grant=False)
+        if element.incident:
+            tree.release(self, key, grant=False)
         self.do(ops.Terminated(key, element.node, element.scope, element.local))
 
     def is_ending(self, element: ElementInstance) -> bool:
