@@ -56,8 +56,9 @@ class MemoryStore:
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         puts, deletes = list(puts), list(deletes)  # should the caller fail, nothing has changed
-        while self._scans:
-            self._scans.pop().take_the_rest()
+        for scan in list(self._scans):
+            scan.take_the_rest()
+        self._scans.clear()
         for key, value in puts:
             if key not in self._rows:
                 insort(self._order, key)
