@@ -33,6 +33,7 @@ def search_known(
     """A page of the items that meet a filter, in an order."""
     query = query or SearchQuery()
     wanted = columns_of(resource, query.filter)
+    _check(wanted)
     order = _order(resource, query.sort)
     found = [(item, each) for each in items if _meets(item := msgspec.to_builtins(each), wanted)]
     places = {id(each): _place(item, order) for item, each in found}
@@ -59,23 +60,47 @@ def _meets(item: Item, wanted: Mapping[str, Any]) -> bool:
     return all(
         any(_meets(item, each) for each in asked)
         if name == "$or"
-        else all(_holds(name, item.get(name), *each) for each in asked.items())
+        else all(_holds(item.get(name), *each) for each in asked.items())
         for name, asked in wanted.items()
     )
 
 
-def _holds(field: str, value: Any, operator: str, operand: Any) -> bool:
+def _holds(value: Any, operator: str, operand: Any) -> bool:
     match operator:
-        case "$eq" | "$neq" if isinstance(operand, str):
+        case "$eq" | "$neq":
             return (value == operand) is (operator == "$eq")
-        case "$in" | "$notIn" if isinstance(operand, list):
+        case "$in" | "$notIn":
             return (value in operand) is (operator == "$in")
-        case "$exists" if isinstance(operand, bool):
+        case "$exists":
             return bool(value) is operand
-        case "$like" if isinstance(operand, str) and len(operand) <= FILTER_PATTERN_CHARS_MAX:
-            return fits(value or "", operand)
         case _:
-            refuse(field, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", operator)
+            return fits(value or "", operand)
+
+
+def _check(wanted: Mapping[str, Any]) -> None:
+    """Refuses a condition that cannot be read, whether or not an item would meet it."""
+    for name, asked in wanted.items():
+        if name == "$or":
+            for each in asked:
+                _check(each)
+            continue
+        for operator, operand in asked.items():
+            if not _takes(operator, operand):
+                refuse(name, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", asked)
+
+
+def _takes(operator: str, operand: Any) -> bool:
+    match operator:
+        case "$eq" | "$neq":
+            return isinstance(operand, str)
+        case "$in" | "$notIn":
+            return isinstance(operand, list) and all(isinstance(each, str) for each in operand)
+        case "$exists":
+            return isinstance(operand, bool)
+        case "$like":
+            return isinstance(operand, str) and len(operand) <= FILTER_PATTERN_CHARS_MAX
+        case _:
+            return False
 
 
 # --- orders and pages -------------------------------------------------------------------------
