@@ -206,7 +206,7 @@ NOT_READ = {row.element for row in SUPPORT if row.holdfast is Verdict.REFUSED} -
 NOT_READ |= {tag for tag, (_, children) in ELEMENTS.items() if "incoming" in children} - set(KINDS)
 
 
-@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
+@pytest.mark.parametrize("tag", sorted(tag for tag in ELEMENTS if tag in REACHED))
 def test_an_element_by_itself_is_read_unless_it_is_refused_as_such(tag: str) -> None:
     """So that what is found of its parts is about these."""
     around = [*path_to(tag), tag]
@@ -228,14 +228,14 @@ def attribute_outcomes(tag: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
+@pytest.mark.parametrize("tag", sorted(tag for tag in ELEMENTS if tag in REACHED))
 def test_every_attribute_runs_is_refused_or_is_named(tag: str) -> None:
     for name, found in attribute_outcomes(tag).items():
         harmless = {name, f"{tag} {name}"} & HARMLESS_ATTRIBUTES
         assert found != "silent" or harmless, f"{name} of <{tag}> is dropped"
 
 
-@pytest.mark.parametrize("tag", [tag for tag in ELEMENTS if tag in REACHED])
+@pytest.mark.parametrize("tag", sorted(tag for tag in ELEMENTS if tag in REACHED))
 def test_every_element_in_every_other_runs_is_refused_or_is_named(tag: str) -> None:
     path = path_to(tag)
     around = [Part(each) for each in path]
@@ -288,7 +288,7 @@ def test_the_tables_have_every_extension_of_the_schema() -> None:
     assert EXTENSIONS.keys() <= SUPPORTED.keys()
 
 
-@pytest.mark.parametrize("name", EXTENSIONS)
+@pytest.mark.parametrize("name", sorted(EXTENSIONS))
 def test_every_extension_in_every_element_runs_is_refused_or_is_named(name: str) -> None:
     ran: set[str] = set()
     for tag in EXTENDED:
@@ -311,7 +311,7 @@ NATURAL = {
 AROUND = {"input": "ioMapping", "output": "ioMapping", "header": "taskHeaders"}
 
 
-@pytest.mark.parametrize("name", [name for name in EXTENSIONS if name != "subscription"])
+@pytest.mark.parametrize("name", sorted(name for name in EXTENSIONS if name != "subscription"))
 def test_every_attribute_of_an_extension_runs_is_refused_or_is_named(name: str) -> None:
     tag = NATURAL.get(name, "serviceTask")
 
@@ -332,7 +332,7 @@ def test_every_attribute_of_an_extension_runs_is_refused_or_is_named(name: str) 
             assert (found == "runs") == wanted, f"{attribute} of <zeebe:{name}> is {found}"
 
 
-@pytest.mark.parametrize("tag", [tag for tag in EXTENDED if tag != "definitions"])
+@pytest.mark.parametrize("tag", sorted(tag for tag in EXTENDED if tag != "definitions"))
 def test_every_zeebe_attribute_of_an_element_is_harmless_or_named(tag: str) -> None:
     path = path_to(tag)
     around = [Part(each) for each in path]
