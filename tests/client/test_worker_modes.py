@@ -215,3 +215,35 @@ def test_a_worker_outlives_a_node_that_is_away_for_a_while(app: Holdfast) -> Non
     worker.stop()
     assert shaky.refused > 3
     assert worker.completed == 20
+
+
+class Recording:
+    """An API that notes what a worker asks for."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self.asked: list[ActivationRequest] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    async def activate(self, request: ActivationRequest) -> Any:
+        self.asked.append(request)
+        return await self._api.activate(request)
+
+
+def test_a_worker_tells_its_options_once_and_then_waits_for_work(app: Holdfast) -> None:
+    @app.task(retries=7)
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    recording = Recording(app.api)
+    app.api = recording
+    worker = app.worker().start()
+    app.api = recording._api
+    wait_until(lambda: len(recording.asked) > 1)
+    assert add.submit(1, 2).result(timeout=WAIT) == 3
+    worker.stop()
+    first, *others = recording.asked
+    assert (list(first.options), first.wait_ms) == (["add"], 0)
+    assert others and all(not each.options and each.wait_ms for each in others)

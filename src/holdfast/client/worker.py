@@ -196,14 +196,14 @@ class Worker:
         self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
         try:
             jobs = await self._asking
-            told |= options.keys()
+            told.update(options)
             return jobs
         except InvalidArgument as error:
             if not options:
                 raise
             # a node of an older version: it does without
             log.warning("options of tasks refused", tasks=list(options), error=str(error))
-            told |= options.keys()
+            told.update(options)
             return []
         except asyncio.CancelledError:
             if self._asking.cancelled() and not self._stopping.is_set():
