@@ -87,7 +87,7 @@ def test_an_error_of_the_node_names_the_row(node: ServedNode) -> None:
     ) as raised:
         send(node.url, {"type": "mail"}, columns)
     assert "of partition 3, with the key 'k01700'" in raised.value.message
-    assert raised.value.fields["field"] == "priority"
+    assert raised.value.fields["field"] == "tasks[0].priority"
     with pytest.raises(NotFound, match="row 0 of partition 3, with the key 'k00000'"):
         send(node.url, {"what": "process", "processId": "nothing"}, {"key": keys(3)})
     with pytest.raises(InvalidArgument, match="row 1 of partition 3"):
