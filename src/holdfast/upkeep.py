@@ -71,6 +71,7 @@ class Upkeep:
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._rebuilding = ""  # why, while it is
+        self._is_read = False  # the whole state was read since it was opened
         self._damage: dict[str, str] = {}  # files that are damaged, and how
         self._tasks: set[asyncio.Task[None]] = set()
         self._scrub_now = asyncio.Event()
@@ -104,6 +105,8 @@ class Upkeep:
         self._damage = {path: text for path, text in self._damage.items() if Path(path).exists()}
         self._metrics.damaged_files = len(self._damage)
         damage = list(self._damage.values())
+        if not self._is_read:  # a row that nobody has asked for may be damaged
+            return Health("CHECKING", damage)
         return Health("DEGRADED", damage) if damage else Health("UP")
 
     def _begin(self, work: Any) -> None:
@@ -164,9 +167,11 @@ class Upkeep:
                     await self._scrub_now.wait()
 
     async def _scrub(self) -> None:
+        store = self._store
         with contextlib.suppress(DataLoss):  # the store has told
-            async for _ in self._slowly(self._snapshots.scrub_live(self._store)):
+            async for _ in self._slowly(self._snapshots.scrub_live(store)):
                 pass
+            self._is_read = self._is_read or store is self._store
         is_short = False
         async for text in self._slowly(self._snapshots.scrub()):
             if text is not None:
@@ -202,6 +207,7 @@ class Upkeep:
 
     def _watch(self, store: RocksStore) -> None:
         self._store = store
+        self._is_read = False
         store.on_damage = self._on_damage
         if store.damage is not None:
             self._damaged(store.damage)

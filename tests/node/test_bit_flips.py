@@ -6,10 +6,12 @@ same flips again.
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
+from random import Random
 
 import pytest
-from flips import Truth, flips, make_folder
+from flips import Truth, flip_somewhere, flips, make_folder, start_after_flip
 
 SEED = int(os.environ.get("HOLDFAST_SEED", "12"))
 
@@ -53,3 +55,14 @@ def test_two_hundred_flips_while_the_node_runs_lose_nothing(
     master: tuple[Path, Truth], tmp_path: Path
 ) -> None:
     run(master, tmp_path, 200, running=True)
+
+
+def test_a_node_is_up_only_when_all_work_is_readable(
+    master: tuple[Path, Truth], tmp_path: Path
+) -> None:
+    original, truth = master
+    for number in range(6):
+        folder = tmp_path / str(number)
+        shutil.copytree(original, folder)
+        flip_somewhere(folder, Random(number), kind="live .sst")
+        asyncio.run(start_after_flip(folder, truth, reads_at_once=False))

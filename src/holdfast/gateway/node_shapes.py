@@ -23,7 +23,9 @@ class Topology(Shape, frozen=True):
 
 
 class Health(Shape, frozen=True, omit_defaults=True):
-    """How the node is: UP, DEGRADED (files are damaged, all work is readable), or an error."""
+    """How the node is: UP, CHECKING (it works; not all of its state was read since it started),
+    DEGRADED (files are damaged, all work is readable), or an error.
+    """
 
     status: str
     damage: list[str] = msgspec.field(default_factory=list)  # what is damaged, by its file

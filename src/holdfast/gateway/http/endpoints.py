@@ -152,7 +152,7 @@ async def get_health(api: Api) -> Health:
     return health
 
 
-_WORKING = frozenset({"UP", "DEGRADED"})
+_WORKING = frozenset({"UP", "CHECKING", "DEGRADED"})
 
 
 @endpoint("GET", "/metrics", media_type=CONTENT_TYPE)
