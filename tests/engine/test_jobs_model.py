@@ -165,17 +165,22 @@ class Jobs(RuleBasedStateMachine):
         data=st.data(),
         final=st.sampled_from([False, False, False, True]),
         retry_after_ms=st.sampled_from([None, None, 0, 700]),
+        retries=st.sampled_from([None, None, None, 0, 1, 3]),
     )
-    def fail(self, data: st.DataObject, final: bool, retry_after_ms: int | None) -> None:
+    def fail(
+        self, data: st.DataObject, final: bool, retry_after_ms: int | None, retries: int | None
+    ) -> None:
         job = self.pick(data, JobState.ACTIVE)
         lease = job.lease
-        value = Failure(lease, "boom", final, retry_after_ms)
+        value = Failure(lease, "boom", final, retry_after_ms, retries)
         reply = self.do(ValueType.JOB, JobIntent.FAIL, job.key, value)
         self.settle()
         if job.lease != lease:
             assert code_of(reply) == "INVALID_STATE"
             return
         assert reply.rejection is None
+        if retries is not None:
+            job.retries = retries
         job.fail(self.driver.now_ms, final=final, retry_after_ms=retry_after_ms)
         if job.state == JobState.INCIDENT:
             self.learn_incident(job.key)

@@ -91,6 +91,31 @@ def test_a_worker_has_the_jobs_of_its_types_only_and_waits_for_them_under_its_na
     inside(story)
 
 
+def test_a_worker_reports_a_failure_and_does_not_give_its_job_more_attempts() -> None:
+    async def story(there: Guarded) -> None:
+        worker = await there.machine("worker")
+        await there.let("worker", _R.TASK, "mail", _P.WORK)
+        (receipt,) = await there.admin.submit([NewTask("mail", retries=3)])
+        (job,) = await worker.activate(activation("mail"))
+        more = JobFailure(job.job_key, job.lease, "busy", retry_after_ms=0, retries=9)
+        (refused,) = await worker.fail([more])
+        assert refused.code == "FORBIDDEN"
+        (done,) = await worker.fail([msgspec.structs.replace(more, retries=job.retries)])
+        assert done.code is None
+        assert (await there.admin.task(receipt.task_key)).retries == 2
+        (job,) = await worker.activate(activation("mail", wait_ms=20_000))
+        await there.let("worker", _R.TASK, "*", _P.UPDATE)
+        (done,) = await worker.fail([msgspec.structs.replace(more, lease=job.lease)])
+        assert done.code is None
+        assert (await there.admin.task(receipt.task_key)).retries == 8
+        (job,) = await worker.activate(activation("mail", wait_ms=20_000))
+        (done,) = await worker.fail([msgspec.structs.replace(more, lease=job.lease, retries=0)])
+        assert done.code is None
+        assert (await there.admin.task(receipt.task_key)).state == "INCIDENT"
+
+    inside(story)
+
+
 def test_tasks_of_others_are_not_there() -> None:
     async def story(there: Guarded) -> None:
         mail, post = [

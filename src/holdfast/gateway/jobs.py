@@ -219,13 +219,15 @@ class Jobs:
         for job in jobs:
             if job.retry_after_ms is not None:
                 checks.within(job.retry_after_ms, 0, SPAN_MS_MAX, "retryAfterMs")
+            if job.retries is not None:
+                checks.within(job.retries, 0, RETRIES_MAX, "retries")
         return await self._report(
             [
                 Command(
                     _JOB, JobIntent.FAIL, self._job(job.job_key),
                     Failure(
                         self._lease(job.lease), checks.shortened(job.error), bool(job.final),
-                        job.retry_after_ms,
+                        job.retry_after_ms, job.retries,
                     ),
                 )
                 for job in jobs

@@ -239,6 +239,7 @@ class JobFailure(Question, frozen=True):
     error: str
     final: bool = False  # trying again is of no use
     retry_after_ms: SpanMs | None = None  # instead of the task's back-off
+    retries: Retries | None = None  # attempts left, instead of one fewer than before
 
 
 class JobFailures(Question, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from camunda_orchestration_sdk import CamundaAsyncClient, WorkerConfig
 from camunda_orchestration_sdk.errors import (
@@ -34,10 +35,15 @@ from camunda_orchestration_sdk.models import (
 )
 from sdk import AT_ONCE, ORDER, UNKNOWN, file_of, served, variables
 
+from holdfast.engine.jobs.values import JobIntent
+from holdfast.engine.partition import TABLES
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.shapes import IncidentQuery, NewTask
+from holdfast.journal import Entry
+from holdfast.limits import READ_BYTES_MAX
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
+from holdfast.records import Record, RecordKind, ValueType, partition_of
 
 Story = Callable[[CamundaAsyncClient, Gateway, Path], Awaitable[None]]
 
@@ -166,6 +172,36 @@ def test_retries_and_errors_that_a_worker_reports_are_as_it_says(tmp_path: Path)
         assert (await gateway.instance(key)).state == "COMPLETED"
 
     tell(story, tmp_path)
+
+
+def test_a_failure_with_other_retries_is_one_command(tmp_path: Path) -> None:
+    async def story(client: CamundaAsyncClient, gateway: Gateway, folder: Path) -> None:
+        await start(client, folder)
+        job = await activate(client, with_lease=True)
+        before = await records_of(gateway, job.job_key)
+        await client.fail_job(job.job_key, data=JobFailRequest(retries=5, retry_back_off=60_000))
+        told = (await records_of(gateway, job.job_key))[len(before) :]
+        intents = [(record.kind, record.intent) for record in told]
+        assert intents == [
+            (RecordKind.COMMAND, JobIntent.FAIL),
+            (RecordKind.EVENT, JobIntent.FAILED),
+        ]
+        late = JobFailRequest(retries=9, job_lease_token=job.job_lease_token)
+        with pytest.raises(ConflictError):  # whoever does not hold the job does not change it
+            await client.fail_job(job.job_key, data=late)
+        assert (await gateway.task(job.job_key)).retries == 4
+
+    tell(story, tmp_path)
+
+
+async def records_of(gateway: Gateway, job_key: str) -> list[Record]:
+    """What the log has about a job itself, in its order."""
+    partition = partition_of(int(job_key))
+    content = await gateway.read_journal(partition, 0, READ_BYTES_MAX)
+    entries = msgspec.msgpack.decode(content, type=list[Entry])
+    records = TABLES.codec.decode_many([entry.payload for entry in entries])
+    key = (ValueType.JOB, int(job_key))
+    return [record for record in records if (record.value_type, record.key) == key]
 
 
 def test_a_job_is_done_once_whatever_is_reported(tmp_path: Path) -> None:

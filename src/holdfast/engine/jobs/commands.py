@@ -112,7 +112,8 @@ def fail(turn: Turn[EngineState], command: Record) -> None:
 
 def fail_job(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None:
     """Records a failure, whoever found it."""
-    if failure.final or job.retries <= 0:
+    left = job.retries if failure.retries is None else failure.retries
+    if failure.final or left <= 0:
         incident = turn.new_key()
         recorded = FailureRecorded(failure.error, 0, 0, incident)
         turn.event(JOB, JobIntent.FAILED, key, recorded)
@@ -121,7 +122,7 @@ def fail_job(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> N
     pause = failure.retry_after_ms
     if pause is None:
         pause = pause_ms(job.submitted.backoff, job.failures + 1, key)
-    recorded = FailureRecorded(failure.error, job.retries - 1, turn.now_ms + max(pause, 1))
+    recorded = FailureRecorded(failure.error, left - 1, turn.now_ms + max(pause, 1))
     turn.event(JOB, JobIntent.FAILED, key, recorded)
 
 

@@ -39,7 +39,7 @@ JOB: Domain = Domain(
     needs={
         JobIntent.CREATE: needs.create,
         JobIntent.COMPLETE: needs.of_job(Permission.WORK),
-        JobIntent.FAIL: needs.of_job(Permission.WORK),
+        JobIntent.FAIL: needs.fail,
         JobIntent.THROW_ERROR: needs.of_job(Permission.WORK),
         JobIntent.CANCEL: needs.change,
         JobIntent.UPDATE_RETRIES: needs.change,

@@ -1,7 +1,7 @@
 """What one must be permitted for the commands about jobs: by the type of the job."""
 
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.engine.jobs.values import Activation, NewJob, TaskDefaults
+from holdfast.engine.jobs.values import Activation, Failure, NewJob, TaskDefaults
 from holdfast.engine.kernel import Need, Required
 from holdfast.engine.processes.needs import of_instance
 from holdfast.engine.state import EngineState
@@ -36,6 +36,16 @@ def of_job(permission: Permission) -> Need:
         return _task(permission, *([job.submitted.type] if job is not None else ()))
 
     return need
+
+
+def fail(state: EngineState, command: Record) -> tuple[Required, ...]:
+    """To set another number of attempts is to change the job; to give it up is not."""
+    work = of_job(Permission.WORK)(state, command)
+    failure: Failure = command.value
+    job = state.jobs.jobs.get(command.key) if failure.retries else None
+    if job is None or failure.retries == job.retries:
+        return work
+    return work + change(state, command)
 
 
 def change(state: EngineState, command: Record) -> tuple[Required, ...]:

@@ -152,6 +152,7 @@ class Failure(Value, frozen=True, tag=4):
     error: str
     final: bool = False  # the worker knows that trying again is of no use
     retry_after_ms: int | None = None  # the worker's own pause, instead of the back-off
+    retries: int | None = None  # attempts left by the worker's count, instead of the job's own
 
 
 class FailureRecorded(Value, frozen=True, tag=5):

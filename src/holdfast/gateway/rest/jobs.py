@@ -213,18 +213,9 @@ async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
     body = body or JobFailed()
     refuse_given(variables=_given(body.variables))
     lease = _lease(api, job_key, body.job_lease_token)
-    if body.retries and body.retries != api.look.job(job_key).retries:
-        # the engine counts down from what it has: it is told another number first, if the worker
-        # has the say
-        if lease != api.look.lease(job_key):
-            await _fail(api, JobFailure(job_key, lease, body.error_message))
-            return
-        await api.update_retries(job_key, body.retries)
-    failure = JobFailure(job_key, lease, body.error_message, body.retries == 0, body.retry_back_off)
-    await _fail(api, failure)
-
-
-async def _fail(api: RestApi, failure: JobFailure) -> None:
+    failure = JobFailure(
+        job_key, lease, body.error_message, body.retries == 0, body.retry_back_off, body.retries
+    )
     [answer] = await api.fail([failure])
     raise_refusal(answer)
 
