@@ -23,8 +23,10 @@ class Topology(Shape, frozen=True):
 
 
 class Health(Shape, frozen=True, omit_defaults=True):
-    """How the node is: UP, CHECKING (it works; not all of its state was read since it started),
-    DEGRADED (files are damaged, all work is readable), or an error.
+    """How the node is: UP, CHECKING, DEGRADED, or an error.
+
+    CHECKING: it works; not all of its state was read since it started. DEGRADED: files are damaged;
+    all work is readable.
     """
 
     status: str
