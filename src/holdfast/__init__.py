@@ -25,11 +25,13 @@ if TYPE_CHECKING:
         Internal,
         InvalidArgument,
         InvalidState,
+        Moved,
         NotFound,
         ResourceExhausted,
         TaskFailed,
         Unauthorized,
         Unavailable,
+        Unknown,
     )
     from holdfast.gateway.shapes import RetryBackoff
     from holdfast.model.dsl import (
@@ -62,6 +64,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "InvalidState",
+    "Moved",
     "NotFound",
     "Process",
     "ProcessHandle",
@@ -72,6 +75,7 @@ __all__ = [
     "TaskFailed",
     "Unauthorized",
     "Unavailable",
+    "Unknown",
     "Worker",
     "WorkerMode",
     "__version__",

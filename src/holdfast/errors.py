@@ -20,6 +20,8 @@ class Code(StrEnum):
     RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
     UNAVAILABLE = "UNAVAILABLE"
+    MOVED = "MOVED"
+    UNKNOWN = "UNKNOWN"
     DATA_LOSS = "DATA_LOSS"
     TASK_FAILED = "TASK_FAILED"
     INTERNAL = "INTERNAL"
@@ -101,6 +103,18 @@ class Unavailable(HoldfastError):
     code = Code.UNAVAILABLE
 
 
+class Moved(HoldfastError):
+    """Another member owns the partition now; nothing was done, and asking again finds the owner."""
+
+    code = Code.MOVED
+
+
+class Unknown(HoldfastError):
+    """The request may have been done or not; the same request with its request id finds out."""
+
+    code = Code.UNKNOWN
+
+
 class DataLoss(HoldfastError):
     """Stored bytes are damaged; the fields name the file and the place in it."""
 
@@ -123,7 +137,8 @@ ERRORS: dict[Code, type[HoldfastError]] = {
     kind.code: kind
     for kind in (
         InvalidArgument, NotFound, AlreadyExists, InvalidState, Unauthorized, Forbidden,
-        ResourceExhausted, DeadlineExceeded, Unavailable, DataLoss, TaskFailed, Internal,
+        ResourceExhausted, DeadlineExceeded, Unavailable, Moved, Unknown, DataLoss, TaskFailed,
+        Internal,
     )
 }  # fmt: skip
 

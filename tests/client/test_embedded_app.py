@@ -239,9 +239,10 @@ def test_the_public_names_are_these_and_no_others() -> None:
     assert set(holdfast.__all__) == {
         "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "Config", "DataLoss",
         "DeadlineExceeded", "Forbidden", "GiveUpError", "Handle", "Holdfast", "HoldfastError",
-        "Internal", "InvalidArgument", "InvalidState", "NotFound", "Process", "ProcessHandle",
-        "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task", "TaskFailed",
-        "Unauthorized", "Unavailable", "Worker", "WorkerMode", "__version__", "current_job",
+        "Internal", "InvalidArgument", "InvalidState", "Moved", "NotFound", "Process",
+        "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
+        "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",
+        "__version__", "current_job",
         # the words of processes
         "after", "error", "every", "message", "on_message", "otherwise", "over", "path", "timeout",
         "when",

@@ -45,6 +45,8 @@ STATUS_OF_KIND = {
     errors.ResourceExhausted: 503,
     errors.DeadlineExceeded: 504,
     errors.Unavailable: 503,
+    errors.Moved: 503,
+    errors.Unknown: 503,
     errors.DataLoss: 500,
     errors.TaskFailed: 500,
     errors.Internal: 500,
@@ -74,6 +76,13 @@ def test_an_exhausted_resource_says_when_to_come_back() -> None:
     problem = problem_of(reply, 503, Code.RESOURCE_EXHAUSTED)
     assert problem["retryAfterMs"] == 1_200
     assert reply.headers["retry-after"] == "2"
+
+
+@pytest.mark.parametrize("kind", [errors.Unavailable, errors.Moved, errors.Unknown])
+def test_what_may_succeed_soon_says_when_to_come_back(kind: type[HoldfastError]) -> None:
+    api = FakeApi()
+    api.error = kind("The partition is elsewhere")
+    assert reply_of(api, "GET", "/v2/tasks/12").headers["retry-after"] == "1"
 
 
 def test_a_bug_is_logged_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ STATUS_OF_CODE: dict[Code, int] = {
     Code.INVALID_STATE: 409,
     Code.RESOURCE_EXHAUSTED: 503,
     Code.UNAVAILABLE: 503,
+    Code.MOVED: 503,
+    Code.UNKNOWN: 503,
     Code.DEADLINE_EXCEEDED: 504,
     Code.DATA_LOSS: 500,
     Code.TASK_FAILED: 500,
