@@ -211,6 +211,23 @@ def test_a_call_passes_and_takes_what_it_says(talk: Talk) -> None:
         assert talk.result(key) == result
 
 
+def test_a_job_names_its_definition_and_the_root_of_its_calls(talk: Talk) -> None:
+    low = talk.deploy(Process("low").task("do"))
+    talk.deploy(Process("middle").call("lower", process="low"))
+    top = talk.run(Process("top").call("down", process="middle"))
+    job = talk.take("do")
+    assert job.origin is not None
+    assert (job.origin.definition_key, job.origin.root_key) == (low, top)
+    # rows of instances that were called before they named their root
+    processes, mark = talk.view.processes, talk.processor.state.mark()
+    for key, row in list(processes.instances.scan()):
+        processes.instances.put(key, replace(row, root=0))
+    called = processes.instances.get(job.origin.instance_key)
+    assert called is not None
+    assert processes.root_of(job.origin.instance_key, called) == top
+    talk.processor.state.undo_to(mark)
+
+
 def test_an_error_goes_up_through_two_calls(talk: Talk) -> None:
     talk.deploy(Process("inner").task("a"))
     talk.deploy(Process("middle").call("call", process="inner"))

@@ -331,7 +331,7 @@ def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
         ActivatedJob(
             str(job.key), job.type, raw(job.payload), leases[job.lease],
             max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
-            None if job.origin is None else _origin(job.origin),
+            None if job.origin is None else _origin(job.origin), job.priority,
         )
         for job in jobs
     ]  # fmt: skip
@@ -340,7 +340,8 @@ def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
 def _origin(origin: EngineOrigin) -> JobOrigin:
     return JobOrigin(
         origin.process_id, origin.version, str(origin.instance_key), origin.element_id,
-        str(origin.element_key), origin.headers,
+        str(origin.element_key), origin.headers, str(origin.definition_key),
+        str(origin.root_key),
     )  # fmt: skip
 
 

@@ -195,6 +195,8 @@ class JobOrigin(Shape, frozen=True):
     element_id: str
     element_instance_key: str
     headers: dict[str, str]
+    process_definition_key: str = ""
+    root_process_instance_key: str = ""  # of the instance that no other called
 
 
 class ActivatedJob(Shape, frozen=True, omit_defaults=True):
@@ -209,6 +211,7 @@ class ActivatedJob(Shape, frozen=True, omit_defaults=True):
     retries: int
     extendable: bool  # False: the lease is the job's own timeout
     origin: JobOrigin | None = None  # None: it is a task
+    priority: int = 0
 
 
 class ActivatedJobs(Shape, frozen=True):

@@ -228,9 +228,10 @@ def test_a_job_is_done_once_whatever_is_reported(tmp_path: Path) -> None:
 
 def test_a_worker_takes_tasks_too(tmp_path: Path) -> None:
     async def story(client: CamundaAsyncClient, gateway: Gateway, folder: Path) -> None:
-        await gateway.submit([NewTask("charge")])
+        await gateway.submit([NewTask("charge", priority=7)])
         job = await activate(client)
         assert (job.process_definition_id, job.process_instance_key) == ("task", "-1")
+        assert (job.priority, job.root_process_instance_key) == (7, None)
         assert job.variables.to_dict() == {"payload": None}
         await client.complete_job(job.job_key, data=JobCompletionRequest())
         assert (await gateway.task(job.job_key)).state == "COMPLETED"
@@ -303,6 +304,8 @@ def test_a_called_instance_knows_its_root(tmp_path: Path) -> None:
         top = (await client.create_process_instance(data=asked)).process_instance_key
         job = await activate(client)
         assert job.process_instance_key != top and job.root_process_instance_key == top
+        definition = await client.get_process_definition(job.process_definition_key)
+        assert definition.process_definition_id == job.process_definition_id == "low"
         low = await client.get_process_instance(job.process_instance_key, consistency=AT_ONCE)
         assert (low.parent_process_instance_key, low.root_process_instance_key) == (top, top)
         element = await client.get_element_instance(job.element_instance_key, consistency=AT_ONCE)

@@ -213,7 +213,7 @@ def _activated(
     if new.element_key:
         payload, origin = turn.state.processes.work_of(new.element_key, new.instance_key, wanted)
     return ActivatedJob(
-        key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin
+        key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin, new.priority
     )
 
 

@@ -263,6 +263,8 @@ class JobOrigin(msgspec.Struct, frozen=True, gc=False):
     element_id: str
     element_key: int
     headers: dict[str, str]
+    definition_key: int
+    root_key: int  # the instance at the root of its tree of calls; its own if nobody called it
 
 
 class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
@@ -277,6 +279,7 @@ class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
     retries: int
     fixed: bool
     origin: JobOrigin | None = None
+    priority: int = 0
 
 
 JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {

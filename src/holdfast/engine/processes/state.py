@@ -247,10 +247,21 @@ class Processes:
         plan = self.plan(instance.definition)
         node = plan.nodes[row.node]
         return JobOrigin(
-            plan.process_id, plan.version, row.instance, node.id, element, node.headers
-        )
+            plan.process_id, plan.version, row.instance, node.id, element, node.headers,
+            instance.definition, self.root_of(row.instance, instance),
+        )  # fmt: skip
 
     # --- trees of calls -----------------------------------------------------------------------
+
+    def root_of(self, key: int, instance: Instance) -> int:
+        """The instance at the root of the calls that led to one; itself if nobody called it."""
+        while instance.parent and not instance.root:  # called before rows named their root
+            caller = self.elements.get(instance.parent)
+            above = self.instances.get(caller.instance) if caller is not None else None
+            if caller is None or above is None:
+                break
+            key, instance = caller.instance, above
+        return instance.root or key
 
     def tree(self, root: int) -> Tree | None:
         """What is known of a tree of calls; None if its root has ended."""

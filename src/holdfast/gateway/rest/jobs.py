@@ -129,20 +129,17 @@ async def activate_jobs(api: RestApi, body: JobActivation) -> JobsToDo:
         )
     )
     now_ms = api.look.now_ms()
-    return JobsToDo(
-        [_job(api, job, worker, now_ms, with_lease=bool(body.with_lease)) for job in jobs]
-    )
+    return JobsToDo([_job(job, worker, now_ms, with_lease=bool(body.with_lease)) for job in jobs])
 
 
-def _job(api: RestApi, job: ActivatedJob, worker: str, now_ms: int, *, with_lease: bool) -> JobToDo:
+def _job(job: ActivatedJob, worker: str, now_ms: int, *, with_lease: bool) -> JobToDo:
     origin = job.origin
-    definition = api.look.definition_key(origin.process_id, origin.version) if origin else None
     return JobToDo(
         job_key=job.job_key,
         type=job.type,
         process_definition_id=origin.process_id if origin else TASK,
         process_definition_version=origin.version if origin else 0,
-        process_definition_key=str(definition) if definition else NO_KEY,
+        process_definition_key=origin.process_definition_key if origin else NO_KEY,
         process_instance_key=origin.process_instance_key if origin else NO_KEY,
         element_id=origin.element_id if origin else TASK,
         element_instance_key=origin.element_instance_key if origin else NO_KEY,
@@ -151,11 +148,9 @@ def _job(api: RestApi, job: ActivatedJob, worker: str, now_ms: int, *, with_leas
         retries=job.retries + 1,
         deadline=now_ms + job.lease_ms,
         variables=_variables(job.payload),
-        priority=api.look.priority(job.job_key),
+        priority=job.priority,
         job_lease_token=job.lease if with_lease else None,
-        root_process_instance_key=(
-            api.look.root(int(origin.process_instance_key)) if origin else None
-        ),
+        root_process_instance_key=origin.root_process_instance_key if origin else None,
     )
 
 

@@ -86,12 +86,6 @@ class Look:
             raise NotFound(f"Expected a job with key {text}, but there is none", key=text)
         return found
 
-    def priority(self, text: str) -> int:
-        """Of a job that may have ended since; 0 then."""
-        key = self.key(text, "job")
-        found = self._state(key).jobs.jobs.get(key)
-        return found.submitted.priority if found else 0
-
     def incident_of_job(self, key: int) -> int:
         """The incident that a job waits for; 0 if it waits for none, or is none."""
         found = self._state(key).jobs.jobs.get(key) if key else None
