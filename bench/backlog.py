@@ -10,7 +10,7 @@ import msgspec
 from bench.harness import Figure, Run, benchmark, fixed, remove
 from bench.ours.node import OurNode
 from holdfast.client.remote import RemoteApi
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 
 MANY = 2_000_000
 FEW = 2_000

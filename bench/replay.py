@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from bench.harness import Figure, Run, benchmark, fixed, remove
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.node import LocalNode
 
 REPLAYED_TASKS = 60_000

@@ -12,8 +12,8 @@ import numpy as np
 
 from holdfast.client.process import resource_of
 from holdfast.config import Config
-from holdfast.gateway.process_shapes import NewProcessInstance
-from holdfast.gateway.shapes import ActivationRequest, JobFailure, NewTask
+from holdfast.gateway.processes.shapes import NewProcessInstance
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.model.dsl import Process
 from holdfast.node import LocalNode
 

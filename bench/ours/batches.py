@@ -21,8 +21,8 @@ from holdfast.config import Config
 from holdfast.engine.batch.values import BatchOperationExecutionIntent, BatchOperationType
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES as ENGINE
-from holdfast.gateway.batch_shapes import BatchOperationView, NewBatchOperation
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.batch.shapes import BatchOperationView, NewBatchOperation
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.journal.local import JournalReader
 from holdfast.records import Record, RecordKind, ValueType
 

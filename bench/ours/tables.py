@@ -14,7 +14,7 @@ from bench.harness import remove
 from holdfast.client.remote import RemoteApi
 from holdfast.clock import SystemClock
 from holdfast.config import Config
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.node import LocalNode
 
 if TYPE_CHECKING:

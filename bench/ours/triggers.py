@@ -11,7 +11,7 @@ import msgspec
 from bench.harness import remove
 from holdfast.clock import SystemClock
 from holdfast.config import Config
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.node import LocalNode
 
 if TYPE_CHECKING:

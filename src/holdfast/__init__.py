@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Unavailable,
         Unknown,
     )
-    from holdfast.gateway.shapes import RetryBackoff
+    from holdfast.gateway.tasks.shapes import RetryBackoff
     from holdfast.model.dsl import (
         Process,
         after,
@@ -118,7 +118,7 @@ _HOMES = {
     ),
     "holdfast.config": ("Config",),
     "holdfast.engine.jobs.values": ("BackoffKind",),
-    "holdfast.gateway.shapes": ("RetryBackoff",),
+    "holdfast.gateway.tasks.shapes": ("RetryBackoff",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -24,7 +24,7 @@ from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
 from holdfast.gateway.as_of import AsOf
-from holdfast.gateway.batch_tables import BatchTables, OpenTables
+from holdfast.gateway.batch.tables import BatchTables, OpenTables
 from holdfast.gateway.node_shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway

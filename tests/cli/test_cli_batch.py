@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from tests.gateway.fake_tables import FakeTables
 
-from holdfast.cli.batch_bar import Bar
+from holdfast.cli.batch.bar import Bar
 from holdfast.client.portal import Portal
 from holdfast.clock import SystemClock
 from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
-from holdfast.gateway.batch_shapes import BatchOperationView
+from holdfast.gateway.batch.shapes import BatchOperationView
 from holdfast.gateway.http import HttpServer
-from holdfast.gateway.shapes import ActivationRequest, JobFailure, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.testing import MemoryNode
 
 from .shell import Shell

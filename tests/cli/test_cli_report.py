@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from tests.pipeline.report_tables import Rows, write_tables
 
-from holdfast.cli import report
 from holdfast.cli.exit_codes import ExitCode
-from holdfast.cli.report_text import curve
+from holdfast.cli.report import command as report
+from holdfast.cli.report.text import curve
 from holdfast.pipeline.freshness import Freshness
 from holdfast.pipeline.report.draw.series import draw_throughput
 from holdfast.pipeline.report.draw.style import new_figure

@@ -11,7 +11,7 @@ import pytest
 from waiting import WAIT, wait_until
 
 from holdfast import Holdfast, InvalidArgument, TaskFailed, Unavailable
-from holdfast.gateway.shapes import ActivationRequest
+from holdfast.gateway.tasks.shapes import ActivationRequest
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import JobState
 from holdfast.engine.timers.values import CatchUp
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchErrorView,
     BatchItemPage,
@@ -32,7 +32,7 @@ from holdfast.gateway.batch_shapes import (
     BatchShare,
     NewBatchOperation,
 )
-from holdfast.gateway.distribution_shapes import (
+from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
     DistributionQuery,
@@ -42,9 +42,9 @@ from holdfast.gateway.distribution_shapes import (
     TargetView,
 )
 from holdfast.gateway.http import HttpServer
-from holdfast.gateway.journal_shapes import JournalBounds, PartitionBounds
+from holdfast.gateway.journal.shapes import JournalBounds, PartitionBounds
 from holdfast.gateway.node_shapes import Health, PartitionView, Topology
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     ElementState,
     ElementView,
     InstanceState,
@@ -63,7 +63,7 @@ from holdfast.gateway.process_shapes import (
     ProcessSource,
     Resource,
 )
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,

@@ -5,14 +5,14 @@ from collections.abc import Collection, Mapping
 from holdfast.engine.batch.selector import Page
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import InvalidArgument, Unavailable
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
     BatchOperationQuery,
     BatchPageInfo,
 )
-from holdfast.gateway.batch_tables import BatchTables, Chosen, PastOperation
+from holdfast.gateway.batch.tables import BatchTables, Chosen, PastOperation
 from holdfast.records import partition_of
 
 

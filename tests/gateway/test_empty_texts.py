@@ -6,23 +6,23 @@ import msgspec
 import pytest
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchItemFilter,
     BatchItemQuery,
     BatchOperationQuery,
     BatchPageQuery,
 )
-from holdfast.gateway.distribution_shapes import DistributionQuery
+from holdfast.gateway.distribution.shapes import DistributionQuery
 from holdfast.gateway.http.endpoints import ENDPOINTS
-from holdfast.gateway.identity_shapes import NewUser, UserChange
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.identity.shapes import NewUser, UserChange
+from holdfast.gateway.processes.shapes import (
     ActivateElement,
     NewMessage,
     NewModification,
     NewProcessInstance,
     ProcessInstanceQuery,
 )
-from holdfast.gateway.shapes import IncidentQuery, NewSchedule, NewTask, TaskQuery
+from holdfast.gateway.tasks.shapes import IncidentQuery, NewSchedule, NewTask, TaskQuery
 from holdfast.testing.loop import run
 from holdfast.testing.node import MemoryNode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from fake_api import JOB, FakeApi, ask, remote, served
+from tests.gateway.fake_api import JOB, FakeApi, ask, remote, served
 
 from holdfast import errors
 from holdfast.client import remote as remote_module
@@ -17,7 +17,7 @@ from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import ERRORS, HoldfastError
 from holdfast.gateway.api import Api
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchFailures,
     BatchItemFilter,
@@ -29,13 +29,13 @@ from holdfast.gateway.batch_shapes import (
     BatchRetry,
     NewBatchOperation,
 )
-from holdfast.gateway.distribution_shapes import (
+from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionQuery,
     DistributionSkip,
 )
 from holdfast.gateway.node_shapes import Health
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     ActivateElement,
     MapElement,
     MoveTokens,
@@ -48,7 +48,7 @@ from holdfast.gateway.process_shapes import (
     ProcessInstanceQuery,
     Resource,
 )
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     HeldJob,
     IncidentQuery,

@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import HoldfastError
-from holdfast.gateway.batch_shapes import BatchChange, BatchRetry, NewBatchOperation
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance, Resource
-from holdfast.gateway.shapes import (
+from holdfast.gateway.batch.shapes import BatchChange, BatchRetry, NewBatchOperation
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, Resource
+from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     HeldJob,
     JobCompletion,

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from holdfast.config import Config
-from holdfast.gateway.process_shapes import NewProcessInstance, Resource
-from holdfast.gateway.shapes import ActivationRequest, IncidentQuery
+from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
+from holdfast.gateway.tasks.shapes import ActivationRequest, IncidentQuery
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.model.feel import Expression

@@ -11,7 +11,7 @@ import msgspec
 
 from holdfast.config import Config
 from holdfast.errors import Code, DataLoss, HoldfastError, NotFound
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.node import LocalNode
 

@@ -9,7 +9,7 @@ from holdfast.engine.jobs.values import JobIntent, JobState
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES, EngineProcessor, open_partition
 from holdfast.errors import NotFound
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     HeldJob,

@@ -10,7 +10,12 @@ from holdfast import timekeeping
 from holdfast.clock import SystemClock
 from holdfast.config import Config
 from holdfast.engine.jobs.values import JobState
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewSchedule, NewTask
+from holdfast.gateway.tasks.shapes import (
+    ActivationRequest,
+    JobCompletion,
+    NewSchedule,
+    NewTask,
+)
 from holdfast.limits import CLOCK_ADOPT_MS
 from holdfast.node import LocalNode
 from holdfast.steady_clock import Jump, SteadyClock

@@ -18,7 +18,7 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.errors import Unavailable
 from holdfast.gateway import batch_driver
-from holdfast.gateway.shapes import ActivationRequest, JobFailure, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.limits import BATCH_EXECUTE_ITEMS_MAX
 from holdfast.records import Record, RecordKind, ValueType, partition_of
 from holdfast.testing import MemoryNode, SimulatedDisk, run

@@ -13,7 +13,12 @@ from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.timers.due import DueKind
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask, TaskQuery
+from holdfast.gateway.tasks.shapes import (
+    ActivationRequest,
+    JobCompletion,
+    NewTask,
+    TaskQuery,
+)
 from holdfast.journal import Append
 from holdfast.limits import ENTRY_BYTES_MAX, PAYLOAD_BYTES_MAX
 from holdfast.records import ValueType, key_of

@@ -17,7 +17,7 @@ from holdfast.engine.kernel import Command, Submission
 from holdfast.engine.kernel.quarantine import Note, Quarantine
 from holdfast.engine.partition import TABLES, open_partition
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.node import LocalNode
 from holdfast.records import Delivery, ValueType
 from holdfast.state.memory import MemoryStore

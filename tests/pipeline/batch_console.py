@@ -15,7 +15,7 @@ from typing import Any
 from served_node import ServedNode
 
 from holdfast.cli.main import run
-from holdfast.gateway.process_shapes import NewProcessInstance
+from holdfast.gateway.processes.shapes import NewProcessInstance
 from holdfast.pipeline.select.presence import present
 
 WAIT_SECONDS = 150

@@ -11,8 +11,8 @@ from engine_tables import check_tables
 
 from holdfast.config import Config
 from holdfast.errors import HoldfastError
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance, Resource
-from holdfast.gateway.shapes import (
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, Resource
+from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     IncidentQuery,
     JobCompletion,

@@ -12,8 +12,8 @@ from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES as ENGINE
 from holdfast.gateway.http import HttpServer
-from holdfast.gateway.process_shapes import NewProcessInstance, Resource
-from holdfast.gateway.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.journal.local import JournalReader
 from holdfast.limits import READ_BYTES_MAX
 from holdfast.model.bpmn import write_bpmn

@@ -12,7 +12,7 @@ from tests.pipeline.select_tables import BASE, INCIDENTS, PROCESS_INSTANCES, Tab
 from holdfast.clock import SystemClock
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType, Selection, Visible
 from holdfast.errors import InvalidArgument, Unavailable
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchItemFilter,
     BatchItemQuery,
     BatchItemState,
@@ -20,7 +20,7 @@ from holdfast.gateway.batch_shapes import (
     BatchOperationQuery,
     BatchPageQuery,
 )
-from holdfast.gateway.batch_tables import failed_items, of_instances
+from holdfast.gateway.batch.tables import failed_items, of_instances
 from holdfast.pipeline.batch import selector as selector_module
 from holdfast.pipeline.batch.sources import condition_of, source_of, visible_of
 from holdfast.pipeline.batch.tables import PipelineTables

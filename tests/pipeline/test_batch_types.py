@@ -24,10 +24,15 @@ from holdfast.engine.identity.state import Asker
 from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.asking import asking
-from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
-from holdfast.gateway.identity_shapes import NewAuthorization
-from holdfast.gateway.process_shapes import ProcessInstanceQuery
-from holdfast.gateway.shapes import ActivationRequest, IncidentQuery, JobFailure, NewTask
+from holdfast.gateway.batch.shapes import BatchOperationReceipt, NewBatchOperation
+from holdfast.gateway.identity.shapes import NewAuthorization
+from holdfast.gateway.processes.shapes import ProcessInstanceQuery
+from holdfast.gateway.tasks.shapes import (
+    ActivationRequest,
+    IncidentQuery,
+    JobFailure,
+    NewTask,
+)
 from holdfast.model.dsl import Process
 from holdfast.pipeline.select.requests import is_open, refuse
 from holdfast.records import RecordKind, ValueType

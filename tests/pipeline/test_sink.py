@@ -14,7 +14,7 @@ from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.messages.values import MessageIntent
 from holdfast.engine.processes.values import InstanceIntent
 from holdfast.errors import Internal, InvalidArgument, NotFound, Unavailable
-from holdfast.gateway.shapes import NewTask, TaskQuery, TaskReceipt
+from holdfast.gateway.tasks.shapes import NewTask, TaskQuery, TaskReceipt
 from holdfast.model.dsl import Process
 from holdfast.pipeline import sink
 from holdfast.pipeline.sink import Written, send_rows

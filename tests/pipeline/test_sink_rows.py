@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.pipeline.sink_rows import MESSAGE_TTL_MS, Row, plan_of, rows_of
 
 _SPARK_NAMES = {"int64": "bigint", "int32": "int", "double": "double", "bool": "boolean"}

@@ -12,7 +12,7 @@ from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
 from holdfast.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
-    from holdfast.gateway.distribution_shapes import DistributionView, TargetView
+    from holdfast.gateway.distribution.shapes import DistributionView, TargetView
 
 app = typer.Typer(
     name="distributions",
@@ -53,7 +53,7 @@ def list_distributions(
     """List what is being distributed, a line for each partition that does not have it yet."""
     from holdfast.cli.output import age, moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
-    from holdfast.gateway.distribution_shapes import DistributionQuery
+    from holdfast.gateway.distribution.shapes import DistributionQuery
 
     query = DistributionQuery(queue, target, limit, after)
     page = ask(url, lambda api: api.distributions(query))
@@ -131,7 +131,7 @@ def skip(
     """
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
-    from holdfast.gateway.distribution_shapes import DistributionSkip
+    from holdfast.gateway.distribution.shapes import DistributionSkip
 
     decision = DistributionSkip(partition, _user() if by is None else by, reason)
     ask(url, lambda api: api.skip_distribution(key, decision))
@@ -161,7 +161,7 @@ def cancel(
     """
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
-    from holdfast.gateway.distribution_shapes import DistributionCancellation
+    from holdfast.gateway.distribution.shapes import DistributionCancellation
 
     decision = DistributionCancellation(_user() if by is None else by, reason)
     ask(url, lambda api: api.cancel_distribution(key, decision))

@@ -38,7 +38,7 @@ def list_incidents(
     """List open incidents, in the order of their keys."""
     from holdfast.cli.output import last_line, moment, print_json, print_note, print_table
     from holdfast.cli.remote import ask
-    from holdfast.gateway.shapes import IncidentQuery
+    from holdfast.gateway.tasks.shapes import IncidentQuery
 
     query = IncidentQuery(task_type, limit, after, process, instance)
     page = ask(url, lambda api: api.incidents(query))

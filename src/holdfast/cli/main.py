@@ -8,30 +8,24 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import (
-    batch,
-    definitions,
     demo,
     distributions,
     doctor,
-    identity_groups,
-    identity_permissions,
-    identity_tokens,
-    identity_users,
     incidents,
-    instances,
-    journal,
-    messages,
     node,
     pipeline,
-    report,
     schedules,
     show,
-    start_process,
     tasks,
     worker,
 )
+from holdfast.cli.batch import command as batch
 from holdfast.cli.exit_codes import ExitCode, exit_code_of
 from holdfast.cli.help_text import examples, exit_codes
+from holdfast.cli.identity import groups, permissions, tokens, users
+from holdfast.cli.journal import command as journal
+from holdfast.cli.processes import definitions, instances, messages, start
+from holdfast.cli.report import command as report
 from holdfast.errors import HoldfastError
 from holdfast.version import VERSION
 
@@ -60,14 +54,13 @@ app = typer.Typer(
     ),
 )
 for _verb in (
-    node, worker, doctor, demo, definitions, start_process, show, messages, report,
-    identity_permissions,
+    node, worker, doctor, demo, definitions, start, show, messages, report, permissions,
 ):  # fmt: skip
     _verb.register(app)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app,
-    distributions.app, journal.app, pipeline.app, identity_users.app, identity_groups.groups,
-    identity_groups.roles, identity_tokens.app, identity_permissions.app,
+    distributions.app, journal.app, pipeline.app, users.app, groups.groups, groups.roles,
+    tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)
 

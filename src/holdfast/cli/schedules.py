@@ -24,7 +24,7 @@ def list_schedules(url: Url = DEFAULT_URL, json: Json = False) -> None:
     """List all schedules and when they fire next."""
     from holdfast.cli.output import moment, number, print_json, print_table
     from holdfast.cli.remote import ask
-    from holdfast.gateway.shapes import Schedules
+    from holdfast.gateway.tasks.shapes import Schedules
 
     found = ask(url, lambda api: api.schedules())
     if json:
@@ -84,7 +84,7 @@ def set_schedule(
     from holdfast.cli.remote import ask
     from holdfast.engine.timers.values import catch_up_of
     from holdfast.errors import InvalidArgument
-    from holdfast.gateway.shapes import NewSchedule, NewTask
+    from holdfast.gateway.tasks.shapes import NewSchedule, NewTask
 
     if (cron is None) == (every is None):
         raise InvalidArgument("Expected either --cron or --every")

@@ -10,8 +10,8 @@ from holdfast.cli.options import DEFAULT_URL, InstanceKey, Json, Url
 
 if TYPE_CHECKING:
     from holdfast.gateway.api import Api
-    from holdfast.gateway.process_shapes import ProcessInstanceView
-    from holdfast.gateway.shapes import IncidentView
+    from holdfast.gateway.processes.shapes import ProcessInstanceView
+    from holdfast.gateway.tasks.shapes import IncidentView
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def show(
     if json:
         print_json(view)
     else:
-        from holdfast.cli.instance_tree import instance_tree
+        from holdfast.cli.processes.tree import instance_tree
 
         print_tree(instance_tree(view, incidents))
     for path in filter(None, (svg, png)):
@@ -63,7 +63,7 @@ async def _look(
 ) -> "tuple[ProcessInstanceView, list[IncidentView], str]":
     """All that is asked of the node: the instance, its incidents, its process as BPMN."""
     from holdfast.errors import InvalidState
-    from holdfast.gateway.shapes import IncidentQuery
+    from holdfast.gateway.tasks.shapes import IncidentQuery
     from holdfast.limits import PAGE_ITEMS_MAX
 
     view = await api.instance(key)
@@ -79,7 +79,7 @@ async def _look(
 
 
 def _draw(view: "ProcessInstanceView", source: str, svg: Path | None, png: Path | None) -> None:
-    from holdfast.cli.instance_picture import instance_svg
+    from holdfast.cli.processes.picture import instance_svg
     from holdfast.errors import InvalidArgument
     from holdfast.model.drawing import draw_png
 

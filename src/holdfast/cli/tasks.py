@@ -65,7 +65,7 @@ def submit(
     from holdfast.cli.payload import parse_payload
     from holdfast.cli.remote import ask
     from holdfast.engine.jobs.values import BackoffKind
-    from holdfast.gateway.shapes import NewTask, RetryBackoff
+    from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff
 
     pause = None
     if backoff is not None or backoff_base is not None:
@@ -108,7 +108,7 @@ def list_tasks(
     from holdfast.cli.output import moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
     from holdfast.engine.jobs.values import JobState
-    from holdfast.gateway.shapes import TaskQuery
+    from holdfast.gateway.tasks.shapes import TaskQuery
 
     query = TaskQuery(task_type, JobState(state) if state else None, limit, after)
     page = ask(url, lambda api: api.tasks(query))

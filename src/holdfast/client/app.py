@@ -21,7 +21,7 @@ from holdfast.engine.timers.values import CatchUp, catch_up_of
 from holdfast.errors import InvalidArgument, ResourceExhausted
 from holdfast.gateway import checks
 from holdfast.gateway.api import Api
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     IncidentQuery,
     IncidentView,
     NewSchedule,

@@ -27,7 +27,7 @@ from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.errors import InvalidArgument, InvalidState
-from holdfast.gateway.shapes import ActivatedJob, JobError
+from holdfast.gateway.tasks.shapes import ActivatedJob, JobError
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import DeadlineExceeded, NotFound, TaskFailed
 from holdfast.gateway.api import Api
-from holdfast.gateway.shapes import TaskOutcome, TaskView
+from holdfast.gateway.tasks.shapes import TaskOutcome, TaskView
 from holdfast.limits import WAIT_MS_MAX
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from holdfast.client.task import Span, span_ms
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import InvalidArgument, NotFound, TaskFailed
 from holdfast.gateway.api import Api
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     ActivateElement,
     MapElement,
     MoveTokens,

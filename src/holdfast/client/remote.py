@@ -23,7 +23,8 @@ from holdfast.client.wire import quoted
 from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.node_shapes import Health, Topology
-from holdfast.gateway.shapes import (
+from holdfast.gateway.shapes import Problem
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivatedJobs,
     ActivationRequest,
@@ -42,7 +43,6 @@ from holdfast.gateway.shapes import (
     NewSchedule,
     NewTask,
     NewTasks,
-    Problem,
     ResultQuery,
     Schedules,
     ScheduleView,

@@ -1,7 +1,7 @@
 """What a remote node is asked about batch operations."""
 
 from holdfast.client.wire import Wire, quoted
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchItemPage,
     BatchItemQuery,

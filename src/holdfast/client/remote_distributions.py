@@ -1,7 +1,7 @@
 """What a remote node is asked about distributions."""
 
 from holdfast.client.wire import Wire, quoted
-from holdfast.gateway.distribution_shapes import (
+from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
     DistributionQuery,

@@ -5,7 +5,7 @@ import msgspec
 from holdfast.client.wire import Wire, quoted
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.identity_shapes import (
+from holdfast.gateway.identity.shapes import (
     MEMBERS,
     AuthorizationQuery,
     AuthorizationReceipt,

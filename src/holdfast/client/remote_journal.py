@@ -1,7 +1,7 @@
 """What a remote node is asked about its log."""
 
 from holdfast.client.wire import Wire
-from holdfast.gateway.journal_shapes import JournalBounds, JournalQuery, JournalSince
+from holdfast.gateway.journal.shapes import JournalBounds, JournalQuery, JournalSince
 
 
 class RemoteJournal:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.client.wire import Wire, quoted
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     JobRetries,
     MessagePublication,
     MessageReceipt,
@@ -25,7 +25,7 @@ from holdfast.gateway.process_shapes import (
     ProcessSource,
     Resource,
 )
-from holdfast.gateway.shapes import Answer, Answers, JobError, JobErrors
+from holdfast.gateway.tasks.shapes import Answer, Answers, JobError, JobErrors
 
 
 class RemoteProcesses:

@@ -11,7 +11,7 @@ from holdfast.client.arguments import Arguments
 from holdfast.client.handle import Handle
 from holdfast.engine.jobs.values import BackoffKind
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.shapes import NewTask, RetryBackoff, TaskOptions
+from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff, TaskOptions
 
 if TYPE_CHECKING:
     from holdfast.client.app import Holdfast

@@ -18,7 +18,7 @@ from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.gateway.api import Api
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,

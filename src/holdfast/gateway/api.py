@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.gateway.access.access import Access
-from holdfast.gateway.batch_api import BatchApi
-from holdfast.gateway.distribution_api import DistributionApi
-from holdfast.gateway.identity_api import IdentityApi
-from holdfast.gateway.journal_api import JournalApi
+from holdfast.gateway.batch.api import BatchApi
+from holdfast.gateway.distribution.api import DistributionApi
+from holdfast.gateway.identity.api import IdentityApi
+from holdfast.gateway.journal.api import JournalApi
 from holdfast.gateway.node_shapes import Health, Topology
-from holdfast.gateway.process_api import ProcessApi
-from holdfast.gateway.shapes import (
+from holdfast.gateway.processes.api import ProcessApi
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,

@@ -17,7 +17,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, HoldfastError
-from holdfast.gateway.batch_tables import TablesSelector, no_tables
+from holdfast.gateway.batch.tables import TablesSelector, no_tables
 from holdfast.limits import (
     BATCH_EXECUTE_ITEMS_MAX,
     BATCH_GAP_LOOK_MS,

@@ -11,7 +11,7 @@ import msgspec
 from holdfast.config import Config
 from holdfast.engine.jobs.values import Backoff, BackoffKind, NewJob, TaskDefaults
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.gateway.shapes import NewTask, RetryBackoff, TaskOptions
+from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff, TaskOptions
 from holdfast.limits import (
     ERROR_CHARS_MAX,
     KEY_COUNTER_BITS,

@@ -18,10 +18,9 @@ from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.state import EngineState
 from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.identities import IdentityService
 from holdfast.gateway.access.visible import VisibleTables
-from holdfast.gateway.batch_driver import BatchDriver
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.service import Batches
+from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchItemPage,
     BatchItemQuery,
@@ -32,26 +31,25 @@ from holdfast.gateway.batch_shapes import (
     BatchRetry,
     NewBatchOperation,
 )
-from holdfast.gateway.batch_tables import OpenTables, TablesSelector
-from holdfast.gateway.batches import Batches
-from holdfast.gateway.definitions import Definitions
-from holdfast.gateway.distribution_shapes import (
+from holdfast.gateway.batch.tables import OpenTables, TablesSelector
+from holdfast.gateway.batch_driver import BatchDriver
+from holdfast.gateway.distribution.service import Distributions
+from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
     DistributionQuery,
     DistributionSkip,
     DistributionView,
 )
-from holdfast.gateway.distributions import Distributions
-from holdfast.gateway.incidents import Incidents
-from holdfast.gateway.instances import Instances
-from holdfast.gateway.jobs import Jobs
-from holdfast.gateway.journal_reads import JournalReads
-from holdfast.gateway.journal_shapes import JournalBounds
-from holdfast.gateway.messages import Messages
+from holdfast.gateway.identity.service import IdentityService
+from holdfast.gateway.journal.service import JournalReads
+from holdfast.gateway.journal.shapes import JournalBounds
 from holdfast.gateway.node_shapes import Health, PartitionView, Topology
 from holdfast.gateway.post import Post
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.definitions import Definitions
+from holdfast.gateway.processes.instances import Instances
+from holdfast.gateway.processes.messages import Messages
+from holdfast.gateway.processes.shapes import (
     MessageReceipt,
     NewMessage,
     NewMigration,
@@ -69,8 +67,12 @@ from holdfast.gateway.process_shapes import (
 )
 from holdfast.gateway.rest.look import Look
 from holdfast.gateway.rest.tables import NoTables, Tables
-from holdfast.gateway.schedules import Schedules
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.defaults import DefaultsOfTasks
+from holdfast.gateway.tasks.incidents import Incidents
+from holdfast.gateway.tasks.jobs import Jobs
+from holdfast.gateway.tasks.schedules import Schedules
+from holdfast.gateway.tasks.service import Tasks
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     Answer,
@@ -89,8 +91,6 @@ from holdfast.gateway.shapes import (
     TaskReceipt,
     TaskView,
 )
-from holdfast.gateway.task_defaults import DefaultsOfTasks
-from holdfast.gateway.tasks import Tasks
 from holdfast.journal import Journal
 from holdfast.logs import log
 from holdfast.metrics import Metrics

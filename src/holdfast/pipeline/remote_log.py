@@ -5,7 +5,7 @@ import msgspec
 from holdfast.client.portal import Portal
 from holdfast.client.remote import RemoteApi
 from holdfast.errors import Internal
-from holdfast.gateway.journal_shapes import JournalBounds
+from holdfast.gateway.journal.shapes import JournalBounds
 from holdfast.journal import Bounds, Entry
 from holdfast.limits import READ_BYTES_MAX
 

@@ -37,8 +37,8 @@ from holdfast.errors import (
     ResourceExhausted,
     Unavailable,
 )
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.pipeline.log import is_url
 from holdfast.pipeline.sink_rows import Plan, Row, rows_of
 

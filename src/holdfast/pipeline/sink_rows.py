@@ -7,8 +7,8 @@ import msgspec
 import pyarrow as pa
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
+from holdfast.gateway.tasks.shapes import NewTask
 
 Request = NewTask | NewProcessInstance | NewMessage
 

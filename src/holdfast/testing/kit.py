@@ -20,7 +20,12 @@ from holdfast.client.task import Span, Task, span_ms
 from holdfast.config import Config
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.errors import DeadlineExceeded, Internal, ResourceExhausted
-from holdfast.gateway.shapes import ActivatedJob, ActivationRequest, JobCompletion, JobFailure
+from holdfast.gateway.tasks.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    JobCompletion,
+    JobFailure,
+)
 from holdfast.limits import LEASE_MS_MAX
 from holdfast.testing.loop import START_MS, VirtualClock, VirtualLoop
 from holdfast.testing.node import MemoryNode

@@ -11,7 +11,7 @@ from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.gateway.batch_tables import OpenTables
+from holdfast.gateway.batch.tables import OpenTables
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.memory import MemoryJournal
@@ -28,7 +28,7 @@ _ROOT = "/journal"
 class MemoryNode:
     """A node that lives in memory; `crash` and `restart` as often as the test likes.
 
-    >>> from holdfast.gateway.shapes import NewTask
+    >>> from holdfast.gateway.tasks.shapes import NewTask
     >>> from holdfast.testing.loop import run
     >>> async def story():
     ...     node = await MemoryNode(partitions=1).start()

@@ -9,16 +9,16 @@ from tests.pipeline.select_tables import Tables
 from holdfast.client.portal import Portal
 from holdfast.clock import SystemClock
 from holdfast.engine.batch.values import BatchOperation
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
     BatchOperationQuery,
 )
-from holdfast.gateway.batch_tables import BatchTables
+from holdfast.gateway.batch.tables import BatchTables
 from holdfast.gateway.http import HttpServer
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance, Resource
-from holdfast.gateway.shapes import ActivationRequest, JobFailure, NewTask
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, Resource
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.pipeline.batch.tables import PipelineTables

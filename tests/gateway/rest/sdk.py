@@ -12,7 +12,7 @@ from camunda_orchestration_sdk.models.process_instance_creation_instruction_base
 from camunda_orchestration_sdk.runtime.eventual import ConsistencyOptions
 
 from holdfast.clock import SystemClock
-from holdfast.gateway.batch_tables import OpenTables
+from holdfast.gateway.batch.tables import OpenTables
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.service import Gateway
 from holdfast.model.bpmn import write_bpmn

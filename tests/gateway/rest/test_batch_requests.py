@@ -26,7 +26,7 @@ from tests.pipeline.select_tables import BASE, Tables
 
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.gateway.as_of import AsOf
-from holdfast.gateway.process_shapes import NewProcessInstance, Resource
+from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
 from holdfast.gateway.service import Gateway
 from holdfast.model.bpmn import write_bpmn
 from holdfast.pipeline.search.serving import FolderTables

@@ -21,11 +21,11 @@ from holdfast.engine.jobs.values import NewJob
 from holdfast.engine.kernel import Command
 from holdfast.engine.timers.values import Schedule, ScheduleIntent
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.batch_shapes import BatchChange
+from holdfast.gateway.batch.shapes import BatchChange
 from holdfast.gateway.http.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.openapi import openapi_document
-from holdfast.gateway.shapes import NewSchedule, NewTask
+from holdfast.gateway.tasks.shapes import NewSchedule, NewTask
 from holdfast.records import ValueType
 from holdfast.records.keys import NO_KEY
 from holdfast.testing import MemoryNode

@@ -16,7 +16,7 @@ from holdfast.engine.partition import TABLES
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
-from holdfast.gateway.shapes import ActivationRequest, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, NewTask
 from holdfast.model.dsl import Process
 from holdfast.node import LocalNode
 from holdfast.testing import MemoryNode

@@ -38,7 +38,7 @@ from sdk import AT_ONCE, ORDER, UNKNOWN, file_of, served, variables
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.partition import TABLES
 from holdfast.gateway.service import Gateway
-from holdfast.gateway.shapes import IncidentQuery, NewTask
+from holdfast.gateway.tasks.shapes import IncidentQuery, NewTask
 from holdfast.journal import Entry
 from holdfast.limits import READ_BYTES_MAX
 from holdfast.model.bpmn import write_bpmn

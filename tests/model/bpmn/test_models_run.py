@@ -13,7 +13,12 @@ from holdfast import Process
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.engine.processes.values import InstanceIntent
-from holdfast.gateway.shapes import ActivatedJob, ActivationRequest, JobCompletion, JobError
+from holdfast.gateway.tasks.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    JobCompletion,
+    JobError,
+)
 from holdfast.limits import LEASE_MS_MAX
 from holdfast.model.bpmn import read_bpmn
 from holdfast.model.definition import Definition

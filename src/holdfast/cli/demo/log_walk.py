@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from holdfast.cli.journal_files import open_reader, partitions_of
+from holdfast.cli.journal.files import open_reader, partitions_of
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.records import Record

@@ -13,13 +13,13 @@ from holdfast.cli.demo.order_tasks import DOWN, LEDGER, ORDER
 from holdfast.cli.demo.order_verdict import OrderAudit, OrderVerdict, reach_order_verdict
 from holdfast.cli.demo.orders import Order, Orders
 from holdfast.cli.demo.stage import Stage
-from holdfast.cli.instance_picture import instance_svg
-from holdfast.cli.instance_tree import instance_tree
+from holdfast.cli.processes.picture import instance_svg
+from holdfast.cli.processes.tree import instance_tree
 from holdfast.client.process import resource_of
 from holdfast.errors import DeadlineExceeded
 from holdfast.gateway.api import Api
-from holdfast.gateway.process_shapes import NewMessage, NewProcessInstance
-from holdfast.gateway.shapes import IncidentQuery
+from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
+from holdfast.gateway.tasks.shapes import IncidentQuery
 from holdfast.model.drawing import draw_png
 
 _LOOK_SECONDS = 0.05  # how often the journal is looked at

@@ -23,9 +23,9 @@ from holdfast.client.process import resource_of
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import DeadlineExceeded
 from holdfast.gateway.api import Api
-from holdfast.gateway.batch_shapes import NewBatchOperation
-from holdfast.gateway.process_shapes import NewProcessInstance
-from holdfast.gateway.shapes import IncidentQuery
+from holdfast.gateway.batch.shapes import NewBatchOperation
+from holdfast.gateway.processes.shapes import NewProcessInstance
+from holdfast.gateway.tasks.shapes import IncidentQuery
 
 _LOOK_SECONDS = 0.05  # how often the journal is looked at
 _STALL_SECONDS = 60  # no step in this time: something is stuck

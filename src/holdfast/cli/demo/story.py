@@ -24,7 +24,7 @@ from holdfast.cli.demo.workload import Workload
 from holdfast.client.remote import RemoteApi
 from holdfast.errors import DeadlineExceeded, ResourceExhausted
 from holdfast.gateway.api import Api
-from holdfast.gateway.shapes import IncidentQuery, NewTask
+from holdfast.gateway.tasks.shapes import IncidentQuery, NewTask
 
 _LOOK_SECONDS = 0.05  # how often the journal is looked at
 _KILL_AT = 0.4  # of the work

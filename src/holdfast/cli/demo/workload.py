@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.gateway.shapes import NewTask
+from holdfast.gateway.tasks.shapes import NewTask
 
 _CITIES = ("Lisbon", "Nairobi", "Osaka", "Quito", "Tallinn", "Wellington")
 _STUCK_MAX = 7  # shipments that use up their retries

@@ -6,7 +6,7 @@ operation of any type with the columns of the tables in its filter, and all that
 
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.gateway.api import Api
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchItemPage,
     BatchItemQuery,

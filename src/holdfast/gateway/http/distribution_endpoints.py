@@ -1,7 +1,7 @@
 """The endpoints about distributions."""
 
 from holdfast.gateway.api import Api
-from holdfast.gateway.distribution_shapes import (
+from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
     DistributionQuery,

@@ -14,7 +14,7 @@ from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
 from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
 from holdfast.gateway.node_shapes import Health
 from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
-from holdfast.gateway.shapes import (
+from holdfast.gateway.tasks.shapes import (
     ActivatedJobs,
     ActivationRequest,
     Answers,

@@ -2,7 +2,7 @@
 
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.journal_shapes import JournalBounds, JournalQuery, JournalSince
+from holdfast.gateway.journal.shapes import JournalBounds, JournalQuery, JournalSince
 
 BYTES = "application/octet-stream"
 

@@ -2,7 +2,7 @@
 
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     JobRetries,
     NewModification,
     NewProcessInstances,
@@ -14,7 +14,7 @@ from holdfast.gateway.process_shapes import (
     ProcessInstanceView,
     ProcessSource,
 )
-from holdfast.gateway.shapes import Answers, JobErrors
+from holdfast.gateway.tasks.shapes import Answers, JobErrors
 
 
 @endpoint("POST", "/v2/process-definitions/listing")

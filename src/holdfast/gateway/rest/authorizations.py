@@ -12,7 +12,7 @@ from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import NotFound
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.identity_shapes import (
+from holdfast.gateway.identity.shapes import (
     AuthorizationQuery,
     AuthorizationReceipt,
     AuthorizationView,

@@ -11,11 +11,11 @@ import msgspec
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.api import Api
-from holdfast.gateway.batch_shapes import BatchOperationReceipt, NewBatchOperation
-from holdfast.gateway.batch_tables import of_instances
+from holdfast.gateway.batch.shapes import BatchOperationReceipt, NewBatchOperation
+from holdfast.gateway.batch.tables import of_instances
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import Priority, Retries, Throttle
-from holdfast.gateway.process_shapes import MapElement, MoveTokens, NewMigration, NewModification
+from holdfast.gateway.processes.shapes import MapElement, MoveTokens, NewMigration, NewModification
 from holdfast.gateway.rest.common import Reference, RestApi
 from holdfast.gateway.rest.fields import columns_of
 from holdfast.gateway.rest.instances import INSTANCES

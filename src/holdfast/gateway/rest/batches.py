@@ -18,7 +18,7 @@ from holdfast.engine.batch.values import (
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import NotFound
 from holdfast.gateway.api import Api
-from holdfast.gateway.batch_shapes import BatchErrorView, BatchItemState, BatchOperationView
+from holdfast.gateway.batch.shapes import BatchErrorView, BatchItemState, BatchOperationView
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import KEY, TIME, Resource, page_of, plain, search, word

@@ -14,7 +14,8 @@ from holdfast.gateway.api import Api
 from holdfast.gateway.numbers import OperationReference
 from holdfast.gateway.rest.look import Look
 from holdfast.gateway.rest.tables import Tables
-from holdfast.gateway.shapes import Answer, Question, Shape
+from holdfast.gateway.shapes import Question, Shape
+from holdfast.gateway.tasks.shapes import Answer
 from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX
 
 TENANT = "<default>"

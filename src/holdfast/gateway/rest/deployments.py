@@ -3,7 +3,7 @@
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.process_shapes import (
+from holdfast.gateway.processes.shapes import (
     NewDeployment,
     ProcessDefinition,
     ProcessDefinitions,

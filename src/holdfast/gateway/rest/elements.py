@@ -9,7 +9,7 @@ from holdfast.errors import NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import OperationReference
-from holdfast.gateway.process_shapes import NewVariables
+from holdfast.gateway.processes.shapes import NewVariables
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
     KEY,

@@ -29,7 +29,8 @@ from holdfast.gateway.rest.fields import (
 )
 from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, row_of
-from holdfast.gateway.shapes import IncidentResolution, Shape
+from holdfast.gateway.shapes import Shape
+from holdfast.gateway.tasks.shapes import IncidentResolution
 
 _ERROR_TYPES = {
     IncidentReason.NO_RETRIES_LEFT: "JOB_NO_RETRIES",

@@ -10,7 +10,7 @@ from holdfast.errors import DeadlineExceeded, InvalidArgument, InvalidState, Not
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import AnyVersion, OperationReference, RequestTimeoutMs
-from holdfast.gateway.process_shapes import NewMigration, NewProcessInstance
+from holdfast.gateway.processes.shapes import NewMigration, NewProcessInstance
 from holdfast.gateway.rest.common import (
     TENANT,
     PageAnswer,

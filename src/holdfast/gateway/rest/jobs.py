@@ -30,16 +30,14 @@ from holdfast.gateway.rest.common import (
     raise_refusal,
     refuse_given,
 )
-from holdfast.gateway.shapes import (
+from holdfast.gateway.shapes import Question, Shape, no_variables
+from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivationRequest,
     HeldJob,
     JobCompletion,
     JobError,
     JobFailure,
-    Question,
-    Shape,
-    no_variables,
 )
 from holdfast.limits import WAIT_MS_MAX
 

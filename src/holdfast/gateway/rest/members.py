@@ -8,7 +8,7 @@ import msgspec
 from holdfast.engine.identity.values import OwnerType
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.identity_shapes import MEMBERS, Member
+from holdfast.gateway.identity.shapes import MEMBERS, Member
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
 from holdfast.gateway.rest.fields import Resource, plain
 from holdfast.gateway.rest.groups import group_of

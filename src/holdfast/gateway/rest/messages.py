@@ -5,7 +5,7 @@ import msgspec
 from holdfast.errors import NotFound
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.process_shapes import MessagePublication, MessageReceipt, NewMessage
+from holdfast.gateway.processes.shapes import MessagePublication, MessageReceipt, NewMessage
 from holdfast.gateway.rest.common import TENANT, RestApi, check_tenant, object_of, refuse_given
 from holdfast.gateway.shapes import Question, Shape, no_variables
 

@@ -6,7 +6,7 @@ import msgspec
 
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.process_shapes import ActivateElement, MoveTokens, NewModification
+from holdfast.gateway.processes.shapes import ActivateElement, MoveTokens, NewModification
 from holdfast.gateway.rest.common import Reference, RestApi, object_of, refuse_given
 from holdfast.gateway.shapes import Question, no_variables
 

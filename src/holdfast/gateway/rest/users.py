@@ -7,7 +7,7 @@ import msgspec
 from holdfast.errors import NotFound
 from holdfast.gateway.api import Api
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.identity_shapes import NewUser, UserChange, UserView
+from holdfast.gateway.identity.shapes import NewUser, UserChange, UserView
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
 from holdfast.gateway.rest.fields import Resource, plain
 from holdfast.gateway.rest.known import search_known

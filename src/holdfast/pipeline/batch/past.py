@@ -13,7 +13,7 @@ from holdfast.engine.batch.values import (
 from holdfast.engine.identity.state import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.processes.values import Activate, Migration, Modification
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchErrorView,
     BatchItemState,
     BatchItemView,

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType
 from holdfast.engine.identity.values import EVERY_ID
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.batch_tables import instances_in, is_of_items
+from holdfast.gateway.batch.tables import instances_in, is_of_items
 from holdfast.pipeline.schema import (
     BATCH_OPERATION_ITEMS,
     INCIDENTS,

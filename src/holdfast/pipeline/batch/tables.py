@@ -10,14 +10,14 @@ from holdfast.engine.batch.selector import Page
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 from holdfast.gateway.as_of import AsOf, note_as_of
-from holdfast.gateway.batch_shapes import (
+from holdfast.gateway.batch.shapes import (
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
     BatchOperationQuery,
     BatchPageInfo,
 )
-from holdfast.gateway.batch_tables import Chosen, PastOperation
+from holdfast.gateway.batch.tables import Chosen, PastOperation
 from holdfast.limits import BATCH_SAMPLE_ITEMS, BATCH_SELECTION_LOOK_MS, BATCH_TABLES_WAIT_MS
 from holdfast.pipeline.batch.past import item_view, operation_of, operation_view
 from holdfast.pipeline.batch.selector import PipelineSelector

@@ -1,0 +1,1 @@
+"""`holdfast batch`: changes to many tasks or instances at once."""

@@ -1,0 +1,1 @@
+"""`holdfast users`, `groups`, `roles`, `tokens` and `permissions`."""

@@ -1,0 +1,1 @@
+"""`holdfast journal`: the log on the screen."""

@@ -1,0 +1,1 @@
+"""The verbs about processes: definitions, instances and messages."""

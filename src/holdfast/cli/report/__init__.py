@@ -1,0 +1,1 @@
+"""`holdfast report`: figures and pictures from the tables."""

@@ -1,0 +1,1 @@
+"""Batch operations: what can be asked of them, and who answers."""

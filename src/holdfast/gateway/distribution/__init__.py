@@ -1,0 +1,1 @@
+"""Commands that go to every partition: what is under way, and how to help it."""

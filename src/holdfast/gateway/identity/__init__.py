@@ -1,0 +1,1 @@
+"""Users, groups, roles, tokens and what they may do."""

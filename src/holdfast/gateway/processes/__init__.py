@@ -1,0 +1,1 @@
+"""Processes: deployments, instances and messages."""

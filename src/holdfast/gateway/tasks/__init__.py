@@ -1,0 +1,1 @@
+"""Tasks: submitting, working, incidents and schedules."""

@@ -1,0 +1,355 @@
+"""Jobs for workers: hand them out as soon as there are some, take back what became of them."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.clock import Clock
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.engine.jobs.values import (
+    ActivatedJob as EngineJob,
+)
+from holdfast.engine.jobs.values import (
+    Activation,
+    Completion,
+    Extension,
+    Failure,
+    JobBatchIntent,
+    JobIntent,
+    JobList,
+    JobsAvailable,
+    Retry,
+    ThrowError,
+)
+from holdfast.engine.jobs.values import (
+    JobOrigin as EngineOrigin,
+)
+from holdfast.engine.kernel import Command, Reply, Required, Submission
+from holdfast.errors import Code, HoldfastError, InvalidArgument
+from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked, claims_now
+from holdfast.gateway.tasks.defaults import DefaultsOfTasks
+from holdfast.gateway.tasks.shapes import (
+    ActivatedJob,
+    ActivationRequest,
+    Answer,
+    HeldJob,
+    JobCompletion,
+    JobError,
+    JobFailure,
+    JobOrigin,
+)
+from holdfast.limits import (
+    ERROR_CHARS_MAX,
+    JOBS_PER_ACTIVATION_MAX,
+    JOBS_PER_REPORT_MAX,
+    LEASE_MS_MAX,
+    PAYLOAD_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+    RETRIES_MAX,
+    SPAN_MS_MAX,
+    WAIT_MS_MAX,
+)
+from holdfast.records import ValueType, partition_of
+from holdfast.records.keys import NO_KEY
+
+_JOB, _JOB_BATCH, _COMPLETE = ValueType.JOB, ValueType.JOB_BATCH, JobIntent.COMPLETE
+
+
+class _Parked:
+    """A worker that waits for jobs."""
+
+    def __init__(self, activation: Activation) -> None:
+        self.activation = activation
+        # Whoever waits is not who brings the jobs.
+        self.command = Command(
+            _JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation, claims_now()
+        )
+        self.ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
+
+
+class Jobs:
+    """What workers can ask for and report."""
+
+    def __init__(self, runner: Asked, clock: Clock, defaults: DefaultsOfTasks) -> None:
+        self._runner = runner
+        self._defaults = defaults
+        self._clock = clock
+        self._partitions = len(runner.processors)
+        # Partitions that may have jobs of a type, in the order in which they will be asked.
+        self._available: dict[str, dict[int, None]] = {}
+        self._parked: dict[str, deque[_Parked]] = {}
+
+    # --- handing out --------------------------------------------------------------------------
+
+    async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
+        """Leases waiting jobs; without any, waits until there are some or the time is over."""
+        activation = _activation(request)
+        # Said at once: a worker that waits for what it may not have would wait in silence.
+        self._runner.check(
+            Required(ResourceType.TASK, (Permission.WORK,), activation.types),
+        )
+        if request.options:
+            await self._defaults.define(activation.types, request.options)
+        deadline = self._clock.monotonic() + request.wait_ms / 1000
+        while True:
+            partition = self._partition_with(activation.types)
+            if partition is not None:
+                command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation)
+                ticket = self._runner.submit(partition, [command])
+                jobs = await self._jobs_of(ticket)
+            else:
+                left = deadline - self._clock.monotonic()
+                if left <= 0:
+                    return []
+                jobs = await self._wait(activation, left)
+            if jobs:
+                return _job_shapes(jobs, self._clock.now_ms())
+
+    def _partition_with(self, types: tuple[str, ...]) -> int | None:
+        """A partition that has jobs of one of the types; the one asked longest ago."""
+        for type_ in types:
+            partitions = self._available.get(type_)
+            while partitions:
+                partition = next(iter(partitions))
+                del partitions[partition]
+                if self._runner.processors[partition].view.jobs.has_waiting(type_):
+                    partitions[partition] = None  # to the end of the order
+                    return partition
+        return None
+
+    async def _wait(self, activation: Activation, seconds: float) -> list[EngineJob]:
+        parked = _Parked(activation)
+        for type_ in activation.types:
+            self._parked.setdefault(type_, deque()).append(parked)
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._jobs_of(parked.ticket)
+        except TimeoutError:
+            return []
+        finally:
+            self._unpark(parked)
+
+    async def _jobs_of(self, ticket: "asyncio.Future[list[Reply]]") -> list[EngineJob]:
+        """The jobs that a ticket brings. Whoever gives up waiting has them released."""
+        try:
+            (reply,) = await asyncio.shield(ticket)
+        except asyncio.CancelledError:
+            if not ticket.cancelled():
+                ticket.add_done_callback(self._give_back)
+            raise
+        if reply.rejection is None:
+            return reply.value
+        if reply.rejection.code == Code.NOT_FOUND:
+            return []
+        error = reply.error()
+        assert error is not None
+        raise error
+
+    def _give_back(self, ticket: "asyncio.Future[list[Reply]]") -> None:
+        if ticket.cancelled() or ticket.exception() is not None:
+            return
+        for reply in ticket.result():
+            leases: dict[int, list[int]] = {}
+            for job in reply.value or ():
+                leases.setdefault(job.lease, []).append(job.key)
+            for lease, keys in leases.items():
+                self._runner.submit(partition_of(lease), [_release(lease, keys)])
+
+    def _unpark(self, parked: _Parked) -> None:
+        for type_ in parked.activation.types:
+            waiting = self._parked.get(type_)
+            if waiting and parked in waiting:
+                waiting.remove(parked)
+                if not waiting:
+                    del self._parked[type_]
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterator[Submission]:
+        """Jobs became available in a step: workers that wait get them in the same step."""
+        if not self._parked:
+            return
+        jobs = self._runner.processors[partition].view.jobs
+        for effect in effects:
+            if type(effect) is not JobsAvailable:
+                continue
+            while (waiting := self._parked.get(effect.type)) and jobs.has_waiting(effect.type):
+                parked = waiting[0]
+                self._unpark(parked)
+                if not parked.ticket.done():
+                    yield Submission([parked.command], parked.ticket)
+
+    def available(self, effect: JobsAvailable) -> None:
+        """Jobs of a type are there; a worker that came in between is served now."""
+        self._available.setdefault(effect.type, {})[effect.partition] = None
+        waiting = self._parked.get(effect.type)
+        if waiting and self._runner.processors[effect.partition].view.jobs.has_waiting(effect.type):
+            parked = waiting[0]
+            self._unpark(parked)
+            try:
+                ticket = self._runner.submit(effect.partition, [parked.command])
+            except HoldfastError as error:  # overload, or the node is closing: the worker is told
+                if not parked.ticket.done():
+                    parked.ticket.set_exception(error)
+                return
+            ticket.add_done_callback(lambda done: _pass_on(done, parked.ticket))
+
+    def refresh(self, partition: int) -> None:
+        """Looks at the state for what is available."""
+        for type_ in self._runner.processors[partition].view.jobs.waiting_types():
+            self._available.setdefault(type_, {})[partition] = None
+
+    # --- taking back --------------------------------------------------------------------------
+
+    async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
+        commands: list[Command] = []
+        size_bytes = 0
+        for job in jobs:
+            result = bytes(job.result)
+            size_bytes += len(result)
+            if len(result) > PAYLOAD_BYTES_MAX:
+                checks.within(len(result), 0, PAYLOAD_BYTES_MAX, "bytes of a result")
+            done = Completion(self._lease(job.lease), result)
+            commands.append(Command(_JOB, _COMPLETE, self._job(job.job_key), done))
+        return await self._report(commands, size_bytes)
+
+    async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
+        for job in jobs:
+            if job.retry_after_ms is not None:
+                checks.within(job.retry_after_ms, 0, SPAN_MS_MAX, "retryAfterMs")
+            if job.retries is not None:
+                checks.within(job.retries, 0, RETRIES_MAX, "retries")
+        return await self._report(
+            [
+                Command(
+                    _JOB, JobIntent.FAIL, self._job(job.job_key),
+                    Failure(
+                        self._lease(job.lease), checks.shortened(job.error), bool(job.final),
+                        job.retry_after_ms, job.retries,
+                    ),
+                )
+                for job in jobs
+            ],
+            sum(min(len(job.error), ERROR_CHARS_MAX) for job in jobs),
+        )  # fmt: skip
+
+    async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
+        """Errors that the processes of the jobs know."""
+        commands: list[Command] = []
+        for job in jobs:
+            variables = bytes(job.variables)
+            checks.within(len(variables), 0, PAYLOAD_BYTES_MAX, "bytes of variables")
+            error = ThrowError(
+                self._lease(job.lease), checks.name(job.code, "error code"),
+                checks.shortened(job.message), variables,
+            )  # fmt: skip
+            commands.append(Command(_JOB, JobIntent.THROW_ERROR, self._job(job.job_key), error))
+        return await self._report(commands, sum(len(bytes(job.variables)) for job in jobs))
+
+    async def update_retries(self, job_key: str, retries: int) -> None:
+        value = Retry(checks.within(retries, 0, RETRIES_MAX, "retries"))
+        command = Command(_JOB, JobIntent.UPDATE_RETRIES, self._job(job_key), value)
+        (reply,) = await self._runner.submit(partition_of(command.key), [command])
+        if error := reply.error():
+            raise error
+
+    async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
+        """Jobs of one lease go back together; each answer is that of its lease."""
+        leases: dict[int, list[int]] = {}
+        for job in jobs:
+            leases.setdefault(self._lease(job.lease), []).append(self._job(job.job_key))
+        answers = await self._report([_release(lease, keys) for lease, keys in leases.items()])
+        by_lease = {answer.key: answer for answer in answers}
+        return [msgspec.structs.replace(by_lease[job.lease], key=job.job_key) for job in jobs]
+
+    async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
+        span = checks.within(lease_ms, 1, LEASE_MS_MAX, "leaseMs")
+        return await self._report(
+            [
+                Command(_JOB_BATCH, JobBatchIntent.EXTEND, self._lease(lease), Extension(span))
+                for lease in leases
+            ]
+        )
+
+    async def _report(self, commands: list[Command], size_bytes: int = 0) -> list[Answer]:
+        """Submits commands about what exists, each to the partition of its key."""
+        checks.within(len(commands), 1, JOBS_PER_REPORT_MAX, "number of items")
+        checks.within(size_bytes, 0, REQUEST_BYTES_MAX, "bytes in one request")
+        groups: dict[int, list[Command]] = {}
+        for command in commands:
+            partition = partition_of(command.key)
+            group = groups.get(partition)
+            if group is None:
+                groups[partition] = [command]
+            else:
+                group.append(command)
+        tickets = self._runner.submit_all(groups, size_bytes)
+        if len(tickets) == 1:
+            return list(map(_answer, commands, await tickets[0]))
+        answers: dict[int, Answer] = {}
+        for group, ticket in zip(groups.values(), tickets, strict=True):
+            for command, reply in zip(group, await ticket, strict=True):
+                answers[id(command)] = _answer(command, reply)
+        return [answers[id(command)] for command in commands]
+
+    def _job(self, text: str) -> int:
+        return checks.key_from(text, self._partitions, "job")
+
+    def _lease(self, text: str) -> int:
+        return checks.recent_key_from(text, self._partitions, "lease")
+
+
+def _activation(request: ActivationRequest) -> Activation:
+    checks.within(request.wait_ms, 0, WAIT_MS_MAX, "waitMs")
+    if not request.types:
+        raise InvalidArgument("Expected at least one type of jobs, but found none", field="types")
+    return Activation(
+        tuple(checks.name(type_, "type") for type_ in request.types),
+        checks.name(request.worker, "worker"),
+        checks.within(request.jobs_max, 1, JOBS_PER_ACTIVATION_MAX, "jobsMax"),
+        checks.within(request.lease_ms, 1, LEASE_MS_MAX, "leaseMs"),
+        {type_: tuple(names) for type_, names in request.variables.items()},
+    )
+
+
+def _release(lease: int, keys: Iterable[int]) -> Command:
+    return Command(_JOB_BATCH, JobBatchIntent.RELEASE, lease, JobList(tuple(keys)))
+
+
+def _answer(command: Command, reply: Reply) -> Answer:
+    if reply.rejection is None:
+        return Answer(str(command.key))
+    return Answer(str(command.key), reply.rejection.code.value, reply.rejection.reason)
+
+
+def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
+    leases = {job.lease: str(job.lease) for job in jobs}
+    raw = msgspec.Raw
+    return [
+        ActivatedJob(
+            str(job.key), job.type, raw(job.payload), leases[job.lease],
+            max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
+            None if job.origin is None else _origin(job.origin), job.priority,
+        )
+        for job in jobs
+    ]  # fmt: skip
+
+
+def _origin(origin: EngineOrigin) -> JobOrigin:
+    return JobOrigin(
+        origin.process_id, origin.version, str(origin.instance_key), origin.element_id,
+        str(origin.element_key), origin.headers, str(origin.definition_key),
+        str(origin.root_key),
+    )  # fmt: skip
+
+
+def _pass_on(done: "asyncio.Future[list[Reply]]", to: "asyncio.Future[list[Reply]]") -> None:
+    """What one ticket brought goes to another."""
+    if to.done() or done.cancelled():
+        return
+    if error := done.exception():
+        to.set_exception(error)
+    else:
+        to.set_result(done.result())

@@ -1,0 +1,355 @@
+"""The shapes of tasks, jobs, incidents and schedules."""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from holdfast.engine.incidents.values import IncidentReason
+from holdfast.engine.jobs.values import BackoffKind, JobState
+from holdfast.engine.timers.values import CatchUp
+from holdfast.gateway.numbers import (
+    IntervalMs,
+    JobsMax,
+    LeaseMs,
+    Limit,
+    OperationReference,
+    PauseMs,
+    Percent,
+    Priority,
+    Retries,
+    SpanMs,
+    WaitMs,
+)
+from holdfast.gateway.shapes import Question, Shape, no_variables
+
+_NULL = msgspec.Raw(b"null")
+
+
+def _null() -> msgspec.Raw:
+    """JSON's null as a default; by a factory, because JSON Schema cannot be made from a Raw."""
+    return _NULL
+
+
+class RetryBackoff(Question, frozen=True):
+    """The pause before a retry."""
+
+    kind: BackoffKind = BackoffKind.EXPONENTIAL
+    base_ms: PauseMs = 1_000
+    cap_ms: PauseMs = 3_600_000
+    jitter_percent: Percent = 20
+
+
+class NewTask(Question, frozen=True):
+    """A task to submit."""
+
+    type: str  # the task's name: workers that take it get it
+    payload: msgspec.Raw = msgspec.field(default_factory=_null)  # any JSON
+    key: str | None = None  # idempotency key: the same key within its window names the same task
+    # None of the next four: as the task's worker says, else 0, 3, RetryBackoff() and 0
+    priority: Priority | None = None  # higher goes first
+    retries: Retries | None = None
+    backoff: RetryBackoff | None = None
+    timeout_ms: SpanMs | None = None  # how long one attempt may take; 0: while its worker lives
+    delay_ms: SpanMs = 0
+    due: datetime | None = None  # a point in time, instead of a delay
+    window_ms: PauseMs | None = (
+        None  # how long the idempotency key is remembered; None: the node's setting
+    )
+    keep_ms: SpanMs | None = None  # how long the outcome is kept; None: the node's setting
+
+
+class NewTasks(Question, frozen=True):
+    """Tasks to submit together."""
+
+    tasks: list[NewTask]
+
+
+class TaskReceipt(Shape, frozen=True):
+    """The task is durable."""
+
+    task_key: str
+    created: bool  # False: its idempotency key named a task that was there already
+
+
+class TaskReceipts(Shape, frozen=True):
+    """One receipt a task, in their order."""
+
+    tasks: list[TaskReceipt]
+
+
+class TaskView(Shape, frozen=True):
+    """What is known of a task."""
+
+    task_key: str
+    type: str
+    state: JobState
+    payload: msgspec.Raw | UnsetType = UNSET
+    result: msgspec.Raw | UnsetType = UNSET
+    error: str | None = None
+    priority: int | None = None
+    retries: int | None = None
+    failures: int | None = None
+    created: datetime | None = None
+    due: datetime | None = None
+    finished: datetime | None = None
+    worker: str | None = None
+    incident_key: str | None = None
+
+
+class TaskQuery(Question, frozen=True):
+    """Which tasks to list; those that have not ended."""
+
+    type: str | None = None
+    state: JobState | None = None
+    limit: Limit = 100
+    after: str | None = None  # the last task key of the page before
+
+
+class TaskPage(Shape, frozen=True):
+    """Tasks in the order of their keys."""
+
+    items: list[TaskView]
+    after: str | None = None  # give it to get the next page; None at the end
+
+
+class ResultQuery(Question, frozen=True):
+    """Wait for tasks to end."""
+
+    task_keys: list[str]
+    wait_ms: WaitMs = 0
+
+    def at_once(self) -> "ResultQuery":
+        return msgspec.structs.replace(self, wait_ms=0)
+
+
+class TaskOutcome(Shape, frozen=True):
+    """How a task stands: ended, at an incident, or not there yet."""
+
+    task_key: str
+    state: JobState | None  # None: neither running nor kept
+    result: msgspec.Raw | UnsetType = UNSET
+    error: str | None = None
+
+
+class TaskOutcomes(Shape, frozen=True):
+    """One outcome a task, in the order that was asked for."""
+
+    tasks: list[TaskOutcome]
+
+
+class TaskOptions(Question, frozen=True):
+    """How a worker wants tasks of a type to be run whose submission does not say."""
+
+    priority: Priority = 0
+    retries: Retries = 3
+    backoff: RetryBackoff = RetryBackoff()
+    timeout_ms: SpanMs = 0
+    window_ms: PauseMs | None = None
+    keep_ms: SpanMs | None = None
+
+
+class ActivationRequest(Question, frozen=True):
+    """A worker asks for work."""
+
+    types: list[str]
+    worker: str = "worker"
+    jobs_max: JobsMax = 32
+    lease_ms: LeaseMs = 30_000  # for jobs without a timeout of their own
+    wait_ms: WaitMs = 0  # how long to wait when there is none
+    # which variables of a process the worker wants, by type; all for a type that is not named
+    variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    # the options of its tasks, by type; the node remembers them: said once is enough
+    options: dict[str, TaskOptions] = msgspec.field(default_factory=dict)
+
+    def at_once(self) -> "ActivationRequest":
+        return msgspec.structs.replace(self, wait_ms=0)
+
+
+class JobOrigin(Shape, frozen=True):
+    """The element of a process that a job is done for."""
+
+    process_id: str
+    version: int
+    process_instance_key: str
+    element_id: str
+    element_instance_key: str
+    headers: dict[str, str]
+    process_definition_key: str = ""
+    root_process_instance_key: str = ""  # of the instance that no other called
+
+
+class ActivatedJob(Shape, frozen=True, omit_defaults=True):
+    """A job that the worker holds until its deadline."""
+
+    job_key: str
+    type: str
+    payload: msgspec.Raw
+    lease: str
+    lease_ms: int  # how long it is held from now
+    attempt: int
+    retries: int
+    extendable: bool  # False: the lease is the job's own timeout
+    origin: JobOrigin | None = None  # None: it is a task
+    priority: int = 0
+
+
+class ActivatedJobs(Shape, frozen=True):
+    """The jobs that a worker got; empty when there was none in time."""
+
+    jobs: list[ActivatedJob]
+
+
+class JobCompletion(Question, frozen=True):
+    """A job is done."""
+
+    job_key: str
+    lease: str
+    result: msgspec.Raw = msgspec.field(default_factory=_null)
+
+
+class JobCompletions(Question, frozen=True):
+    """Jobs that are done."""
+
+    jobs: list[JobCompletion]
+
+
+class JobFailure(Question, frozen=True):
+    """An attempt failed."""
+
+    job_key: str
+    lease: str
+    error: str
+    final: bool = False  # trying again is of no use
+    retry_after_ms: SpanMs | None = None  # instead of the task's back-off
+    retries: Retries | None = None  # attempts left, instead of one fewer than before
+
+
+class JobFailures(Question, frozen=True):
+    """Attempts that failed."""
+
+    jobs: list[JobFailure]
+
+
+class JobError(Question, frozen=True):
+    """The work ended in an error that the process knows."""
+
+    job_key: str
+    lease: str
+    code: str
+    message: str = ""
+    variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
+
+
+class JobErrors(Question, frozen=True):
+    """Errors for processes."""
+
+    jobs: list[JobError]
+
+
+class HeldJob(Question, frozen=True):
+    """A job that the worker holds and gives back."""
+
+    job_key: str
+    lease: str
+
+
+class HeldJobs(Question, frozen=True):
+    """Jobs that the worker gives back."""
+
+    jobs: list[HeldJob]
+
+
+class LeaseExtension(Question, frozen=True):
+    """Leases that are to run on."""
+
+    leases: list[str]
+    lease_ms: LeaseMs = 30_000
+
+
+class Answer(Shape, frozen=True):
+    """What became of one item of a request about many; no code means that it was done."""
+
+    key: str
+    code: str | None = None
+    message: str | None = None
+
+
+class Answers(Shape, frozen=True):
+    """One answer an item, in their order."""
+
+    answers: list[Answer]
+
+
+class IncidentView(Shape, frozen=True):
+    """An open incident: of a task, of an element's job, or of an element itself."""
+
+    incident_key: str
+    task_key: str | None  # of a task or a job
+    type: str
+    reason: IncidentReason
+    error: str
+    created: datetime
+    process_instance_key: str | None = None
+    process_id: str | None = None
+    element_id: str | None = None
+    element_instance_key: str | None = None
+
+
+class IncidentQuery(Question, frozen=True):
+    """Which incidents to list."""
+
+    type: str | None = None
+    limit: Limit = 100
+    after: str | None = None
+    process_id: str | None = None
+    process_instance_key: str | None = None
+
+
+class IncidentPage(Shape, frozen=True):
+    """Incidents in the order of their keys."""
+
+    items: list[IncidentView]
+    after: str | None = None
+
+
+class IncidentResolution(Question, frozen=True):
+    """Try again what an incident stopped."""
+
+    # how many more failures a job may have beyond the next; None: as many as it was given since
+    retries: Retries | None = None
+    operation_reference: OperationReference | None = (
+        None  # a number of the caller's own, which is not kept
+    )
+
+
+class NewSchedule(Question, frozen=True):
+    """A rule that submits a task at each of its due times."""
+
+    task: NewTask
+    cron: str | None = None
+    interval_ms: IntervalMs | None = None
+    timezone: str = "UTC"
+    # what is done about due times that were missed: "all", "one" for the latest of them, "none";
+    # true and false are all and one
+    catch_up: CatchUp | bool = CatchUp.ONE
+
+
+class ScheduleView(Shape, frozen=True):
+    """A schedule and when it fires next."""
+
+    schedule_id: str
+    type: str
+    cron: str | None
+    interval_ms: int | None
+    timezone: str
+    catch_up: CatchUp
+    next_due: datetime | None
+    fired: int
+    error: str | None = None  # why its next due time is not known
+
+
+class Schedules(Shape, frozen=True):
+    """All schedules, in the order of their ids."""
+
+    items: list[ScheduleView]
