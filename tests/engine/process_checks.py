@@ -139,6 +139,8 @@ def _check_work(view: Any) -> None:
         if element.phase in (Phase.ENTERING, Phase.LEAVING) and not _is_ending(view, element):
             # What is put off goes on at its time, or when its tree of calls does.
             assert element.incident or element.due_ms, f"{node.id} stands still for no reason"
+    index = [row for row, _ in view.incidents._of_instances.scan()]
+    assert index == sorted((row.instance_key, key) for key, row in view.incidents.open.scan())
     for key, incident in view.incidents.open.scan():
         if incident.job_key:
             assert view.jobs.jobs.get(incident.job_key).incident_key == key

@@ -18,6 +18,7 @@ from holdfast.engine.parcels.domain import PARCEL
 from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers.domain import SCHEDULE, DueCommands
+from holdfast.limits import STORE_ROWS_MAX
 from holdfast.state import PartitionState, Store
 
 DOMAINS = (
@@ -34,4 +35,15 @@ def open_partition(store: Store, partition: int, partitions: int = 1) -> EngineP
     """The processor of a partition, one of so many, over its rows in the store."""
     state = PartitionState(store, partition)
     view = EngineState(state, partitions)
+    _upgrade(state, view, store)
     return Processor(state, view, TABLES, DueCommands(view.due))
+
+
+def _upgrade(state: PartitionState, view: EngineState, store: Store) -> None:
+    """Adds rows that the version that wrote the store did not know; they follow from the others."""
+    for _ in view.incidents.missing_index():
+        state.commit()
+        if state.changed_rows() > STORE_ROWS_MAX:
+            puts: list[tuple[bytes, bytes]] = []
+            state.drain(state.stored_progress, puts, [])
+            store.write(puts, [])

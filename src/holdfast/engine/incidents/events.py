@@ -5,7 +5,7 @@ from holdfast.records import Record
 
 
 def created(state: EngineState, event: Record) -> None:
-    state.incidents.open.insert(event.key, event.value)
+    state.incidents.add(event.key, event.value)
 
 
 def migrated(state: EngineState, event: Record) -> None:
@@ -13,4 +13,4 @@ def migrated(state: EngineState, event: Record) -> None:
 
 
 def ended(state: EngineState, event: Record) -> None:
-    state.incidents.open.delete(event.key)
+    state.incidents.end(event.key)

@@ -1,7 +1,6 @@
 """Process instances: start, show, change and end them."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import count
 from typing import Any
@@ -54,6 +53,7 @@ from holdfast.records import ValueType, partition_for, partition_of
 from holdfast.records.keys import NO_KEY
 
 _INSTANCE, _CREATE = ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE
+_NOBODY = (1 << 63, 0)  # behind every key, no incidents
 
 
 class Instances:
@@ -138,14 +138,12 @@ class Instances:
         items: list[ProcessInstanceView] = []
         for partition in range(max(partition_of(after), 1), self._partitions + 1):
             state = self._runner.processors[partition].view
-            broken = Counter(row.instance_key for _, row in state.incidents.open.scan())
-            for key, row in state.processes.instances.scan(start=after + 1):
-                if query.with_incidents and key not in broken:
-                    continue
+            running = _with_incidents if query.with_incidents else _running
+            for key, row, incidents in running(state, after + 1):
                 if not self._is_of(state, row, query) or not self._may_read(state, row):
                     continue
                 view = instance_view(state, key, row, whole=False)
-                items.append(msgspec.structs.replace(view, incidents=broken[key]))
+                items.append(msgspec.structs.replace(view, incidents=incidents))
                 if len(items) == limit:
                     return ProcessInstancePage(items, items[-1].process_instance_key)
             after = 0
@@ -195,6 +193,24 @@ class Instances:
 
     def _state(self, key: int) -> EngineState:
         return self._runner.processors[partition_of(key)].view
+
+
+def _running(state: EngineState, start: int) -> Iterator[tuple[int, Instance, int]]:
+    """Running instances from a key on, in order, and how many incidents each has."""
+    stopped = state.incidents.by_instance(start)
+    at, incidents = next(stopped, _NOBODY)
+    for key, row in state.processes.instances.scan(start=start):
+        while at < key:
+            at, incidents = next(stopped, _NOBODY)
+        yield key, row, incidents if at == key else 0
+
+
+def _with_incidents(state: EngineState, start: int) -> Iterator[tuple[int, Instance, int]]:
+    """Those that have some."""
+    for key, incidents in state.incidents.by_instance(start):
+        row = state.processes.instances.get(key)
+        assert row is not None, f"process instance {key} has incidents and is not in the state"
+        yield key, row, incidents
 
 
 def _ended_view(state: EngineState, instance_key: str, outcome: Outcome) -> ProcessInstanceView:

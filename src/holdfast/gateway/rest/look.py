@@ -125,8 +125,7 @@ class Look:
 
     def has_incident(self, instance_key: int) -> bool:
         """Whether one of the open incidents stops an instance."""
-        rows = self._state(instance_key).incidents.open.scan()
-        return any(row.instance_key == instance_key for _, row in rows)
+        return self._state(instance_key).incidents.stops(instance_key)
 
     def variables(self, scope_key: int) -> dict[str, bytes]:
         """The variables of a scope that is active, in JSON."""

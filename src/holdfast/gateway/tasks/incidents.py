@@ -1,5 +1,6 @@
 """Incidents: list them, retry or discard them one by one."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -7,6 +8,7 @@ import msgspec
 from holdfast.engine.incidents.values import Incident, IncidentIntent, JobIncident, Resolution
 from holdfast.engine.kernel import Command
 from holdfast.engine.state import EngineState
+from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.reading import may_read_incident
@@ -28,18 +30,28 @@ class Incidents:
         after = checks.key_after(query.after, self._partitions, "incident")
         await self._runner.settled()
         items: list[IncidentView] = []
-        for partition in range(max(partition_of(after), 1), self._partitions + 1):
-            view = self._runner.processors[partition].view.incidents
-            for key, incident in view.open.scan(start=after + 1):
-                if not _is_wanted(incident, query):
-                    continue
-                if not may_read_incident(self._runner, incident):
-                    continue
-                items.append(_view(key, incident, self._runner.processors[partition].view))
-                if len(items) == limit:
-                    return IncidentPage(items, items[-1].incident_key)
-            after = 0
+        for key, incident in self._open(query.process_instance_key, after):
+            if not _is_wanted(incident, query) or not may_read_incident(self._runner, incident):
+                continue
+            items.append(_view(key, incident, self._runner.processors[partition_of(key)].view))
+            if len(items) == limit:
+                return IncidentPage(items, items[-1].incident_key)
         return IncidentPage(items)
+
+    def _open(self, instance_key: str | None, after: int) -> Iterator[tuple[int, Incident]]:
+        """The incidents behind a key, of one instance or of all; no instance has a wrong key."""
+        if instance_key is None:
+            for partition in range(max(partition_of(after), 1), self._partitions + 1):
+                view = self._runner.processors[partition].view
+                yield from view.incidents.open.scan(start=after + 1)
+                after = 0
+            return
+        try:
+            key = checks.key_from(instance_key, self._partitions, "process instance")
+        except (InvalidArgument, NotFound):
+            return
+        view = self._runner.processors[partition_of(key)].view
+        yield from view.incidents.of_instance(key, after)
 
     async def resolve(self, incident_key: str, retries: int) -> None:
         value = Resolution(checks.within(retries, 0, RETRIES_MAX, "retries"))
