@@ -9,7 +9,7 @@ import pytest
 from holdfast.clock import SystemClock
 from holdfast.gateway.processes.shapes import NewProcessInstance, ProcessInstanceQuery, Resource
 from holdfast.gateway.service import Gateway
-from holdfast.gateway.shapes import ActivationRequest, IncidentQuery, JobFailure, NewTask
+from holdfast.gateway.tasks.shapes import ActivationRequest, IncidentQuery, JobFailure, NewTask
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process, path
 from holdfast.testing import MemoryNode
