@@ -9,6 +9,7 @@ import msgspec
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.rest.common import TENANT, PageAnswer, SearchQuery
 from holdfast.gateway.rest.tables import FoundRows, Tables
+from holdfast.limits import FILTER_PATTERN_CHARS_MAX
 
 Condition = dict[str, Any]  # operators and operands for one column
 Reader = Callable[[str, Any], tuple[str, Condition] | None]
@@ -27,6 +28,7 @@ TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 WHOLE: Schema = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
 
+_KEY = re.compile("-?[0-9]+")
 _EQUAL = ("$eq", "$neq", "$in", "$notIn", "$exists")
 _ORDER = ("$gt", "$gte", "$lt", "$lte")
 
@@ -55,11 +57,47 @@ class Resource(msgspec.Struct, frozen=True):
 def plain(column: str, value: Schema = TEXT) -> Field:
     """A column under another name."""
 
-    def read(_field: str, asked: Any) -> tuple[str, Condition]:
-        return column, dict(asked) if isinstance(asked, dict) else {"$eq": asked}
+    operators = (*_EQUAL, *(("$like",) if value is TEXT else _ORDER))
 
-    more = ("$like",) if value is TEXT else _ORDER
-    return Field(read, column, value, (*_EQUAL, *more))
+    def read(field: str, asked: Any) -> tuple[str, Condition]:
+        condition = dict(asked) if isinstance(asked, dict) else {"$eq": asked}
+        if not condition:
+            refuse(field, "a value or operators", asked)
+        for operator, operand in condition.items():
+            if operator not in operators:
+                refuse(field, f"one of {', '.join(operators)}", operator)
+            _check_operand(field, value, operator, operand)
+        return column, condition
+
+    return Field(read, column, value, operators)
+
+
+def _check_operand(field: str, value: Schema, operator: str, operand: Any) -> None:
+    """Refuses what does not fit the document, here and not where the tables would find it."""
+    if operator == "$exists":
+        if not isinstance(operand, bool):
+            refuse(field, "true or false for $exists", operand)
+    elif operator == "$like":
+        if not isinstance(operand, str) or len(operand) > FILTER_PATTERN_CHARS_MAX:
+            refuse(field, f"a text of at most {FILTER_PATTERN_CHARS_MAX} for $like", operand)
+    elif operator in ("$in", "$notIn"):
+        if not isinstance(operand, list):
+            refuse(field, f"a list for {operator}", operand)
+        for each in operand:
+            _check_value(field, value, each)
+    else:
+        _check_value(field, value, operand)
+
+
+def _check_value(field: str, value: Schema, found: Any) -> None:
+    if value is WHOLE:
+        low, high = value["minimum"], value["maximum"]
+        if type(found) is not int or not low <= found <= high:
+            refuse(field, f"a whole number from {low} to {high}", found)
+    elif not isinstance(found, str):
+        refuse(field, "a key in a text" if value is KEY else "a text", found)
+    elif value is KEY and (len(found) > value["maxLength"] or not _KEY.fullmatch(found)):
+        refuse(field, "a key, which is a number in a text", found)
 
 
 def with_unused(words: Mapping[str, tuple[str, ...]], *unused: str) -> dict[str, tuple[str, ...]]:
@@ -201,6 +239,8 @@ def columns_of(resource: Resource, source: Mapping[str, Any]) -> dict[str, Any]:
     if (either := source.get("$or", _NOTHING)) is not _NOTHING:
         if not isinstance(either, list) or not all(isinstance(each, dict) for each in either):
             refuse("$or", "a list of filters", either)
+        if not either or not all(either):
+            refuse("$or", "filters with at least one field each", either)
         wanted["$or"] = [columns_of(resource, each) for each in either]
     for name, asked in source.items():
         if name == "$or":

@@ -15,7 +15,7 @@ import msgspec
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
 from holdfast.gateway.rest.fields import Resource, columns_of, fits, order_of, refuse
-from holdfast.limits import CURSOR_CHARS_MAX, FILTER_PATTERN_CHARS_MAX, PAGE_ITEMS_MAX
+from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX
 from holdfast.limits import PAGE_OFFSET_MAX as OFFSET_MAX
 
 Item = dict[str, Any]  # by the names that the API has for its fields
@@ -33,7 +33,6 @@ def search_known(
     """A page of the items that meet a filter, in an order."""
     query = query or SearchQuery()
     wanted = columns_of(resource, query.filter)
-    _check(wanted)
     order = _order(resource, query.sort)
     found = [(item, each) for each in items if _meets(item := msgspec.to_builtins(each), wanted)]
     places = {id(each): _place(item, order) for item, each in found}
@@ -75,32 +74,6 @@ def _holds(value: Any, operator: str, operand: Any) -> bool:
             return bool(value) is operand
         case _:
             return fits(value or "", operand)
-
-
-def _check(wanted: Mapping[str, Any]) -> None:
-    """Refuses a condition that cannot be read, whether or not an item would meet it."""
-    for name, asked in wanted.items():
-        if name == "$or":
-            for each in asked:
-                _check(each)
-            continue
-        for operator, operand in asked.items():
-            if not _takes(operator, operand):
-                refuse(name, "$eq, $neq, $in, $notIn, $exists or $like with what it takes", asked)
-
-
-def _takes(operator: str, operand: Any) -> bool:
-    match operator:
-        case "$eq" | "$neq":
-            return isinstance(operand, str)
-        case "$in" | "$notIn":
-            return isinstance(operand, list) and all(isinstance(each, str) for each in operand)
-        case "$exists":
-            return isinstance(operand, bool)
-        case "$like":
-            return isinstance(operand, str) and len(operand) <= FILTER_PATTERN_CHARS_MAX
-        case _:
-            return False
 
 
 # --- orders and pages -------------------------------------------------------------------------
