@@ -165,7 +165,9 @@ class OurBatches:
         executed = BatchOperationExecutionIntent.EXECUTED
         for partition, place in places.items():
             at, is_found = place, False
-            while not (first and is_found) and (entries := self._log.read(TOPIC, partition, at)):
+            while not (first and is_found) and (
+                entries := self._log.read_now(TOPIC, partition, at)
+            ):
                 at = entries[-1].offset + 1
                 for record in ENGINE.codec.decode_many([entry.payload for entry in entries]):
                     is_step = record.value_type == ValueType.BATCH_OPERATION_EXECUTION

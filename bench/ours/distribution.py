@@ -13,6 +13,7 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.values import Deployment, ProcessIntent
+from holdfast.journal.local import LocalJournal
 from holdfast.limits import READ_BYTES_MAX
 from holdfast.model.definition import encode_definition
 from holdfast.model.dsl import Process
@@ -81,7 +82,8 @@ class OurDistribution:
         before = self._next_position()
         self.distribute(1)
         journal, found = self._node.journal, 0
-        for entry in journal.read(TOPIC, DEPLOYING_PARTITION, before, READ_BYTES_MAX):
+        assert isinstance(journal, LocalJournal)
+        for entry in journal.read_now(TOPIC, DEPLOYING_PARTITION, before, READ_BYTES_MAX):
             record: Record = TABLES.codec.decode(entry.payload)
             found += record.value_type == ValueType.DISTRIBUTION
         return found / (self.partitions - 1)

@@ -74,8 +74,12 @@ class Node:
         self.gateway = Gateway(self.runner, journal, config, clock, metrics, open_tables)
         if selector is not None:
             self.gateway.batches.selector = selector
+        self.replayed_events = 0
+
+    async def begin(self) -> None:
+        """Brings all partitions to the end of their logs and begins to run."""
         try:
-            self.replayed_events = self.runner.recover()
+            self.replayed_events = await self.runner.recover()
             self.runner.start()
         except BaseException:
             self.gateway.batches.stop()
@@ -116,7 +120,6 @@ class LocalNode(Node):
         self._tables = FolderTables(folder / "tables", self._tables_as_of)
         super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
         self._starts = Starts(folder)
-        self._starts.begin(self.runner)
         self._clock = clock
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
@@ -125,7 +128,12 @@ class LocalNode(Node):
             self._open_processors, self._reader_positions,
         )  # fmt: skip
         self.gateway.health_now = self._health
-        self.upkeep.start(store)
+        self._opened = store
+
+    async def begin(self) -> None:
+        await super().begin()
+        self._starts.begin(self.runner)
+        self.upkeep.start(self._opened)
 
     @classmethod
     async def open(
@@ -147,7 +155,7 @@ class LocalNode(Node):
                 timekeeping.go_on_from(steady, journal)
                 # The log keeps the time of the machine, whatever a test does with the node's.
                 hands = PinnableClock(steady) if config.clock_pinning else steady
-                node = cls._over_good_state(folder, journal, config, hands, metrics)
+                node = await cls._over_good_state(folder, journal, config, hands, metrics)
                 timekeeping.listen(steady, node.runner, metrics)
                 return node
             except BaseException:
@@ -159,7 +167,7 @@ class LocalNode(Node):
             ) from error
 
     @classmethod
-    def _over_good_state(
+    async def _over_good_state(
         cls, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
     ) -> "LocalNode":
         """A node over the live state; if that is damaged, over a good snapshot and the log."""
@@ -168,6 +176,7 @@ class LocalNode(Node):
         for _ in range(2):
             try:
                 node = cls(folder, journal, snapshots, store, config, clock, metrics)
+                await node.begin()
             except BaseException as error:
                 store.abandon()
                 if not isinstance(error, DataLoss) or store.damage is None:

@@ -2,14 +2,14 @@
 
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.state import EngineState
-from holdfast.journal import Journal
+from holdfast.journal.local import LocalJournal
 from holdfast.limits import CLOCK_JUMP_MS
 from holdfast.logs import log
 from holdfast.metrics import ClockNumbers, Metrics
 from holdfast.steady_clock import Jump, SteadyClock
 
 
-def go_on_from(clock: SteadyClock, journal: Journal) -> None:
+def go_on_from(clock: SteadyClock, journal: LocalJournal) -> None:
     """Time does not go back behind what was written before, though the clock was set back."""
     newest_ms = max(_newest_ms(journal, each) for each in range(1, journal.topics()[TOPIC] + 1))
     wall_ms = clock.now_ms()
@@ -21,11 +21,11 @@ def go_on_from(clock: SteadyClock, journal: Journal) -> None:
         )
 
 
-def _newest_ms(journal: Journal, partition: int) -> int:
+def _newest_ms(journal: LocalJournal, partition: int) -> int:
     bounds = journal.bounds(TOPIC, partition)
     if bounds.next == bounds.earliest:
         return 0
-    return journal.read(TOPIC, partition, bounds.next - 1)[-1].timestamp_ms
+    return journal.read_now(TOPIC, partition, bounds.next - 1)[-1].timestamp_ms
 
 
 def listen(clock: SteadyClock, runner: Runner[EngineState], metrics: Metrics) -> None:

@@ -237,7 +237,7 @@ class Upkeep:
                 done += self._snapshots.replace_live()
                 store = await self._open_live()
                 processors = self._open_processors(store)
-                for _ in recover(processors, self._journal, store):
+                async for _ in recover(processors, self._journal, store):
                     await asyncio.sleep(0)
                 self._watch(store)
                 self._rebuilding = ""
@@ -280,7 +280,7 @@ class Upkeep:
         store = RocksStore(self._snapshots.restored)
         try:
             processors = self._open_processors(store)
-            for _ in recover(processors, self._journal, store):
+            async for _ in recover(processors, self._journal, store):
                 await asyncio.sleep(0)
             write_state(processors.values(), store)
         except BaseException:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InvalidArgument, NotFound, Unavailable
-from holdfast.journal import Append, Bounds, Entry, Journal, Retention, Start
+from holdfast.journal import Append, Appended, Bounds, Entry, Journal, Retention, Start
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.memory import MemoryJournal
 from holdfast.limits import ENTRY_BYTES_MAX, KIB, SEGMENT_BYTES_MIN
@@ -40,13 +40,18 @@ def clock() -> Hands:
 
 
 @pytest.fixture(params=["memory", "local", "local on a simulated disk"])
-def play(request: pytest.FixtureRequest, tmp_path: Path, clock: Hands) -> Play:
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def play(backend: str, tmp_path: Path, clock: Hands) -> Play:
     """Plays a story on a fresh journal with a topic `t` of three partitions."""
 
     def fresh() -> Journal:
-        if request.param == "memory":
+        if backend == "memory":
             return MemoryJournal(clock=clock)
-        disk = None if request.param == "local" else SimulatedDisk()
+        disk = None if backend == "local" else SimulatedDisk()
         return LocalJournal.open(tmp_path, clock=clock, disk=disk, segment_bytes=SEGMENT_BYTES_MIN)
 
     @asynccontextmanager
@@ -67,10 +72,10 @@ def payloads(entries: list[Entry]) -> list[bytes]:
     return [entry.payload for entry in entries]
 
 
-def read_all(journal: Journal, partition: int = 1, bytes_max: int = 1000) -> list[bytes]:
+async def read_all(journal: Journal, partition: int = 1, bytes_max: int = 1000) -> list[bytes]:
     found: list[bytes] = []
     offset = journal.bounds("t", partition).earliest
-    while entries := journal.read("t", partition, offset, bytes_max):
+    while entries := await journal.read("t", partition, offset, bytes_max):
         assert [entry.offset for entry in entries] == list(range(offset, offset + len(entries)))
         offset += len(entries)
         found += payloads(entries)
@@ -82,14 +87,14 @@ def test_entries_are_read_back_as_they_were_appended(play: Play, clock: Hands) -
         assert await journal.append("t", 1, [b"a", b"", b"c"]) == 0
         clock.time_ms += 5
         assert await journal.append("t", 1, [b"d"]) == 3
-        assert journal.read("t", 1, 0) == [
+        assert await journal.read("t", 1, 0) == [
             Entry(0, 1_000, b"a"),
             Entry(1, 1_000, b""),
             Entry(2, 1_000, b"c"),
             Entry(3, 1_005, b"d"),
         ]
-        assert payloads(journal.read("t", 1, 2)) == [b"c", b"d"]
-        assert journal.read("t", 1, 4) == []
+        assert payloads(await journal.read("t", 1, 2)) == [b"c", b"d"]
+        assert await journal.read("t", 1, 4) == []
 
     play(story)
 
@@ -123,9 +128,14 @@ def test_many_appends_at_once_return_their_first_offsets(play: Play) -> None:
             Append("t", 1, [b"c"]),
             Append("t", 3, [b"d"]),
         ]
-        assert await journal.append_many(appends) == [0, 0, 2, 0]
-        assert read_all(journal) == [b"a", b"b", b"c"]
-        assert payloads(journal.read("u", 1, 0)) == [b"x"]
+        assert await journal.append_many(appends) == [
+            Appended(0, 2),
+            Appended(0, 1),
+            Appended(2, 3),
+            Appended(0, 1),
+        ]
+        assert await read_all(journal) == [b"a", b"b", b"c"]
+        assert payloads(await journal.read("u", 1, 0)) == [b"x"]
 
     play(story)
 
@@ -136,7 +146,7 @@ def test_appends_of_one_turn_keep_the_order_in_which_they_were_made(play: Play) 
             *(journal.append("t", 1 + number % 2, [b"%d" % number]) for number in range(100))
         )
         assert offsets == [number // 2 for number in range(100)]
-        assert read_all(journal, 1) == [b"%d" % number for number in range(0, 100, 2)]
+        assert await read_all(journal, 1) == [b"%d" % number for number in range(0, 100, 2)]
 
     play(story)
 
@@ -145,10 +155,10 @@ def test_a_read_hands_out_about_as_many_bytes_as_asked_and_one_entry_at_least(pl
     async def story(journal: Journal) -> None:
         await journal.append("t", 1, [bytes(100)] * 50)
         await journal.append("t", 1, [bytes(100)] * 50)
-        assert len(journal.read("t", 1, 0, bytes_max=1000)) == 10
-        assert len(journal.read("t", 1, 45, bytes_max=1000)) == 10
-        assert len(journal.read("t", 1, 7, bytes_max=1)) == 1
-        assert len(read_all(journal, bytes_max=330)) == 100
+        assert len(await journal.read("t", 1, 0, bytes_max=1000)) == 10
+        assert len(await journal.read("t", 1, 45, bytes_max=1000)) == 10
+        assert len(await journal.read("t", 1, 7, bytes_max=1)) == 1
+        assert len(await read_all(journal, bytes_max=330)) == 100
 
     play(story)
 
@@ -162,7 +172,7 @@ def test_much_more_than_a_segment_is_read_back(play: Play) -> None:
                 await journal.append("t", partition, entries)
                 expected[partition] += entries
         for partition in (1, 2, 3):
-            assert read_all(journal, partition, bytes_max=5 * KIB) == expected[partition]
+            assert await read_all(journal, partition, bytes_max=5 * KIB) == expected[partition]
 
     play(story)
 
@@ -171,8 +181,8 @@ def test_an_entry_of_the_largest_size_is_kept_and_a_larger_one_refused(play: Pla
     async def story(journal: Journal) -> None:
         largest = bytes(ENTRY_BYTES_MAX - 1) + b"!"
         await journal.append("t", 1, [largest, b"after"])
-        assert payloads(journal.read("t", 1, 0, bytes_max=1)) == [largest]
-        assert payloads(journal.read("t", 1, 1)) == [b"after"]
+        assert payloads(await journal.read("t", 1, 0, bytes_max=1)) == [largest]
+        assert payloads(await journal.read("t", 1, 1)) == [b"after"]
         with pytest.raises(InvalidArgument):
             await journal.append("t", 1, [largest + b"!"])
         assert journal.bounds("t", 1).next == 2
@@ -195,7 +205,7 @@ def test_a_wrong_append_is_refused_and_nothing_is_written(
 ) -> None:
     async def story(journal: Journal) -> None:
         with pytest.raises(error):
-            await journal.append(*append)
+            await journal.append(append.topic, append.partition, append.entries)
         with pytest.raises(error):
             await journal.append_many([Append("t", 2, [b"good"]), append])
         assert [journal.bounds("t", partition).next for partition in (1, 2, 3)] == [0, 0, 0]
@@ -230,7 +240,7 @@ def test_reading_outside_of_the_bounds_says_what_they_are(play: Play) -> None:
         journal.discard("t", 1, 4)
         for offset in (3, 11, -1):
             with pytest.raises(NotFound) as caught:
-                journal.read("t", 1, offset)
+                await journal.read("t", 1, offset)
             assert caught.value.fields["earliest"] == 4
             assert caught.value.fields["next"] == 10
             with pytest.raises(NotFound):
@@ -245,7 +255,7 @@ def test_discarding_only_moves_up_and_not_beyond_the_end(play: Play) -> None:
         journal.discard("t", 1, 4)
         journal.discard("t", 1, 2)
         assert journal.bounds("t", 1) == Bounds(4, 10)
-        assert read_all(journal) == [b"%d" % number for number in range(4, 10)]
+        assert await read_all(journal) == [b"%d" % number for number in range(4, 10)]
         with pytest.raises(NotFound):
             journal.discard("t", 1, 11)
         journal.discard("t", 1, 10)
@@ -279,7 +289,7 @@ def test_time_never_goes_back_in_the_log(play: Play, clock: Hands) -> None:
         await journal.append("t", 1, [b"a"])
         clock.time_ms -= 500
         await journal.append("t", 1, [b"b"])
-        assert [entry.timestamp_ms for entry in journal.read("t", 1, 0)] == [1_000, 1_000]
+        assert [entry.timestamp_ms for entry in await journal.read("t", 1, 0)] == [1_000, 1_000]
 
     play(story)
 
@@ -322,7 +332,7 @@ def test_retention_by_age_drops_the_old_and_keeps_the_young(play: Play, clock: H
         kept_from = journal.offset_at("t", 1, clock.time_ms - 1_000)
         bounds = journal.bounds("t", 1)
         assert kept_from - 32 < bounds.earliest <= kept_from  # 32: up to two segments stay
-        assert len(read_all(journal)) == 100 - bounds.earliest
+        assert len(await read_all(journal)) == 100 - bounds.earliest
         journal.enforce_retention(clock.time_ms + 60_000)
         assert journal.bounds("t", 1) == Bounds(100, 100)
         assert await journal.append("t", 1, [b"next"]) == 100
@@ -339,7 +349,7 @@ def test_retention_by_bytes_drops_the_oldest(play: Play) -> None:
         journal.enforce_retention(0)
         kept = 100 - journal.bounds("t", 1).earliest
         assert 24 <= kept <= 24 + 32
-        assert len(read_all(journal, 1)) == kept
+        assert len(await read_all(journal, 1)) == kept
 
     play(story)
 
@@ -366,7 +376,7 @@ def test_a_closed_journal_finishes_what_waits_and_refuses_the_rest(play: Play) -
         with pytest.raises(Unavailable):
             await journal.append("t", 1, [b"b"])
         with pytest.raises(Unavailable):
-            journal.read("t", 1, 0)
+            await journal.read("t", 1, 0)
         with pytest.raises(Unavailable):
             journal.create_topic("u", 1)
         await journal.close()
@@ -382,6 +392,6 @@ def test_an_append_that_is_cancelled_harms_nobody_else(play: Play) -> None:
         cancelled.cancel()
         assert await other == 0
         assert journal.bounds("t", 1).next in (0, 1)
-        assert payloads(journal.read("t", 2, 0)) == [b"b"]
+        assert payloads(await journal.read("t", 2, 0)) == [b"b"]
 
     play(story)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from holdfast.errors import DataLoss, HoldfastError
-from holdfast.journal import Append
+from holdfast.journal import Append, Appended
 from holdfast.journal.local import JournalReader, LocalJournal, verify
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
 from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk
@@ -30,7 +30,7 @@ class Ledger:
             assert bounds.next >= self.acknowledged[partition]
             entries = []
             offset = bounds.earliest
-            while found := journal.read("t", partition, offset):
+            while found := journal.read_now("t", partition, offset):
                 entries += [entry.payload for entry in found]
                 offset = found[-1].offset + 1
             flat = [payload for append in sent for payload in append]
@@ -53,9 +53,10 @@ async def scripted_run(disk: SimulatedDisk, ledger: Ledger) -> None:
                 entries = [b"%d.%d.%d" % (start, number, partition), bytes([number]) * size_bytes]
                 appends.append(Append("t", partition, entries))
                 ledger.sent[partition].append(entries)
-            offsets = await journal.append_many(appends)
-            for (_, partition, entries), offset in zip(appends, offsets, strict=True):
-                ledger.acknowledged[partition] = offset + len(entries)
+            outcomes = await journal.append_many(appends)
+            for append, outcome in zip(appends, outcomes, strict=True):
+                assert isinstance(outcome, Appended)
+                ledger.acknowledged[append.partition] = outcome.next
             if number % 10 == 9:
                 for partition in range(1, 1 + PARTITIONS):
                     before = max(0, ledger.acknowledged[partition] - 8)

@@ -41,7 +41,7 @@ def test_a_full_disk_refuses_appends_reads_go_on_and_room_makes_it_go_on() -> No
     async def story() -> None:
         journal = opened(disk=disk)
         count = await fill_up(journal)
-        assert journal.read("t", 1, count - 1)[0].payload == b"%d" % (count - 1) * 100
+        assert journal.read_now("t", 1, count - 1)[0].payload == b"%d" % (count - 1) * 100
         with pytest.raises(ResourceExhausted):
             await journal.append("t", 1, [bytes(2 * KIB)])
         assert journal.bounds("t", 1).next == count
@@ -103,10 +103,10 @@ def test_a_failed_sync_fails_everyone_who_waits_and_everyone_after() -> None:
             with pytest.raises(DataLoss, match="restart"):
                 await journal.append(topic, 1, [b"d"])
         assert disk.syncs == syncs, "a failed sync is not tried again"
-        assert [entry.payload for entry in journal.read("t", 1, 0)] == [b"a"]
+        assert [entry.payload for entry in journal.read_now("t", 1, 0)] == [b"a"]
         await journal.close()
         restarted = opened(disk=disk.after_crash(Outcome.DROP))
-        assert [entry.payload for entry in restarted.read("t", 1, 0)] == [b"a"]
+        assert [entry.payload for entry in restarted.read_now("t", 1, 0)] == [b"a"]
 
     asyncio.run(story())
 
@@ -121,9 +121,9 @@ def test_what_a_failed_sync_left_in_the_cache_is_durable_before_it_is_read_again
             await journal.append("t", 1, [b"a"])
         await journal.close()
         restarted = opened(disk=disk)
-        visible = restarted.read("t", 1, 0)
+        visible = restarted.read_now("t", 1, 0)
         after_power_loss = opened(disk=disk.after_crash(Outcome.DROP))
-        assert after_power_loss.read("t", 1, 0) == visible
+        assert after_power_loss.read_now("t", 1, 0) == visible
 
     asyncio.run(story())
 
@@ -171,7 +171,7 @@ def test_a_real_full_disk_refuses_and_recovers(small_disk: Path) -> None:
         ballast.write_bytes(bytes(300 * KIB))
         journal = opened(small_disk)
         count = await fill_up(journal)
-        assert journal.read("t", 1, count - 1)[0].payload == b"%d" % (count - 1) * 100
+        assert journal.read_now("t", 1, count - 1)[0].payload == b"%d" % (count - 1) * 100
         ballast.unlink()
         assert await journal.append("t", 1, [bytes(1 * KIB)]) == count
         await journal.close()

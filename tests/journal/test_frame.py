@@ -24,7 +24,7 @@ def segment(commits: list[Commit], previous_end: int = 0) -> bytes:
         stage.clear()
         for partition, entries in commit:
             stage.add(partition, entries, [len(entry) for entry in entries])
-        for header in stage.place(next_offsets, 5_000, SEQUENCE, len(data), previous_end):
+        for header in stage.place(next_offsets, [0] * 10, 5_000, SEQUENCE, len(data), previous_end):
             next_offsets[header.partition] = header.next_offset
         with stage.data() as written:
             data += written
@@ -101,7 +101,7 @@ def test_what_is_taken_back_from_the_stage_is_not_in_the_commit() -> None:
         stage.add(2, [b"good", "text"], [4, 4])  # pyright: ignore[reportArgumentType]
     stage.cut(1)
     stage.add(3, [b"also kept"], [9])
-    stage.place([0] * 10, 5_000, SEQUENCE, 0, 0)
+    stage.place([0] * 10, [0] * 10, 5_000, SEQUENCE, 0, 0)
     with stage.data() as data:
         found = scan(bytes(data), SEQUENCE)
     assert [header.partition for header in found.headers] == [0, 1, 3]

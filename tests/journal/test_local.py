@@ -62,7 +62,7 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         journal = opened(tmp_path)
         assert journal.topics() == {"t": 3}
         offset = 0
-        while entries := journal.read("t", 2, offset):
+        while entries := journal.read_now("t", 2, offset):
             for entry in entries:
                 assert entry.payload == b"%d" % entry.offset * 400
             offset += len(entries)
@@ -105,7 +105,7 @@ def test_a_partition_is_read_without_parsing_its_many_neighbours(
             return read(self, position, size_bytes)
 
         monkeypatch.setattr(RealFile, "read", counted)
-        assert len(journal.read("t", 64, 0)) == 40
+        assert len(journal.read_now("t", 64, 0)) == 40
         assert read_bytes <= 20 * 4 * KIB, "a page for each frame of the partition, no more"
         await journal.close()
 
@@ -128,7 +128,7 @@ def test_discarded_segments_leave_the_disk_but_for_a_few_that_are_used_again(
         journal = opened(tmp_path)
         for _ in range(100):
             await journal.append("t", 1, [b"again" * 400])
-        assert {entry.payload for entry in journal.read("t", 1, 1000)} == {b"again" * 400}
+        assert {entry.payload for entry in journal.read_now("t", 1, 1000)} == {b"again" * 400}
         await journal.close()
         assert sum(path.name.endswith(".spare") for path in (tmp_path / "t").iterdir()) < 4
 
@@ -149,7 +149,7 @@ def test_a_reader_sees_what_is_durable_and_follows_rolls_and_discards(tmp_path: 
             assert reader.bounds("t", 1) == writer.bounds("t", 1)
         late = JournalReader.open(str(tmp_path))
         for each in (reader, late):
-            assert each.read("t", 2, 100) == writer.read("t", 2, 100)
+            assert each.read_now("t", 2, 100) == writer.read_now("t", 2, 100)
         writer.discard("t", 1, 190)
         writer.discard("t", 2, 190)
         for _ in range(200):  # over the files of the discarded segments
@@ -157,8 +157,8 @@ def test_a_reader_sees_what_is_durable_and_follows_rolls_and_discards(tmp_path: 
         for each in (reader, late):
             assert each.bounds("t", 1).earliest == 190
             with pytest.raises(NotFound):
-                each.read("t", 1, 10)
-            assert each.read("t", 1, 190) == writer.read("t", 1, 190)
+                each.read_now("t", 1, 10)
+            assert each.read_now("t", 1, 190) == writer.read_now("t", 1, 190)
         with pytest.raises(InvalidState):
             await reader.append("t", 1, [b"a"])
         await reader.close()
@@ -176,7 +176,7 @@ def test_a_reader_of_a_file_that_is_used_again_meanwhile_is_told_of_the_bounds(
         for _ in range(150):
             await writer.append("t", 1, [bytes(2 * KIB)])
         reader = JournalReader.open(str(tmp_path))
-        assert len(reader.read("t", 1, 0, bytes_max=10 * KIB)) == 5
+        assert len(reader.read_now("t", 1, 0, bytes_max=10 * KIB)) == 5
         writer.discard("t", 1, 150)
         for _ in range(150):
             await writer.append("t", 1, [bytes(2 * KIB)])
@@ -188,7 +188,7 @@ def test_a_reader_of_a_file_that_is_used_again_meanwhile_is_told_of_the_bounds(
 
         monkeypatch.setattr(TopicFollower, "refresh", too_early)
         with pytest.raises(NotFound) as caught:
-            reader.read("t", 1, 5)
+            reader.read_now("t", 1, 5)
         assert caught.value.fields["earliest"] == 150
         await reader.close()
         await writer.close()
@@ -270,6 +270,6 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
         journal = opened(tmp_path)
         for partition, offset in acknowledged.items():
             assert journal.bounds("t", partition).next > offset
-            assert journal.read("t", partition, offset)[0].payload == b"%d" % partition * 300
+            assert journal.read_now("t", partition, offset)[0].payload == b"%d" % partition * 300
         asyncio.run(journal.close())
     assert verify(str(tmp_path))[0].damage == []

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from holdfast.journal import Append, Bounds
+from holdfast.journal import Append, Appended, Bounds
 from holdfast.journal.local import JournalReader, LocalJournal, verify
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
 from holdfast.testing.disk import Outcome, SimulatedDisk
@@ -43,7 +43,8 @@ class JournalMachine(RuleBasedStateMachine):
             self.journal.append_many([Append("t", *each) for each in appends])
         )
         for (partition, entries), offset in zip(appends, offsets, strict=True):
-            assert offset == len(self.model[partition])
+            assert isinstance(offset, Appended)
+            assert offset.first == len(self.model[partition])
             self.model[partition] += entries
 
     @rule(partition=PARTITIONS, share=st.floats(0, 1))
@@ -56,8 +57,8 @@ class JournalMachine(RuleBasedStateMachine):
     def read(self, partition: int, share: float, bytes_max: int) -> None:
         next_offset, earliest = len(self.model[partition]), self.earliest[partition]
         offset = earliest + int(share * (next_offset - earliest))
-        entries = self.journal.read("t", partition, offset, bytes_max)
-        assert entries == self.reader.read("t", partition, offset, bytes_max)
+        entries = self.journal.read_now("t", partition, offset, bytes_max)
+        assert entries == self.reader.read_now("t", partition, offset, bytes_max)
         expected = self.model[partition][offset : offset + len(entries)]
         assert [entry.payload for entry in entries] == expected
         assert entries or offset == next_offset

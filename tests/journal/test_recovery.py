@@ -60,7 +60,7 @@ def forget_mark(disk: SimulatedDisk) -> None:
 def read_numbers(journal: LocalJournal) -> list[int]:
     found: list[int] = []
     offset = journal.bounds("t", 1).earliest
-    while entries := journal.read("t", 1, offset):
+    while entries := journal.read_now("t", 1, offset):
         found += [int(entry.payload) for entry in entries if entry.offset % 2 == 0]
         offset = entries[-1].offset + 1
     return found
@@ -168,7 +168,7 @@ def test_an_index_that_is_gone_or_damaged_is_rebuilt(harm: Callable[[SimulatedDi
     harm(disk)
     journal = opened(disk)
     assert read_numbers(journal) == list(range(100))
-    assert journal.read("t", 1, 20)[0].payload == b"10"
+    assert journal.read_now("t", 1, 20)[0].payload == b"10"
 
 
 def test_a_segment_that_is_missing_is_named() -> None:
@@ -214,7 +214,14 @@ def test_what_a_killed_process_left_half_done_is_cleared_away() -> None:
     disk.damage(f"{FOLDER}/{segment_name(2)}", 50, b"garbage")
     assert read_numbers(opened(disk)) == list(range(10))
     names = disk.list(FOLDER)
-    assert names == [segment_name(1), "durable", "earliest", "topic.copy.json", "topic.json"]
+    assert names == [
+        segment_name(1),
+        "durable",
+        "earliest",
+        "epochs",
+        "topic.copy.json",
+        "topic.json",
+    ]
 
 
 def test_damaged_settings_of_a_topic_are_read_from_their_copy() -> None:

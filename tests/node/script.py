@@ -122,7 +122,7 @@ def replayed(journal: Journal, partition: int, store: Store) -> EngineProcessor:
     """A processor that has read the log of a partition to its end, from where the store stands."""
     processor = open_partition(store, partition)
     offset = processor.replay_from
-    while entries := journal.read(TOPIC, partition, offset):
+    while entries := journal.read_now(TOPIC, partition, offset):
         processor.replay(entries)
         offset = entries[-1].offset + 1
     return processor
@@ -139,7 +139,7 @@ def endings(journal: Journal, partition: int) -> list[int]:
     """The jobs that ended on a partition, once for each time that they did."""
     found: list[int] = []
     offset = journal.bounds(TOPIC, partition).earliest
-    while entries := journal.read(TOPIC, partition, offset):
+    while entries := journal.read_now(TOPIC, partition, offset):
         offset = entries[-1].offset + 1
         found += [
             record.key

@@ -84,7 +84,7 @@ def records(node: MemoryNode) -> list[Record]:
     found: list[Record] = []
     for partition in range(1, node.partitions + 1):
         at = node.journal.bounds(TOPIC, partition).earliest
-        while entries := node.journal.read(TOPIC, partition, at, 1_000_000):
+        while entries := node.journal.read_now(TOPIC, partition, at, 1_000_000):
             found += TABLES.codec.decode_many([entry.payload for entry in entries])
             at = entries[-1].offset + 1
     return found

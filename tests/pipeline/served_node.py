@@ -76,7 +76,7 @@ class ServedNode:
         for partition in range(1, PARTITIONS + 1):
             found[partition] = []
             position = 0
-            while entries := reader.read(TOPIC, partition, position, READ_BYTES_MAX):
+            while entries := reader.read_now(TOPIC, partition, position, READ_BYTES_MAX):
                 found[partition] += map(ENGINE.codec.decode, [each.payload for each in entries])
                 position = entries[-1].offset + 1
         self.portal.call(reader.close())

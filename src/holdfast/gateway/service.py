@@ -331,7 +331,7 @@ class Gateway:
         return self._journal.bounds_since(since_ms)
 
     async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
-        return self._journal.read(partition, position, bytes_max)
+        return await self._journal.read(partition, position, bytes_max)
 
     async def topology(self) -> Topology:
         return Topology(

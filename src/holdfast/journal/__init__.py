@@ -1,5 +1,27 @@
 """The log: topics with partitions, appended to, synced in groups, read from any offset."""
 
-from holdfast.journal.api import Append, Bounds, Entry, Journal, Retention, Start
+from holdfast.journal.api import (
+    Append,
+    Appended,
+    Bounds,
+    Entry,
+    Journal,
+    Outcome,
+    Refused,
+    Retention,
+    Start,
+    Taken,
+)
 
-__all__ = ["Append", "Bounds", "Entry", "Journal", "Retention", "Start"]
+__all__ = [
+    "Append",
+    "Appended",
+    "Bounds",
+    "Entry",
+    "Journal",
+    "Outcome",
+    "Refused",
+    "Retention",
+    "Start",
+    "Taken",
+]

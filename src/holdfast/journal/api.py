@@ -1,15 +1,31 @@
 """The journal's promise: what every backend keeps, and what the contract suite checks.
 
-An entry is bytes at an offset of a topic's partition. Offsets of a partition start at 0 and have no
-gaps. Partitions are numbered from 1. An append returns when its entries are durable and not before;
+An entry is bytes at an offset of a topic's partition. Offsets only go up; a backend may leave gaps
+between them, so a reader goes on behind the last entry that it was given and never counts.
+Partitions are numbered from 1. An append returns when its entries are durable and not before;
 entries of one append stand together, in order, or not at all.
+
+Whoever writes a partition does so in an epoch, a number that only goes up. `take` begins one: from
+then on no append of an older epoch succeeds. An append names its epoch and the offset at which the
+writer believes the log to end, and has one of three outcomes:
+
+    durable   `Appended`
+    refused   `Refused`: a newer epoch has the partition, or the log ends elsewhere. Nothing of it
+              was written, and nothing will be
+    unknown   `Unknown`, a value of the answer or raised for all appends of the call: it may be in
+              the log, or get there until the partition is taken in a newer epoch
+
+What readers see is acknowledged: it was durable, and nobody can take it back.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
+
+from holdfast.errors import Unknown
 
 
 class Entry(NamedTuple):
@@ -26,6 +42,36 @@ class Append(NamedTuple):
     topic: str
     partition: int
     entries: Sequence[bytes]
+    epoch: int | None = None  # None: the newest one, whoever has it
+    offset: int | None = None  # where the log ends, as the writer knows it; None: anywhere
+
+
+class Appended(NamedTuple):
+    """The append is durable."""
+
+    first: int  # the offset of its first entry
+    next: int  # where the log ends now: what the next append expects
+
+
+class Refused(NamedTuple):
+    """Nothing of the append was written, and nothing will be."""
+
+    partition: int
+    epoch: int  # the newest that the partition was taken or written in
+    next: int  # where the log ends
+    reason: str
+
+
+class Taken(NamedTuple):
+    """A partition as whoever writes it from now on found it."""
+
+    epoch: int
+    next: int  # where the log ends
+
+
+Outcome: TypeAlias = "Appended | Refused | Unknown | asyncio.Future[Appended | Refused]"
+"""A future where the outcome takes longer than that of the others, as when copies are waited for;
+it may raise Unknown."""
 
 
 class Bounds(NamedTuple):
@@ -63,23 +109,36 @@ class Journal(Protocol):
         """The topics with their number of partitions."""
         ...
 
-    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
-        """Appends and returns the offset of the first entry, once all are durable."""
+    async def take(self, topic: str, partition: int, epoch: int | None = None) -> Taken | Refused:
+        """Begins to write a partition in an epoch, by default the one after the newest.
+
+        Appends of older epochs are refused from now on. What had an unknown outcome is in the log
+        when this returns, or never will be.
+        """
         ...
 
-    async def append_many(self, appends: Sequence[Append]) -> list[int]:
-        """Appends to many partitions with one sync for all; returns each append's first offset."""
+    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
+        """Appends in the newest epoch; returns the offset of the first entry, once durable."""
+        ...
+
+    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
+        """Appends to many partitions with one sync for all; what became of each.
+
+        A refusal of one does not touch the others.
+        """
         ...
 
     def bounds(self, topic: str, partition: int) -> Bounds:
         """What can be read now."""
         ...
 
-    def read(self, topic: str, partition: int, offset: int, bytes_max: int = ...) -> list[Entry]:
-        """Durable entries from `offset` on: about `bytes_max` of them, but one at least.
+    async def read(
+        self, topic: str, partition: int, offset: int, bytes_max: int = ...
+    ) -> list[Entry]:
+        """Acknowledged entries from `offset` on: about `bytes_max` of them, but one at least.
 
-        At `next` the answer is empty; below `earliest` or above `next` it is NotFound with the
-        bounds.
+        They come in batches, since each call costs. At `next` the answer is empty; below `earliest`
+        or above `next` it is NotFound with the bounds.
         """
         ...
 

@@ -12,6 +12,7 @@ from holdfast.limits import (
     TOPIC_NAME_BYTES_MAX,
 )
 
+EPOCH_MAX = 0xFFFF_FFFF  # 32 bits in the header of a frame
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)  # safe as a folder's name
 
 
@@ -77,6 +78,17 @@ def check_append_bytes(append_bytes: int) -> None:
             "append in several calls",
             append_bytes=append_bytes,
         )
+
+
+def check_epoch(epoch: int) -> None:
+    """Refuses an epoch that a frame has no room for."""
+    if not 0 <= epoch <= EPOCH_MAX:
+        raise InvalidArgument(f"expected an epoch from 0 to {EPOCH_MAX}, but found {epoch}")
+
+
+def not_newer(epoch: int, newest: int) -> str:
+    """Why a partition cannot be taken."""
+    return f"expected an epoch above {newest}, in which the partition is written, but found {epoch}"
 
 
 def check_offset(topic: str, partition: int, offset: int, bounds: Bounds) -> None:

@@ -48,7 +48,7 @@ class FileLog:
         }
 
     def read(self, partition: int, position: int) -> list[Entry]:
-        return self._reader.read(TOPIC, partition, position)
+        return self._reader.read_now(TOPIC, partition, position)
 
     def close(self) -> None:
         self._reader.let_go()

@@ -99,6 +99,7 @@ class MemoryNode:
             self.journal, self.store, self.config, self.clock, Metrics(), self.selector,
             self.open_tables,
         )  # fmt: skip
+        await self._node.begin()
         return self
 
     restart = start

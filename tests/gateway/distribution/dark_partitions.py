@@ -62,7 +62,7 @@ def deployed_on(node: MemoryNode) -> dict[int, list[str]]:
 def records(node: MemoryNode, partition: int) -> list[Record]:
     """The whole log of a partition."""
     found: list[Record] = []
-    while entries := node.journal.read(TOPIC, partition, len(found), 1_000_000):
+    while entries := node.journal.read_now(TOPIC, partition, len(found), 1_000_000):
         found += TABLES.codec.decode_many([entry.payload for entry in entries])
     return found
 

@@ -67,7 +67,7 @@ def test_what_comes_over_http_is_what_stands_in_the_files(tmp_path: Path, bytes_
             for partition in (1, 2):
                 found = await whole(client, partition, bytes_max)
                 assert len(found) > 50
-                assert found == reader.read(TOPIC, partition, 0, READ_BYTES_MAX)
+                assert found == reader.read_now(TOPIC, partition, 0, READ_BYTES_MAX)
             await reader.close()
 
     asyncio.run(run())

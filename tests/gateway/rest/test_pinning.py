@@ -93,7 +93,7 @@ def test_a_node_that_was_started_for_it_keeps_the_time_of_the_machine_in_its_log
         node.gateway.look.pin(0)
         await node.gateway.submit([NewTask("mail")])
         node.gateway.look.pin(None)
-        entries = node.journal.read(TOPIC, 1, 0, 1_000_000)
+        entries = node.journal.read_now(TOPIC, 1, 0, 1_000_000)
         records = [TABLES.codec.decode(each.payload) for each in entries]
         assert {each.timestamp_ms for each in records} == {0}, "what the node writes is of its time"
         now_ms = SystemClock().now_ms()

@@ -278,7 +278,7 @@ class StandIns:
     def _ending(self, key: int) -> str:
         journal = self._app._node.journal
         wanted = (RecordKind.EVENT, ValueType.PROCESS_INSTANCE, key)
-        for entry in journal.read(TOPIC, partition_of(key), 0, bytes_max=1 << 30):
+        for entry in journal.read_now(TOPIC, partition_of(key), 0, bytes_max=1 << 30):
             record = TABLES.codec.decode(entry.payload)
             found = (record.kind, record.value_type, record.key)
             if found == wanted and record.intent in _ENDINGS:

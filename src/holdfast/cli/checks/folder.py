@@ -157,7 +157,7 @@ def check_times(folder: Path) -> Check:
                 for partition in range(1, reader.topics().get(TOPIC, 0) + 1)
                 if (next_offset := reader.bounds(TOPIC, partition).next)
                 > reader.bounds(TOPIC, partition).earliest
-                and (entries := reader.read(TOPIC, partition, next_offset - 1))
+                and (entries := reader.read_now(TOPIC, partition, next_offset - 1))
             ),
             default=0,
         )

@@ -29,7 +29,7 @@ class LogWalk(ABC):
         """Takes up what was written since the last time."""
         decode = TABLES.codec.decode
         for partition, offset in self._offsets.items():
-            while entries := self._reader.read(TOPIC, partition, offset):
+            while entries := self._reader.read_now(TOPIC, partition, offset):
                 for entry in entries:
                     self.take_up(decode(entry.payload))
                 self.records += len(entries)

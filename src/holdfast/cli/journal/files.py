@@ -58,7 +58,7 @@ def _partition_records(reader: JournalReader, partition: int, start: int) -> Ite
     bounds = reader.bounds(TOPIC, partition)
     offset = max(start, bounds.earliest)
     while offset < bounds.next:
-        for entry in reader.read(TOPIC, partition, offset):
+        for entry in reader.read_now(TOPIC, partition, offset):
             if entry.offset >= bounds.next:  # written since: it belongs to the next look
                 return
             yield partition, decode(entry.payload)

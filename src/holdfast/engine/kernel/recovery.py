@@ -1,6 +1,6 @@
 """Recovery: brings processors to the end of their logs, a piece at a time."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any
 
 from holdfast.engine.kernel.processor import Processor
@@ -12,9 +12,9 @@ from holdfast.state import Store
 TOPIC = "records"  # the topic in which every partition has its log
 
 
-def recover(
+async def recover(
     processors: Mapping[int, Processor[Any]], journal: Journal, store: Store
-) -> Iterator[int]:
+) -> AsyncIterator[int]:
     """Replays every partition's log behind its state; yields how many events a piece had."""
     for partition, processor in processors.items():
         bounds = journal.bounds(TOPIC, partition)
@@ -32,7 +32,7 @@ def recover(
                 f"it stands for position {offset} of partition {partition}, and the log begins at"
                 f" {bounds.earliest}"
             )
-        while entries := journal.read(TOPIC, partition, offset, REPLAY_BYTES):
+        while entries := await journal.read(TOPIC, partition, offset, REPLAY_BYTES):
             applied = processor.replay(entries)
             offset = entries[-1].offset + 1
             if processor.state.changed_rows() > STORE_ROWS_MAX:

@@ -87,9 +87,9 @@ class Runner(Generic[S]):
 
     # --- life ---------------------------------------------------------------------------------
 
-    def recover(self) -> int:
+    async def recover(self) -> int:
         """Brings every partition to the end of its log; returns how many events were applied."""
-        applied = sum(recover(self.processors, self._journal, self._store))
+        applied = sum([n async for n in recover(self.processors, self._journal, self._store)])
         for partition, processor in self.processors.items():
             self._changed[partition] = processor.state.changed_rows()
         return applied

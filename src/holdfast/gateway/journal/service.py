@@ -39,8 +39,8 @@ class JournalReads:
             ]
         )
 
-    def read(self, partition: int, position: int, bytes_max: int) -> bytes:
+    async def read(self, partition: int, position: int, bytes_max: int) -> bytes:
         checks.within(partition, 1, self._partitions, "partition")
         checks.within(position, -WHOLE_MAX - 1, WHOLE_MAX, "position")
         checks.within(bytes_max, 1, READ_BYTES_MAX, "bytesMax")
-        return _encode(self._journal.read(TOPIC, partition, position, bytes_max))
+        return _encode(await self._journal.read(TOPIC, partition, position, bytes_max))

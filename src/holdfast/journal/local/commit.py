@@ -11,9 +11,10 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidArgument
+from holdfast.journal.api import Appended, Refused
 from holdfast.journal.checks import check_append_bytes
 from holdfast.journal.local.frame import frame_bytes
-from holdfast.journal.local.stage import Stage
+from holdfast.journal.local.stage import ANY, Stage
 from holdfast.journal.local.writer import Commit, TopicWriter
 from holdfast.limits import COMMIT_BYTES_MAX, EAGER_COMMIT_BYTES, THREAD_COMMIT_BYTES_MIN
 
@@ -27,11 +28,13 @@ class Staging(NamedTuple):
     partition: int
     entries: Sequence[bytes]
     lengths: list[int]
+    epoch: int = ANY
+    offset: int = ANY
 
 
 class _Waiting(NamedTuple):
     appends: int  # that are answered together
-    answer: asyncio.Future[list[int]]
+    answer: asyncio.Future[list[Appended | Refused]]
 
 
 class _Group:
@@ -55,8 +58,8 @@ class GroupCommit:
 
     def enqueue(
         self, appends: list[Staging], *, at_once: bool = False
-    ) -> asyncio.Future[list[int]]:
-        """Appends at the end of this turn of the loop, or at once; the first offsets when durable.
+    ) -> asyncio.Future[list[Appended | Refused]]:
+        """Appends at the end of this turn of the loop, or at once; what became of each.
 
         Whoever appends many has gathered them: there is nothing to be gained by waiting.
         """
@@ -69,7 +72,7 @@ class GroupCommit:
             self._groups.append(self._spare.pop() if self._spare else _Group())
         group = self._groups[-1]
         _join(group.stage, appends)
-        answer: asyncio.Future[list[int]] = loop.create_future()
+        answer: asyncio.Future[list[Appended | Refused]] = loop.create_future()
         group.waiting.append(_Waiting(len(appends), answer))
         # A thread writes a large commit while the loop takes what else comes in this turn.
         if at_once or (self._thread is not None and group.stage.size_bytes >= EAGER_COMMIT_BYTES):
@@ -115,14 +118,14 @@ class GroupCommit:
 
     def _commit(self, group: _Group) -> None:
         try:
-            offsets = self._writer.write(group.stage)
+            outcomes = self._writer.write(group.stage)
         except Exception as error:
             self._fail(group, error)
         except BaseException:
             self._keep(group)
             raise
         else:
-            self._answer(group, offsets)
+            self._answer(group, outcomes)
 
     def _hand_over(self, group: _Group, thread: Executor) -> bool:
         """Gives a group to the thread; False if it has to wait until others have landed."""
@@ -142,13 +145,19 @@ class GroupCommit:
         self._landing.remove(transfer)
         error = transfer.exception()
         if error is None:
-            offsets = self._writer.finish(commit, transfer.result())
+            outcomes = self._writer.finish(commit, transfer.result())
             self.run()  # the disk has waited long enough: answers come after
-            self._answer(group, offsets)
+            self._answer(group, outcomes)
         else:
             told = self._writer.failed(commit, error)
             self._fail(group, told if isinstance(told, Exception) else error)
             self.run()
+
+    async def taken(self, partition: int, epoch: int) -> None:
+        """Appends of older epochs are refused; returns when those that came before have landed."""
+        self._writer.epochs[partition] = epoch
+        if self._landing:
+            await asyncio.wait(list(self._landing))
 
     def wait_for(self, partition: int) -> asyncio.Future[None]:
         """Done at the next commit that has entries of a partition."""
@@ -161,11 +170,11 @@ class GroupCommit:
         for partition in list(self._readers):
             self._wake(partition)
 
-    def _answer(self, group: _Group, offsets: list[int]) -> None:
+    def _answer(self, group: _Group, outcomes: list[Appended | Refused]) -> None:
         at = 0
         for count, answer in group.waiting:
             if not answer.done():  # whoever was cancelled does not listen
-                answer.set_result(offsets[at : at + count])
+                answer.set_result(outcomes[at : at + count])
             at += count
         if self._readers:
             for partition in group.stage.partitions & self._readers.keys():
@@ -194,14 +203,14 @@ def _join(stage: Stage, appends: list[Staging]) -> None:
     """Stages all of the appends or none."""
     before = len(stage)
     try:
-        for partition, entries, lengths in appends:
-            stage.add(partition, entries, lengths)
+        for partition, entries, lengths, epoch, offset in appends:
+            stage.add(partition, entries, lengths, epoch, offset)
     except TypeError as error:
         stage.cut(before)
         raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
 
 
-def _fail(answer: asyncio.Future[list[int]], error: BaseException) -> None:
+def _fail(answer: asyncio.Future[list[Appended | Refused]], error: BaseException) -> None:
     """Fails one append, with an error of its own: tracebacks grow where they are raised."""
     if answer.done():
         return

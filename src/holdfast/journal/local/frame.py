@@ -8,7 +8,8 @@ A frame is a header of 56 bytes and a body, both little-endian, together a multi
     body_bytes       u32  a multiple of 8
     first_offset     u64  the offset of the first entry
     timestamp_ms     u64
-    sequence         u64  of the segment: a frame of another file cannot pass for one of this
+    sequence         u32  of the segment: a frame of another file cannot pass for one of this
+    epoch            u32  of the append; 0 in frames of earlier versions, whose sequence had 64 bits
     position         u32  of the frame in its segment, for the same reason
     commit_position  u32  where the write began that this frame was part of
     entry_count      u32
@@ -33,7 +34,7 @@ from crc32c import crc32c
 MAGIC = b"HFJ1"
 ALIGNMENT_BYTES = 8
 _PREFIX = struct.Struct("<4sI")
-_FIELDS = struct.Struct("<IIQQQIIII")
+_FIELDS = struct.Struct("<IIQQIIIIII")
 _LINK = struct.Struct("<Q")
 HEADER_BYTES = _PREFIX.size + _FIELDS.size
 LINK_BYTES = HEADER_BYTES + _LINK.size
@@ -52,6 +53,7 @@ class Header(NamedTuple):
     first_offset: int
     timestamp_ms: int
     sequence: int
+    epoch: int
     position: int
     commit_position: int
     entry_count: int

@@ -29,6 +29,7 @@ class Summary(msgspec.Struct):
     last_ms: int = 0  # the time of its last frame
     first: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
     next: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
+    epoch: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # the last, unless 0
 
     def add(self, header: Header) -> None:
         """Takes a frame up that follows the others."""
@@ -37,6 +38,8 @@ class Summary(msgspec.Struct):
             if partition not in self.first:
                 self.first[partition] = header.first_offset
             self.next[partition] = header.first_offset + header.entry_count
+            if epoch := header.epoch:
+                self.epoch[partition] = epoch
         self.last_ms = header.timestamp_ms
         self.end = header.end
 

@@ -12,21 +12,23 @@ import msgspec
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import InvalidArgument
-from holdfast.journal.api import Append, Retention
+from holdfast.journal.api import Append, Appended, Outcome, Refused, Retention, Taken
 from holdfast.journal.checks import (
     check_entries,
+    check_epoch,
     check_partition,
     check_same_partitions,
     check_topic,
+    not_newer,
     unknown_topic,
 )
 from holdfast.journal.local.commit import GroupCommit, Staging
 from holdfast.journal.local.disk import Disk, Lock, RealDisk
-from holdfast.journal.local.earliest import file_bytes
 from holdfast.journal.local.mark import MARK_BYTES
 from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
+    EPOCHS,
     LOCK,
     SETTINGS,
     Settings,
@@ -37,8 +39,10 @@ from holdfast.journal.local.names import (
     segment_name,
     store_settings,
 )
+from holdfast.journal.local.numbers import file_bytes
 from holdfast.journal.local.reading import ReadableJournal
 from holdfast.journal.local.recovery import recover
+from holdfast.journal.local.stage import ANY
 from holdfast.journal.local.view import TopicView
 from holdfast.journal.local.writer import Observer, Poison, TopicWriter
 from holdfast.limits import SEGMENT_BYTES, SEGMENT_BYTES_MIN
@@ -129,31 +133,52 @@ class LocalJournal(ReadableJournal):
         self._check_open()
         return {name: topic.settings.partitions for name, topic in self._topics.items()}
 
-    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
-        """Appends and returns the offset of the first entry, once all are durable."""
-        there = self._topic(topic)
-        return (await there.commit.enqueue([_checked(topic, there, partition, entries)]))[0]
+    async def take(self, topic: str, partition: int, epoch: int | None = None) -> Taken | Refused:
+        """Begins to write a partition in an epoch.
 
-    async def append_many(self, appends: Sequence[Append]) -> list[int]:
+        The folder has one writer, so it is enough to know the epoch here until a frame has it.
+        """
+        there = self._topic(topic)
+        check_partition(topic, partition, there.settings.partitions)
+        newest = there.writer.epochs[partition]
+        taken = newest + 1 if epoch is None else epoch
+        check_epoch(taken)
+        if taken <= newest:
+            following = there.writer.view.next[partition]
+            return Refused(partition, newest, following, not_newer(taken, newest))
+        await there.commit.taken(partition, taken)
+        return Taken(taken, there.writer.view.next[partition])
+
+    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
+        """Appends in the newest epoch; returns the offset of the first entry, once durable."""
+        there = self._topic(topic)
+        append = _checked(there, Append(topic, partition, entries))
+        outcome = (await there.commit.enqueue([append]))[0]
+        assert isinstance(outcome, Appended), "it expected nothing that could be refused"
+        return outcome.first
+
+    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
         """Appends with one write and one sync for each topic among them.
 
-        What is for one topic becomes durable together or fails together.
+        What is not refused becomes durable together or fails together.
         """
         checked: dict[str, list[Staging]] = {}
         numbers: dict[str, list[int]] = {}
-        for number, (topic, partition, entries) in enumerate(appends):
-            append = _checked(topic, self._topic(topic), partition, entries)
+        for number, each in enumerate(appends):
+            topic = each.topic
+            append = _checked(self._topic(topic), each)
             checked.setdefault(topic, []).append(append)
             numbers.setdefault(topic, []).append(number)
         answers = [
             (topic, self._topics[topic].commit.enqueue(several, at_once=True))
             for topic, several in checked.items()
         ]
-        offsets = [0] * len(appends)
+        if len(answers) == 1:  # as they came
+            return list(await answers[0][1])
+        outcomes: dict[int, Outcome] = {}
         for topic, answer in answers:
-            for number, offset in zip(numbers[topic], await answer, strict=True):
-                offsets[number] = offset
-        return offsets
+            outcomes.update(zip(numbers[topic], await answer, strict=True))
+        return [outcomes[number] for number in range(len(appends))]
 
     def discard(self, topic: str, partition: int, before: int) -> None:
         """Gives up the entries below an offset; after a crash some of them may be back."""
@@ -177,8 +202,8 @@ class LocalJournal(ReadableJournal):
             return
         if name == SETTINGS:
             store_settings(self._disk, folder, topic.settings)
-        elif name == EARLIEST:
-            topic.writer.store_earliest()
+        elif name in (EARLIEST, EPOCHS):
+            topic.writer.store_numbers()
         elif sequences := index_sequences([name]):
             topic.writer.seal_again(sequences.pop())
         else:
@@ -226,6 +251,7 @@ class LocalJournal(ReadableJournal):
             (segment_name(1), first_bytes),
             (DURABLE, MARK_BYTES),
             (EARLIEST, file_bytes(settings.partitions)),
+            (EPOCHS, file_bytes(settings.partitions)),
         ):
             self._disk.create(f"{folder}/{name}", size_bytes).close()
         self._disk.sync_folder(folder)
@@ -255,9 +281,16 @@ class LocalJournal(ReadableJournal):
         await self._topic(topic).commit.wait_for(partition)
 
 
-def _checked(name: str, topic: Topic, partition: int, entries: Sequence[bytes]) -> Staging:
+def _checked(topic: Topic, append: Append) -> Staging:
+    name, partition, entries, epoch, offset = append
     check_partition(name, partition, topic.settings.partitions)
-    return Staging(partition, entries, check_entries(entries))
+    if epoch is None:
+        epoch = ANY
+    elif epoch != topic.writer.epochs[partition]:
+        check_epoch(epoch)
+    return Staging(
+        partition, entries, check_entries(entries), epoch, ANY if offset is None else offset
+    )
 
 
 def _holder(clock: Clock) -> bytes:

@@ -14,6 +14,7 @@ SETTINGS = "topic.json"
 SETTINGS_COPY = "topic.copy.json"
 DURABLE = "durable"
 EARLIEST = "earliest"
+EPOCHS = "epochs"
 LOCK = ".lock"  # no topic begins with a dot
 
 _SEGMENT = re.compile(r"(\d{20})\.segment")

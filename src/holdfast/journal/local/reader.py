@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from holdfast.errors import DataLoss, InvalidState
-from holdfast.journal.api import Append, Entry, Retention
+from holdfast.journal.api import Append, Entry, Outcome, Refused, Retention, Taken
 from holdfast.journal.checks import check_offset, unknown_topic
 from holdfast.journal.local.disk import Disk, RealDisk
 from holdfast.journal.local.follower import TopicFollower
@@ -37,12 +37,12 @@ class JournalReader(ReadableJournal):
                 found[name] = settings.partitions
         return found
 
-    def read(
+    def read_now(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Entry]:
         """As of any journal; what the writer gives up meanwhile is NotFound."""
         try:
-            return super().read(topic, partition, offset, bytes_max)
+            return super().read_now(topic, partition, offset, bytes_max)
         except (DataLoss, FileNotFoundError):
             # The file may have been discarded and used again while it was read: if it was, the
             # bounds now say so.
@@ -73,10 +73,13 @@ class JournalReader(ReadableJournal):
     def create_topic(self, topic: str, partitions: int, retention: Retention | None = None) -> None:
         raise self._read_only()
 
+    async def take(self, topic: str, partition: int, epoch: int | None = None) -> Taken | Refused:
+        raise self._read_only()
+
     async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
         raise self._read_only()
 
-    async def append_many(self, appends: Sequence[Append]) -> list[int]:
+    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
         raise self._read_only()
 
     def discard(self, topic: str, partition: int, before: int) -> None:

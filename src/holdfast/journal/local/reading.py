@@ -34,7 +34,13 @@ class ReadableJournal(ABC):
         """How much space the topic's entries take."""
         return sum(each.summary.end for each in self._view(topic).segments)
 
-    def read(
+    async def read(
+        self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
+    ) -> list[Entry]:
+        """As of any journal; it waits for nothing but the disk."""
+        return self.read_now(topic, partition, offset, bytes_max)
+
+    def read_now(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Entry]:
         """Durable entries from an offset on: about `bytes_max` of them, but one at least."""
@@ -59,7 +65,7 @@ class ReadableJournal(ABC):
     async def _stream(self, topic: str, partition: int, offset: int) -> AsyncIterator[list[Entry]]:
         misses = 0
         while True:
-            entries = self.read(topic, partition, offset)
+            entries = self.read_now(topic, partition, offset)
             if entries:
                 misses = 0
                 offset = entries[-1].offset + 1

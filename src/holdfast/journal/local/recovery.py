@@ -11,18 +11,19 @@ from typing import NamedTuple
 
 from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import Disk, File, fill
-from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.frame import LINK_BYTES, Scan, decode_link, is_zero
 from holdfast.journal.local.index import Points, Summary, index_of, load_summary
 from holdfast.journal.local.mark import ANYWHERE, NOWHERE, DurableMark, Place
 from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
+    EPOCHS,
     index_name,
     index_sequences,
     segment_name,
     segment_sequences,
 )
+from holdfast.journal.local.numbers import PartitionNumbers, file_bytes
 from holdfast.journal.local.seal import seal
 from holdfast.journal.local.segment import Segment, damaged
 from holdfast.journal.local.view import TopicView
@@ -35,7 +36,8 @@ class Recovered(NamedTuple):
     view: TopicView
     file: File  # of the view's last segment
     mark: DurableMark
-    earliest: EarliestOffsets
+    earliest: PartitionNumbers
+    epochs: PartitionNumbers  # the newest of what was discarded
     prepared: int | None  # the sequence number of an empty segment that stands ready
 
 
@@ -61,6 +63,11 @@ def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
     if not earliest.is_whole:
         log.warning("earliest offsets damaged: written anew", file=f"{folder}/{EARLIEST}")
         earliest.store(view.earliest[1:])
+    epochs = _open_epochs_for_writing(disk, folder, partitions)
+    view.epochs[1:] = epochs.load()
+    if not epochs.is_whole:
+        log.warning("epochs damaged: written anew", file=f"{folder}/{EPOCHS}")
+        epochs.store(view.epochs[1:])
 
     found = list(_load(disk, folder, sealed, durable))
     check_continuity(view, [each.segment for each in found])
@@ -80,7 +87,7 @@ def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
     mark.sync()
     for each in kept:
         view.add_segment(each.segment)
-    return Recovered(view, file, mark, earliest, prepared)
+    return Recovered(view, file, mark, earliest, epochs, prepared)
 
 
 def open_mark(disk: Disk, folder: str, *, writable: bool = False) -> DurableMark:
@@ -90,10 +97,33 @@ def open_mark(disk: Disk, folder: str, *, writable: bool = False) -> DurableMark
 
 def open_earliest(
     disk: Disk, folder: str, partitions: int, *, writable: bool = False
-) -> EarliestOffsets:
+) -> PartitionNumbers:
     """The earliest offsets of a topic; DataLoss if their file is gone."""
     path = f"{folder}/{EARLIEST}"
-    return EarliestOffsets(_open_marker(disk, path, writable), partitions, path)
+    return PartitionNumbers(_open_marker(disk, path, writable), partitions, path)
+
+
+def open_epochs(
+    disk: Disk, folder: str, partitions: int, *, writable: bool = False
+) -> PartitionNumbers | None:
+    """The newest epochs of what was discarded; None in a folder of an earlier version."""
+    path = f"{folder}/{EPOCHS}"
+    try:
+        file = disk.open(path, writable=writable)
+    except FileNotFoundError:
+        return None
+    return PartitionNumbers(file, partitions, path, "the epochs")
+
+
+def _open_epochs_for_writing(disk: Disk, folder: str, partitions: int) -> PartitionNumbers:
+    """A folder of an earlier version gets the file: all that was discarded there was epoch 0."""
+    found = open_epochs(disk, folder, partitions, writable=True)
+    if found is None:
+        disk.create(f"{folder}/{EPOCHS}", file_bytes(partitions)).close()
+        disk.sync_folder(folder)
+        found = open_epochs(disk, folder, partitions, writable=True)
+        assert found is not None
+    return found
 
 
 def _open_marker(disk: Disk, path: str, writable: bool) -> File:

@@ -14,6 +14,7 @@ from holdfast.journal.local.index import Summary
 from holdfast.journal.local.mark import NOWHERE
 from holdfast.journal.local.names import (
     EARLIEST,
+    EPOCHS,
     SETTINGS,
     are_settings_whole,
     index_name,
@@ -21,7 +22,7 @@ from holdfast.journal.local.names import (
     load_settings,
     segment_name,
 )
-from holdfast.journal.local.recovery import load_sealed, open_earliest, open_mark
+from holdfast.journal.local.recovery import load_sealed, open_earliest, open_epochs, open_mark
 from holdfast.journal.local.segment import Segment
 from holdfast.limits import SCRUB_SLICE_BYTES
 
@@ -39,7 +40,8 @@ def scrub(root: str, *, disk: Disk | None = None) -> Iterator[Damage | None]:
                 continue
             if not are_settings_whole(disk, folder, settings):
                 yield Damage(f"{folder}/{SETTINGS}", 0, "it differs from its copy")
-            yield from _scrub_earliest(disk, folder, settings.partitions)
+            yield from _scrub_numbers(disk, folder, settings.partitions, EARLIEST)
+            yield from _scrub_numbers(disk, folder, settings.partitions, EPOCHS)
         except DataLoss as error:
             yield Damage(f"{folder}/{SETTINGS}", 0, error.message)
         for sequence in sorted(index_sequences(disk.list(folder))):
@@ -47,14 +49,17 @@ def scrub(root: str, *, disk: Disk | None = None) -> Iterator[Damage | None]:
         yield from _scrub_last(disk, folder)
 
 
-def _scrub_earliest(disk: Disk, folder: str, partitions: int) -> Iterator[Damage | None]:
-    path = f"{folder}/{EARLIEST}"
+def _scrub_numbers(disk: Disk, folder: str, partitions: int, name: str) -> Iterator[Damage | None]:
+    path = f"{folder}/{name}"
+    opened = open_earliest if name == EARLIEST else open_epochs
     try:
         for _ in range(2):  # the first look may have met a write
-            earliest = open_earliest(disk, folder, partitions)
-            earliest.load()
-            earliest.close()
-            if earliest.is_whole:
+            numbers = opened(disk, folder, partitions)
+            if numbers is None:
+                return
+            numbers.load()
+            numbers.close()
+            if numbers.is_whole:
                 return
             yield None
     except DataLoss as error:

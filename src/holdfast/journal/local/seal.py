@@ -1,10 +1,12 @@
 """What is done to a segment when no more is written to it, and when nobody needs it any more."""
 
+from collections.abc import Sequence
+
 from holdfast.journal.local.disk import Disk, replace_whole
-from holdfast.journal.local.earliest import EarliestOffsets
 from holdfast.journal.local.frame import scan
 from holdfast.journal.local.index import Points, Summary, encode_index, index_of
 from holdfast.journal.local.names import index_name, segment_name, spare_name, spare_names
+from holdfast.journal.local.numbers import PartitionNumbers
 from holdfast.limits import SPARE_SEGMENTS_MAX
 from holdfast.logs import log
 
@@ -52,18 +54,19 @@ def seal_again(disk: Disk, folder: str, sequence: int) -> None:
 def remove_segments(
     disk: Disk,
     folder: str,
-    offsets: EarliestOffsets,
-    earliest: list[int],
+    marks: Sequence[tuple[PartitionNumbers, list[int]]],
     sequences: list[int],
 ) -> None:
-    """Removes segments, oldest first, once the offsets that then are earliest are durable.
+    """Removes segments, oldest first, once the numbers that then are true are durable.
 
-    In that order the next offset of a partition is known even when no entry of it is left. Some
+    In that order the next offset of a partition is known even when no entry of it is left, and so
+    is its epoch. Some
     files are kept to be used again: writing over old blocks is several times faster than having new
     ones allocated.
     """
     try:
-        offsets.store(earliest)
+        for file, numbers in marks:
+            file.store(numbers)
         for sequence in sequences:
             disk.remove(f"{folder}/{index_name(sequence)}")
             if len(spare_names(disk.list(folder))) < SPARE_SEGMENTS_MAX:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
+from holdfast.journal.api import Refused
 from holdfast.journal.local.frame import (
     HEADER_BYTES,
     LINK_BYTES,
@@ -24,6 +25,7 @@ from holdfast.limits import MIB
 
 _KEPT_BYTES_MAX = 8 * MIB  # memory of a larger commit is given back
 _HEADER_ROOM = bytes(HEADER_BYTES)
+ANY = -1  # whoever appends does not say
 
 
 class _Staged(NamedTuple):
@@ -34,6 +36,8 @@ class _Staged(NamedTuple):
     start: int
     end: int
     body_crc: int
+    epoch: int = ANY  # of the append, or the newest one
+    offset: int = ANY  # at which the writer expects it to begin
 
 
 class Stage:
@@ -43,6 +47,7 @@ class Stage:
         self._bytes = BytesIO()
         self._frames: list[_Staged] = []
         self._first = LINK_BYTES
+        self.refused: dict[int, Refused] = {}  # by the number of the append
         self.clear()
 
     def __len__(self) -> int:
@@ -61,7 +66,14 @@ class Stage:
     def partitions(self) -> set[int]:
         return {frame.partition for frame in self._frames}
 
-    def add(self, partition: int, entries: Sequence[bytes], lengths: list[int]) -> None:
+    def add(
+        self,
+        partition: int,
+        entries: Sequence[bytes],
+        lengths: list[int],
+        epoch: int = ANY,
+        offset: int = ANY,
+    ) -> None:
         """Joins an append's entries; TypeError if one of them is not bytes."""
         staged = self._bytes
         start = staged.tell()
@@ -72,7 +84,7 @@ class Stage:
         end = staged.tell()
         with staged.getbuffer() as view, view[start + HEADER_BYTES : end] as body:
             crc = crc32c(body)
-        self._frames.append(_Staged(partition, len(lengths), start, end, crc))
+        self._frames.append(_Staged(partition, len(lengths), start, end, crc, epoch, offset))
 
     def cut(self, count: int) -> None:
         """Takes back what was added after the first `count` appends, whole or in part."""
@@ -82,19 +94,34 @@ class Stage:
     def place(
         self,
         next_offsets: Sequence[int],
+        epochs: list[int],
         timestamp_ms: int,
         sequence: int,
         position: int,
         previous_end: int,
     ) -> list[Header]:
-        """Gives every frame its offsets and its place; at position 0 a link comes before them."""
+        """Gives every frame its offsets and its place; at position 0 a link comes before them.
+
+        Appends that expect another epoch or offset are taken out first, into `refused`. `epochs`
+        are brought up to what is placed.
+        """
         headers: list[Header] = []
         following: dict[int, int] = {}
         self._first = LINK_BYTES if position else 0
         base = position - self._first
         with self._bytes.getbuffer() as view:
-            for partition, count, start, end, crc in self._with_link(view, previous_end):
+            frames = self._with_link(view, previous_end)
+            for partition, count, start, end, crc, epoch, expected in frames:
                 offset = following.get(partition, next_offsets[partition])
+                if expected != offset and expected != ANY:
+                    break
+                if epoch != (last := epochs[partition]):
+                    if epoch > last:
+                        epochs[partition] = epoch
+                    elif epoch == ANY:
+                        epoch = last
+                    else:
+                        break
                 following[partition] = offset + count
                 body_at = start + HEADER_BYTES
                 header = Header(
@@ -103,6 +130,7 @@ class Stage:
                     offset,
                     timestamp_ms,
                     sequence,
+                    epoch,
                     base + start,
                     position,
                     count,
@@ -110,7 +138,32 @@ class Stage:
                 )
                 view[start:body_at] = encode_header(header)
                 headers.append(header)
-        return headers
+            else:
+                return headers
+        self._take_out_refused(next_offsets, epochs)
+        if not self._frames:
+            return []
+        return self.place(next_offsets, epochs, timestamp_ms, sequence, position, previous_end)
+
+    def _take_out_refused(self, next_offsets: Sequence[int], epochs: Sequence[int]) -> None:
+        """Closes the gaps that appends leave whose expectation does not hold."""
+        kept: list[tuple[_Staged, bytes]] = []
+        following: dict[int, int] = {}
+        for number, frame in enumerate(self._frames):
+            offset = following.get(frame.partition, next_offsets[frame.partition])
+            last = epochs[frame.partition]
+            reason = _refusal(frame, last, offset)
+            if reason:
+                self.refused[number] = Refused(frame.partition, last, offset, reason)
+                continue
+            following[frame.partition] = offset + frame.entry_count
+            with self._bytes.getbuffer() as view, view[frame.start : frame.end] as whole:
+                kept.append((frame, bytes(whole)))
+        self.cut(0)
+        for frame, whole in kept:
+            start = self._bytes.tell()
+            self._bytes.write(whole)
+            self._frames.append(frame._replace(start=start, end=self._bytes.tell()))
 
     @contextmanager
     def data(self) -> Iterator[memoryview]:
@@ -121,6 +174,8 @@ class Stage:
     def clear(self) -> None:
         """Begins the next commit."""
         self._frames.clear()
+        if self.refused:
+            self.refused = {}
         if self._bytes.tell() > _KEPT_BYTES_MAX:
             self._bytes = BytesIO()
         self._bytes.seek(0)
@@ -132,3 +187,12 @@ class Stage:
         link = encode_link(previous_end)
         view[HEADER_BYTES:LINK_BYTES] = link
         return [_Staged(LINK_PARTITION, 0, 0, LINK_BYTES, crc32c(link)), *self._frames]
+
+
+def _refusal(frame: _Staged, newest: int, offset: int) -> str:
+    """Why an append is not written; empty if it is."""
+    if frame.epoch != ANY and frame.epoch < newest:
+        return f"epoch {newest} has the partition, and this append is of epoch {frame.epoch}"
+    if frame.offset not in (ANY, offset):
+        return f"the log ends at {offset}, and this append expects {frame.offset}"
+    return ""

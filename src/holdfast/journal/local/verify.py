@@ -23,6 +23,7 @@ from holdfast.journal.local.recovery import (
     load_sealed,
     missing_sequences,
     open_earliest,
+    open_epochs,
     open_mark,
 )
 from holdfast.journal.local.segment import Segment
@@ -118,6 +119,10 @@ def _load_marks(
         offsets = open_earliest(disk, folder, settings.partitions)
         earliest = offsets.load()
         offsets.close()
+        epochs = open_epochs(disk, folder, settings.partitions)
+        if epochs is not None:
+            epochs.load()
+            epochs.close()
     except DataLoss as error:
         report.damage.append(Damage(str(error.fields["file"]), 0, error.message))
     return durable, earliest

@@ -20,6 +20,7 @@ class TopicView:
         self.partitions = partitions
         self.earliest = [0, *earliest]  # partitions count from 1
         self.next = [0, *earliest]
+        self.epochs = [0] * (partitions + 1)  # the newest that each partition was written in
         self.segments: list[Segment] = []
         self._segments_of: list[list[Segment]] = [[] for _ in range(partitions + 1)]
         self._opened: OrderedDict[int, Segment] = OrderedDict()
@@ -30,6 +31,8 @@ class TopicView:
         for partition, following in segment.summary.next.items():
             self._segments_of[partition].append(segment)
             self.next[partition] = max(self.next[partition], following)
+        for partition, epoch in segment.summary.epoch.items():
+            self.epochs[partition] = max(self.epochs[partition], epoch)
 
     def add_frame(self, header: Header) -> None:
         """Makes a frame readable that was written to the last segment."""
@@ -39,6 +42,7 @@ class TopicView:
             if partition not in last.summary.next:
                 self._segments_of[partition].append(last)
             self.next[partition] = header.first_offset + header.entry_count
+            self.epochs[partition] = header.epoch
         last.add(header)
 
     def drop_oldest(self) -> Segment:
@@ -121,6 +125,5 @@ def _entries_of(frame: Frame, offset: int, bytes_max: int, least: int) -> tuple[
     last = max(first + least, bisect_right(ends, ends[first] + bytes_max) - 1)
     payloads = [data[start:end] for start, end in pairwise(ends[first : last + 1])]
     offsets = range(header.first_offset + first, header.first_offset + last)
-    return list(map(Entry, offsets, repeat(header.timestamp_ms), payloads)), ends[last] - ends[
-        first
-    ]
+    entries = list(map(Entry, offsets, repeat(header.timestamp_ms), payloads))
+    return entries, ends[last] - ends[first]

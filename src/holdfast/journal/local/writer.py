@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.clock import Clock
 from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
-from holdfast.journal.api import Retention
+from holdfast.journal.api import Appended, Refused, Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.disk import FULL, Disk, File
@@ -77,6 +77,9 @@ class TopicWriter:
         self._mark = recovered.mark
         self._earliest = recovered.earliest
         self._earliest_stored = list(recovered.view.earliest)
+        self.epochs = list(recovered.view.epochs)  # the newest, of commits under way and takes too
+        self._epochs = recovered.epochs
+        self._epochs_stored = recovered.epochs.load()
         self._file = recovered.file
         self._capacity_bytes = recovered.file.size_bytes()
         self._active = recovered.view.segments[-1]
@@ -90,8 +93,8 @@ class TopicWriter:
             self._allocator.adopt(recovered.prepared)
         self._remove_discarded()
 
-    def write(self, stage: Stage) -> list[int]:
-        """Makes appends durable together and readable; the first offset of each."""
+    def write(self, stage: Stage) -> list[Appended | Refused]:
+        """Makes appends durable together and readable; what became of each."""
         commit = self.begin(stage)
         assert commit is not None, "a commit in the loop began while another was under way"
         try:
@@ -121,13 +124,18 @@ class TopicWriter:
         # Time that never goes back makes it possible to find an offset by its time.
         self._last_ms = max(self._clock.now_ms(), self._last_ms)
         sequence = self._active.sequence
-        headers = stage.place(offsets, self._last_ms, sequence, start, self._previous_end)
+        headers = stage.place(
+            offsets, self.epochs, self._last_ms, sequence, start, self._previous_end
+        )
         commit = Commit(stage, headers, self._file, start)
-        self._under_way.append(commit)
+        if headers:  # else all of it is refused
+            self._under_way.append(commit)
         return commit
 
     def transfer(self, commit: Commit) -> float:
         """Writes and syncs; how long it took. Any one thread may do it: it touches nothing else."""
+        if not commit.headers:
+            return 0.0
         if self._broken is not None:
             raise self._broken  # what comes before it is not there
         begun = self._clock.monotonic()
@@ -139,15 +147,24 @@ class TopicWriter:
             raise
         return self._clock.monotonic() - begun
 
-    def finish(self, commit: Commit, sync_seconds: float) -> list[int]:
-        """The commit is durable: its entries can be read; the first offset of each append."""
-        self._under_way.remove(commit)
+    def finish(self, commit: Commit, sync_seconds: float) -> list[Appended | Refused]:
+        """The commit is durable: its entries can be read; what became of each append."""
         headers = commit.headers
-        self._make_readable(headers)
-        if self._observer is not None:
-            size_bytes = headers[-1].end - commit.start
-            self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
-        return [each.first_offset for each in headers if each.partition != LINK_PARTITION]
+        if headers:
+            self._under_way.remove(commit)
+            self._make_readable(headers)
+            if self._observer is not None:
+                size_bytes = headers[-1].end - commit.start
+                self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
+        outcomes: list[Appended | Refused] = [
+            Appended(each.first_offset, each.first_offset + each.entry_count)
+            for each in headers
+            if each.partition != LINK_PARTITION
+        ]
+        if commit.stage.refused:
+            for number, refused in sorted(commit.stage.refused.items()):
+                outcomes.insert(number, refused)
+        return outcomes
 
     def failed(self, commit: Commit, error: BaseException) -> BaseException:
         """The commit could not be made durable: what its appends are told.
@@ -209,8 +226,9 @@ class TopicWriter:
             dropped.append(self.view.drop_oldest().sequence)
         self._remove(dropped)
 
-    def store_earliest(self) -> None:
-        """Writes the earliest offsets anew, as when their file was found damaged."""
+    def store_numbers(self) -> None:
+        """Writes earliest offsets and epochs anew, as when a file of them was found damaged."""
+        self._epochs_stored = []
         self._remove([])
 
     def seal_again(self, sequence: int) -> None:
@@ -234,7 +252,7 @@ class TopicWriter:
             self._background.submit(_nothing).result()  # what was begun before is done
             self._allocator.close()
             self.view.close()
-            for each in (self._file, self._mark, self._earliest):
+            for each in (self._file, self._mark, self._earliest, self._epochs):
                 each.close()
 
     def _make_readable(self, headers: list[Header]) -> None:
@@ -301,14 +319,11 @@ class TopicWriter:
 
     def _remove(self, sequences: list[int]) -> None:
         self._earliest_stored = list(self.view.earliest)
-        self._background.submit(
-            remove_segments,
-            self._disk,
-            self._folder,
-            self._earliest,
-            self._earliest_stored[1:],
-            sequences,
-        )
+        marks = [(self._earliest, self._earliest_stored[1:])]
+        if self.view.epochs[1:] != self._epochs_stored:
+            self._epochs_stored = self.view.epochs[1:]
+            marks.insert(0, (self._epochs, self._epochs_stored))
+        self._background.submit(remove_segments, self._disk, self._folder, marks, sequences)
 
     def _full_or_raise(self, error: OSError) -> ResourceExhausted:
         if error.errno not in FULL:

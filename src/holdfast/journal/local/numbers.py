@@ -1,8 +1,9 @@
-"""The earliest offsets of a topic's partitions, kept in two slots that are written in turn.
+"""A number for each partition of a topic, kept in two slots that are written in turn.
 
-In place and preallocated, not by rename: discarding is what frees a full disk, so it must not need
-room. Both slots get the same offsets, one after the other: a write that is torn, or a bit that
-flips, spoils one only.
+Two files are of this form: the earliest offsets, and the newest epochs of what was discarded. They
+are written in place and preallocated, not by rename: discarding is what frees a full disk, so it
+must not need room. Both slots get the same numbers, one after the other: a write that is torn, or a
+bit that flips, spoils one only.
 """
 
 import struct
@@ -13,7 +14,7 @@ from crc32c import crc32c
 from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import File
 
-_HEAD = struct.Struct("<QI")  # generation, CRC32C of the generation and the offsets
+_HEAD = struct.Struct("<QI")  # generation, CRC32C of the generation and the numbers
 _SLOT_ALIGNMENT_BYTES = 4096  # the slots share no sector, so that a torn write spoils one only
 _GENERATION_MAX = 0xFFFF_FFFF  # the checksum covers so much of it; two for each time the log is cut
 
@@ -28,50 +29,53 @@ def _slot_bytes(partitions: int) -> int:
     return size_bytes + -size_bytes % _SLOT_ALIGNMENT_BYTES
 
 
-class EarliestOffsets:
-    """The file of the earliest offsets."""
+class PartitionNumbers:
+    """The file of the numbers; `what` they are is for messages."""
 
-    def __init__(self, file: File, partitions: int, path: str = "earliest") -> None:
+    def __init__(
+        self, file: File, partitions: int, path: str = "", what: str = "the earliest offsets"
+    ) -> None:
         self._file = file
         self._path = path
+        self._what = what
         self._slot_bytes = _slot_bytes(partitions)
-        self._offsets = struct.Struct(f"<{partitions}Q")
+        self._numbers = struct.Struct(f"<{partitions}Q")
         self._generation = 0
         self.is_whole = True  # both slots could be read, or were never written
 
     def load(self) -> list[int]:
-        """The offsets of the newer intact slot, partition 1 first; zeros if none was written.
+        """The numbers of the newer intact slot, partition 1 first; zeros if none was written.
 
         DataLoss if what was written can be read in no slot.
         """
-        newest = [0] * (self._offsets.size // 8)
+        newest = [0] * (self._numbers.size // 8)
         self._generation = 0
         is_written = False
         self.is_whole = True
         for slot in (0, 1):
-            data = self._file.read(slot * self._slot_bytes, _HEAD.size + self._offsets.size)
+            data = self._file.read(slot * self._slot_bytes, _HEAD.size + self._numbers.size)
             if not data.strip(b"\0"):
                 continue
             is_written = True
             generation, crc = _HEAD.unpack_from(data.ljust(_HEAD.size, b"\0"))
-            offsets = data[_HEAD.size :]
-            if generation > _GENERATION_MAX or crc != _crc(generation, offsets):
+            numbers = data[_HEAD.size :]
+            if generation > _GENERATION_MAX or crc != _crc(generation, numbers):
                 self.is_whole = False
-            elif generation > self._generation and len(offsets) == self._offsets.size:
+            elif generation > self._generation and len(numbers) == self._numbers.size:
                 self._generation = generation
-                newest = list(self._offsets.unpack(offsets))
+                newest = list(self._numbers.unpack(numbers))
         if is_written and not self._generation:
             raise DataLoss(
-                f"expected the earliest offsets of the log in {self._path}, but neither copy of"
+                f"expected {self._what} of the log in {self._path}, but neither copy of"
                 " them matches its checksum; restore the file from a copy",
                 file=self._path,
                 position=0,
             )
         return newest
 
-    def store(self, offsets: Sequence[int]) -> None:
-        """Makes offsets durable, partition 1 first."""
-        data = self._offsets.pack(*offsets)
+    def store(self, numbers: Sequence[int]) -> None:
+        """Makes numbers durable, partition 1 first."""
+        data = self._numbers.pack(*numbers)
         for _ in range(2):
             self._generation += 1
             head = _HEAD.pack(self._generation, _crc(self._generation, data))
@@ -82,5 +86,5 @@ class EarliestOffsets:
         self._file.close()
 
 
-def _crc(generation: int, offsets: bytes) -> int:
-    return crc32c(offsets, generation & 0xFFFFFFFF)
+def _crc(generation: int, numbers: bytes) -> int:
+    return crc32c(numbers, generation & 0xFFFFFFFF)
