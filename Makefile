@@ -35,6 +35,13 @@ $(VENV)/development: $(VENV)/runtime
 	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,pipeline]'
 	@touch $@
 
+# An environment of its own: botocore wants an older python-dateutil than everything else here.
+$(VENV)/moto/made: $(VENV)/made tests/contract/moto.txt
+	@echo "· installing an S3 server for the tests (once)"
+	@$(PYTHON) -m venv $(VENV)/moto
+	@$(VENV)/moto/bin/python -m pip --disable-pip-version-check install --quiet --quiet --requirement tests/contract/moto.txt
+	@touch $@
+
 demo: $(VENV)/pipeline ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled, tables of it
 	@$(BIN)/holdfast demo
 
@@ -48,11 +55,11 @@ check: $(VENV)/development
 	@echo "· types (basedpyright)"
 	@$(BIN)/basedpyright --level error | tail -n 20; exit $${PIPESTATUS[0]}
 
-unit: $(VENV)/development
+unit: $(VENV)/development $(VENV)/moto/made
 	@echo "· tests (pytest, $(WORKERS) at a time)"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak"
 
-soak: $(VENV)/development ## the tests that take minutes
+soak: $(VENV)/development $(VENV)/moto/made ## the tests that take minutes
 	@$(BIN)/python -m pytest -m soak -s
 
 bench: $(VENV)/development ## measure against limits and peers; ONLY=name for one

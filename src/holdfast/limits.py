@@ -39,6 +39,14 @@ STREAM_POLL_MS_MAX = (
 )
 DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
 
+# --- blobs ------------------------------------------------------------------------------------
+BLOB_NAME_BYTES_MAX = 500  # S3 takes 1,024 with the prefix
+BLOB_PIECE_BYTES = 1 * MIB  # of a blob, handed out in one go
+BLOB_PART_BYTES = 8 * MIB  # of an upload to S3, which takes 10,000 parts: 78 GiB a blob
+BLOB_PARTS_IN_FLIGHT_MAX = 2  # with the one that is being filled, 24 MiB of memory
+BLOB_RETRIES_MAX = 8  # of a request: pauses of 0.1 s that double, up to
+BLOB_RETRY_MS_MAX = 30_000  # ... this long in all; after that the caller gets Unavailable
+
 # --- engine -----------------------------------------------------------------------------------
 STEP_COMMANDS_MAX = 4_096  # about 40 ms of work: live commands never wait longer behind a step
 STEP_DUE_MAX = 512  # commands that time gives to one step: 1 ms to look them up

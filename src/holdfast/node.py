@@ -23,6 +23,7 @@ from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
+from holdfast.files import make_folder
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
 from holdfast.gateway.node_shapes import Health
@@ -37,7 +38,7 @@ from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
 from holdfast.starts import Starts
 from holdfast.state import Store
-from holdfast.state.copies import Positions, make_folder
+from holdfast.state.copies import Positions
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.steady_clock import SteadyClock

@@ -99,6 +99,7 @@ HOMES = {
     "matplotlib": "pipeline/report/",
     "msgspec": "",
     "multipart": "gateway/http/forms.py",
+    "obstore": "blobs/s3.py",
     "prometheus_client": "metrics.py",
     "pyarrow": "pipeline/",
     "pyspark": "pipeline/",

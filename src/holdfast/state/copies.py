@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 
 from holdfast.errors import DataLoss
+from holdfast.files import sync_folder, write_all
 from holdfast.limits import COPY_BYTES
 
 MANIFEST = "manifest.json"
@@ -54,19 +55,12 @@ def _copy_file(source: Path, target: Path) -> Generator[None, None, Copied]:
             while piece := read.read(COPY_BYTES):
                 crc = crc32(piece, crc)
                 size_bytes += len(piece)
-                _write_all(descriptor, piece)
+                write_all(descriptor, piece)
                 yield
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
     return Copied(size_bytes, crc)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    with memoryview(data) as left:
-        written = 0
-        while written < len(data):
-            written += os.write(descriptor, left[written:])
 
 
 def check_files(folder: Path, files: dict[str, Copied]) -> Pieces:
@@ -96,7 +90,7 @@ def store_manifest(folder: Path, manifest: Manifest) -> None:
     path = folder / MANIFEST
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        _write_all(descriptor, body + b"\n%08x\n" % crc32(body))
+        write_all(descriptor, body + b"\n%08x\n" % crc32(body))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -121,26 +115,6 @@ def finish(pieces: Generator[None, None, object]) -> None:
     """Runs a generator to its end at once."""
     for _ in pieces:
         pass
-
-
-def make_folder(folder: Path) -> None:
-    """Makes sure that a folder is there, durably, with those around it.
-
-    Its name is synced even where it is there already: whoever made it may have been interrupted.
-    """
-    if not folder.parent.exists():
-        make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    sync_folder(folder.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """A rename is durable once its folder is."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def total_bytes(paths: Iterable[Path]) -> int:

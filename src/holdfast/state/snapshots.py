@@ -19,6 +19,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from holdfast.errors import DataLoss
+from holdfast.files import make_folder, sync_folder
 from holdfast.limits import DAMAGED_KEPT, SNAPSHOTS_KEPT
 from holdfast.state.api import Store
 from holdfast.state.copies import (
@@ -29,9 +30,7 @@ from holdfast.state.copies import (
     copy_folder,
     finish,
     load_manifest,
-    make_folder,
     store_manifest,
-    sync_folder,
     total_bytes,
 )
 from holdfast.state.rocks import RocksStore

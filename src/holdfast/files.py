@@ -1,0 +1,32 @@
+"""Files and folders that are durable when the call returns."""
+
+import os
+from pathlib import Path
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Writes all of it: the system may take less at once than it is given."""
+    with memoryview(data) as left:
+        written = 0
+        while written < len(data):
+            written += os.write(descriptor, left[written:])
+
+
+def make_folder(folder: Path) -> None:
+    """Makes sure that a folder is there, durably, with those around it.
+
+    Its name is synced even where it is there already: whoever made it may have been interrupted.
+    """
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """A rename is durable once its folder is."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
