@@ -179,6 +179,21 @@ DRAIN_MS_MAX = 30_000  # without reading a byte of an answer
 SLOW_CLIENTS_BYTES_MAX = 128 * MIB  # answers that are not read and requests sent ahead, in all
 SENT_AHEAD_BYTES = 384 * KIB  # ... of which a connection: one read, and 80 requests of 1.5 KB
 
+# --- members ----------------------------------------------------------------------------------
+MESSAGE_BYTES_MAX = APPEND_BYTES_MAX + 1 * MIB  # an append to a replica, and what it is told beside
+FRAME_BYTES = 1 * MIB  # messages of one turn share frames of about this size; a larger one is alone
+MEMBER_BYTES_MAX = 32 * MIB  # sent to one member and not answered or not taken: 30 ms at 1 GB/s
+MEMBER_BUSY_RETRY_MS = 50  # beyond it, come back later: the above and a round of the other side
+CALL_BYTES = 512  # what a call without an answer costs beside its bytes: 65,536 calls at the most
+MEMBER_TICK_MS = 1_000  # how often a connection is looked at; one message a second where it is idle
+MEMBER_SILENT_TICKS_MAX = 5  # without a byte, though one was asked for: it is broken after 6 s
+HELLO_MS_MAX = 5_000  # to connect, to prove a key and to say hello
+HELLO_BYTES_MAX = 4 * KIB  # names, versions, or the reason of a refusal: what a stranger may send
+STRANGERS_MAX = 64  # connections that have not said hello; with their buffers 0.5 MB
+RECONNECT_MS_MIN = 20  # a member that restarts is found soon ...
+RECONNECT_MS_MAX = 2_000  # ... one that stays away is tried every two seconds
+UNIX_PATH_BYTES_MAX = 107  # of a socket: what Linux has room for
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

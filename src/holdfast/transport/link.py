@@ -1,0 +1,188 @@
+"""The ways to the other members: one connection for each pair, made again whenever it breaks."""
+
+import asyncio
+from asyncio import Future
+from collections.abc import Callable, Iterator, Mapping
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
+
+from holdfast.errors import Forbidden, HoldfastError, Unavailable
+from holdfast.limits import RECONNECT_MS_MAX, RECONNECT_MS_MIN
+from holdfast.logs import log
+from holdfast.transport.api import (
+    Address,
+    Connection,
+    Handler,
+    Listener,
+    Sender,
+    Transport,
+)
+
+
+class Link(Sender):
+    """The way to one other member, whichever connection carries it; `Unavailable` while none does.
+
+    `on_up` is told of each new connection, and `on_down` of its end. Whoever needs the peer to
+    remember something tells it again in `on_up`: a new connection knows nothing of the former one.
+    """
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+        self.connection: Connection | None = None
+        self._why = "it was not reached yet"
+        self._waiting: list[Future[None]] = []
+        self._on_up: list[Callable[[], None]] = []
+        self._on_down: list[Callable[[], None]] = []
+
+    @property
+    def is_up(self) -> bool:
+        return self.connection is not None
+
+    def call(self, kind: int, body: bytes) -> Future[bytes]:
+        if self.connection is None:
+            future: Future[bytes] = asyncio.get_running_loop().create_future()
+            future.set_exception(self._down())
+            return future
+        return self.connection.call(kind, body)
+
+    def tell(self, kind: int, body: bytes) -> None:
+        if self.connection is None:
+            raise self._down()
+        self.connection.tell(kind, body)
+
+    def on_up(self, callback: Callable[[], None]) -> None:
+        """Calls back for every new connection; at once if there is one."""
+        self._on_up.append(callback)
+        if self.connection is not None:
+            callback()
+
+    def on_down(self, callback: Callable[[], None]) -> None:
+        """Calls back whenever a connection has ended."""
+        self._on_down.append(callback)
+
+    async def up(self) -> None:
+        """Waits until the member is reached."""
+        if self.connection is None:
+            reached: Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(reached)
+            await reached
+
+    def adopt(self, connection: Connection) -> None:
+        """From now on this connection carries the link; a former one that lingers is closed."""
+        former, self.connection = self.connection, connection
+        if former is not None:
+            self._ended("the member connected anew")
+            former.close()
+        log.info("member reached", peer=self.peer)
+        connection.on_closed(lambda why: self._lost(connection, why))
+        for callback in list(self._on_up):
+            callback()
+        waiting, self._waiting = self._waiting, []
+        for reached in waiting:
+            if not reached.done():
+                reached.set_result(None)
+
+    def _lost(self, connection: Connection, why: str) -> None:
+        if self.connection is connection:
+            self.connection = None
+            self._ended(why)
+
+    def _ended(self, why: str) -> None:
+        self._why = why
+        log.info("member lost", peer=self.peer, why=why)
+        for callback in list(self._on_down):
+            callback()
+
+    def _down(self) -> Unavailable:
+        return Unavailable(
+            f"Expected a connection to member {self.peer!r}, but {self._why}; it is tried again",
+            member=self.peer,
+        )
+
+
+LinkAnswering = Callable[[Link], Handler]
+"""Asked for each new connection of a link: who answers what comes over it."""
+
+
+class Links:
+    """All links of one member. Of each pair, the one whose name sorts first dials the other."""
+
+    def __init__(
+        self,
+        member: str,
+        transport: Transport,
+        addresses: Mapping[str, Address],
+        answering: LinkAnswering,
+    ) -> None:
+        """`addresses` has all members, with this one."""
+        self._member = member
+        self._transport = transport
+        self._addresses = addresses
+        self._answering = answering
+        self._links = {name: Link(name) for name in addresses if name != member}
+        self._listener: Listener | None = None
+        self._dialing: list[asyncio.Task[None]] = []
+
+    def __getitem__(self, member: str) -> Link:
+        return self._links[member]
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self._links.values())
+
+    async def start(self) -> None:
+        """Listens, and begins to dial; it does not wait for anybody."""
+        own = self._addresses[self._member]
+        self._listener = await self._transport.listen(own, self._handler)
+        for name, link in self._links.items():
+            if self._member < name:
+                self._dialing.append(asyncio.create_task(self._keep(link)))
+
+    async def close(self) -> None:
+        """Ends everything; calls under way fail."""
+        for task in self._dialing:
+            task.cancel()
+        await asyncio.gather(*self._dialing, return_exceptions=True)
+        if self._listener is not None:
+            await self._listener.close()
+        for link in self._links.values():
+            if link.connection is not None:
+                link.connection.close()
+
+    def _handler(self, connection: Connection) -> Handler:
+        link = self._links.get(connection.peer)
+        if link is None:
+            raise Forbidden(
+                f"Expected one of the members, but found {connection.peer!r}; register it first",
+                member=connection.peer,
+            )
+        handler = self._answering(link)
+        link.adopt(connection)
+        return handler
+
+    async def _keep(self, link: Link) -> None:
+        """Dials until it is told to stop."""
+        while True:
+            connection = await self._dial(link)
+            ended = asyncio.Event()
+            connection.on_closed(lambda _, ended=ended: ended.set())
+            await ended.wait()
+            await asyncio.sleep(RECONNECT_MS_MIN / 1_000)
+
+    async def _dial(self, link: Link) -> Connection:
+        address = self._addresses[link.peer]
+        told: set[str] = set()
+
+        def tell(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome is not None else None
+            if isinstance(error, HoldfastError) and error.message not in told:
+                told.add(error.message)  # once, not at every attempt
+                log.warning("member not reached", peer=link.peer, why=error.message)
+
+        async for attempt in AsyncRetrying(
+            retry=retry_if_exception_type(HoldfastError),
+            wait=wait_exponential(RECONNECT_MS_MIN / 1_000, max=RECONNECT_MS_MAX / 1_000),
+            before_sleep=tell,
+        ):
+            with attempt:
+                return await self._transport.connect(address, link.peer, self._handler)
+        raise AssertionError("it is tried for ever")
