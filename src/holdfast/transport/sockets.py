@@ -157,6 +157,7 @@ class SocketTransport(Transport):
         )
 
     async def listen(self, address: Address, answering: Answering) -> Listener:
+        """Listens; `Unavailable` where another process does, `InvalidArgument` beyond reach."""
         loop = asyncio.get_running_loop()
         listening = _Listening(self, address, answering)
         if isinstance(address, UnixAddress):
