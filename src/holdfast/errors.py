@@ -37,6 +37,11 @@ class HoldfastError(Exception):
         self.message = message
         self.fields = fields
 
+    @property
+    def retry_after_ms(self) -> int:
+        """Above 0: nothing was done, and the same request may succeed after this time."""
+        return int(self.fields.get("retry_after_ms") or 0)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.fields)
 
@@ -85,10 +90,6 @@ class ResourceExhausted(HoldfastError):
     """A named limit is reached; `retry_after_ms` says when to come back."""
 
     code = Code.RESOURCE_EXHAUSTED
-
-    @property
-    def retry_after_ms(self) -> int:
-        return int(self.fields.get("retry_after_ms", 0))
 
 
 class DeadlineExceeded(HoldfastError):

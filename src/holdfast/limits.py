@@ -37,6 +37,7 @@ STREAM_POLL_MS_MIN = 2  # how soon another process's stream looks again after it
 STREAM_POLL_MS_MAX = (
     100  # and how seldom when nothing comes: 10 looks/s of 20 us are 0.02% of a core
 )
+REBUILD_RETRY_MS = 1_000  # a state of 1 GB is rebuilt in 10 s or so
 DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
 
 # --- blobs ------------------------------------------------------------------------------------

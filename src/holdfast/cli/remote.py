@@ -8,6 +8,8 @@ from holdfast.gateway.api import Api
 
 T = TypeVar("T")
 
+_PATIENCE_S = 30.0  # when the node says that it has no room now, and when it will
+
 
 def ask(url: str, question: Callable[[Api], Awaitable[T]]) -> T:
     """The node's answer to a question."""
@@ -15,10 +17,11 @@ def ask(url: str, question: Callable[[Api], Awaitable[T]]) -> T:
 
 
 async def _ask(url: str, question: Callable[[Api], Awaitable[T]]) -> T:
+    from holdfast.client.patience import patient
     from holdfast.client.remote import RemoteApi
 
     api = RemoteApi(url)
     try:
-        return await question(api)
+        return await question(patient(api, _PATIENCE_S))
     finally:
         await api.close()

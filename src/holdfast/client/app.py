@@ -11,21 +11,20 @@ from holdfast.client.codec import decode
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
-from holdfast.client.patience import patiently
+from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process import ProcessCalls
 from holdfast.client.task import BoundTask, Options, Span, Task, backoff_of, span_ms
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
 from holdfast.engine.timers.values import CatchUp, catch_up_of
-from holdfast.errors import InvalidArgument, ResourceExhausted
+from holdfast.errors import InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import (
     IncidentQuery,
     IncidentView,
     NewSchedule,
-    NewTask,
     RetryBackoff,
     ScheduleView,
     TaskReceipt,
@@ -34,8 +33,6 @@ from holdfast.limits import TASKS_PER_SUBMIT_MAX
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_PATIENCE_SECONDS = 10.0  # how long submit waits by itself when the node says "come back later"
 
 
 class Holdfast(ProcessCalls):
@@ -55,11 +52,17 @@ class Holdfast(ProcessCalls):
 
     @classmethod
     def open(
-        cls, folder: str | Path, *, workers: int = 4, config: Config | None = None
+        cls,
+        folder: str | Path,
+        *,
+        workers: int = 4,
+        config: Config | None = None,
+        patience: Span = 10.0,
     ) -> "Holdfast":
         """A node inside this process, in a folder. Its tasks are run here by `workers` threads.
 
-        With `workers=0` nothing is run here by itself; see `worker`.
+        With `workers=0` nothing is run here by itself; see `worker`. `patience` is how long a call
+        waits when the node has no room at the moment; with 0 it raises `ResourceExhausted` at once.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -75,7 +78,7 @@ class Holdfast(ProcessCalls):
             portal.call(node.close())
             portal.close()
 
-        return cls(portal, node.gateway, close, workers)
+        return cls(portal, patient(node.gateway, span_ms(patience) / 1000), close, workers)
 
     @classmethod
     def connect(
@@ -85,12 +88,14 @@ class Holdfast(ProcessCalls):
         token: str | None = None,
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
+        patience: Span = 10.0,
     ) -> "Holdfast":
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
 
         Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`. Where a private
         authority signed its certificate: the file of that authority's (PEM), here or in
-        `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests.
+        `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests. `patience` is how long a
+        call waits when the node says that it did nothing and when to come back.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -108,7 +113,7 @@ class Holdfast(ProcessCalls):
             portal.call(api.close())
             portal.close()
 
-        return cls(portal, api, close, 0)
+        return cls(portal, patient(api, span_ms(patience) / 1000), close, 0)
 
     def __enter__(self) -> "Holdfast":
         return self
@@ -198,7 +203,7 @@ class Holdfast(ProcessCalls):
     ) -> Handle[R]:
         """Durable when it returns."""
         self._ensure_worker()
-        receipts = self.portal.call(self._submit([bound.new_task(key, delay, due, priority)]))
+        receipts = self.portal.call(self.api.submit([bound.new_task(key, delay, due, priority)]))
         return self._handle(receipts[0], bound)
 
     async def submit_async(
@@ -213,7 +218,7 @@ class Holdfast(ProcessCalls):
         """Like `submit`, for an event loop."""
         self._ensure_worker()
         new = bound.new_task(key, delay, due, priority)
-        return self._handle((await self.portal.reach(self._submit([new])))[0], bound)
+        return self._handle((await self.portal.reach(self.api.submit([new])))[0], bound)
 
     def submit_many(
         self, tasks: Iterable[BoundTask[R]], *, keys: Sequence[str] | None = None
@@ -240,14 +245,8 @@ class Holdfast(ProcessCalls):
         ]
         receipts: list[TaskReceipt] = []
         for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
-            receipts += await self._submit(new[start : start + TASKS_PER_SUBMIT_MAX])
+            receipts += await self.api.submit(new[start : start + TASKS_PER_SUBMIT_MAX])
         return receipts
-
-    async def _submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
-        """A refused submit was not stored: trying again is safe. Other errors are the caller's."""
-        return await patiently(
-            lambda: self.api.submit(tasks), (ResourceExhausted,), _PATIENCE_SECONDS
-        )
 
     def handle(self, key: str) -> Handle[Any]:
         """A handle on a task that was submitted earlier, here or elsewhere."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from holdfast.client.patience import no_later_than
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import DeadlineExceeded, NotFound, TaskFailed
 from holdfast.gateway.api import Api
@@ -73,7 +74,8 @@ async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOut
     deadline = None if timeout is None else loop.time() + timeout
     while True:
         left = WAIT_MS_MAX if deadline is None else int((deadline - loop.time()) * 1000)
-        (outcome,) = await api.results([key], max(0, min(left, WAIT_MS_MAX)))
+        with no_later_than(deadline):
+            (outcome,) = await api.results([key], max(0, min(left, WAIT_MS_MAX)))
         if outcome.state not in _OPEN:
             return outcome
         if left <= 0:

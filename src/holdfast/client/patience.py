@@ -1,33 +1,178 @@
-"""Trying again while a node has no room or is away."""
+"""Asking again while a node has no room or is away, as soon as it says and not before."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import NoneType
+from typing import Any, TypeVar
 
-from tenacity import (
-    AsyncRetrying,
-    retry_if_exception_type,
-    stop_after_delay,
-    wait_random_exponential,
-)
+import msgspec
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
+from tenacity.wait import wait_base
 
 from holdfast.errors import HoldfastError
 
 T = TypeVar("T")
 
+Spread = Callable[[], float]
+"""Gives numbers from 0 to 1: those that were refused together do not come back together."""
+
+_PAUSE_S = 0.02  # the first pause where the node does not say how long; each is twice the last
+_LATER_SHARE_MAX = 0.25  # of what the node asks for, they come back later: never earlier
+
+
+class _AsAsked(wait_base):
+    """As long as the node asks; without a word from it, pauses that grow."""
+
+    def __init__(self, pause_s_max: float, spread: Spread) -> None:
+        self._growing = wait_exponential(_PAUSE_S, max=pause_s_max)
+        self._spread = spread
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        assert retry_state.outcome is not None
+        error = retry_state.outcome.exception()
+        asked_ms = error.retry_after_ms if isinstance(error, HoldfastError) else 0
+        if asked_ms:
+            return asked_ms / 1000 * (1 + _LATER_SHARE_MAX * self._spread())
+        return self._growing(retry_state) * self._spread()
+
+
+async def persistently(
+    call: Callable[[], Awaitable[T]],
+    is_passing: Callable[[BaseException], bool],
+    is_over: Callable[[float], bool],
+    *,
+    pause_s_max: float = 1.0,
+    spread: Spread = random.random,
+    asked: Awaitable[T] | None = None,
+) -> T:
+    """What a call gives; it is made again after an error that passes.
+
+    `is_over` is told the pause before the next attempt, and says whether there is to be none.
+    `asked` is the first attempt, where it was begun already.
+    """
+    try:  # mostly it succeeds: the machinery of trying again is not needed
+        return await (call() if asked is None else asked)
+    except Exception as error:
+        if not is_passing(error):
+            raise
+        failed: Exception | None = error
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception(is_passing),
+        wait=_AsAsked(pause_s_max, spread),
+        stop=lambda state: is_over(state.upcoming_sleep),
+        reraise=True,
+    ):
+        with attempt:
+            if failed is not None:
+                first, failed = failed, None
+                raise first
+            return await call()
+    raise AssertionError("the last attempt ends in an answer or an error")
+
 
 async def patiently(
-    call: Callable[[], Awaitable[T]], kinds: tuple[type[HoldfastError], ...], seconds: float
+    call: Callable[[], Awaitable[T]],
+    kinds: tuple[type[HoldfastError], ...],
+    seconds: float,
+    spread: Spread = random.random,
 ) -> T:
     """What a call gives; after an error of these kinds it is made again, for some seconds."""
+    is_over = _over_at(seconds)
+    return await persistently(call, lambda error: isinstance(error, kinds), is_over, spread=spread)
+
+
+# --- an Api that is patient -------------------------------------------------------------------
+
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def no_later_than(deadline: float | None) -> Iterator[None]:
+    """Meanwhile nobody is patient beyond a time of the loop; None: their own patience counts."""
+    token = _deadline.set(deadline)
     try:
-        return await call()
-    except kinds:
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type(kinds),
-            wait=wait_random_exponential(0.02, max=1.0),
-            stop=stop_after_delay(seconds),
-            reraise=True,
-        ):
-            with attempt:
-                return await call()
-        raise
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def _over_at(seconds: float) -> Callable[[float], bool]:
+    loop = asyncio.get_running_loop()
+    own, given = loop.time() + seconds, _deadline.get()
+    deadline = own if given is None else min(own, given)
+    return lambda pause_s: loop.time() + pause_s > deadline
+
+
+def patient(api: T, seconds: float, spread: Spread = random.random) -> T:
+    """The same Api; what it refuses for the moment is asked again for some seconds.
+
+    An error with `retry_after_ms` says that nothing was done, and when to come back: the request
+    is sent again then. If that is later than the caller waits, the error is raised at once. Other
+    errors are the caller's, who knows whether a request may be sent twice.
+    """
+    stands_for_it: Any = _Patient(api, seconds, spread)
+    return stands_for_it
+
+
+class _Patient:
+    """Stands before an object: what its coroutines refuse for the moment is asked again."""
+
+    def __init__(self, inner: Any, seconds: float, spread: Spread) -> None:
+        self._inner = inner
+        self._seconds = seconds
+        self._spread = spread
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if callable(found):
+            found = self._asking(found)
+        elif isinstance(found, _VALUES):
+            return found  # it may be another one later
+        else:  # a part of the Api
+            found = _Patient(found, self._seconds, self._spread)
+        self.__dict__[name] = found
+        return found
+
+    def _asking(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*args: Any, **named: Any) -> Any:
+            asked = method(*args, **named)
+            return self._patiently(asked, method, args, named) if _is_coroutine(asked) else asked
+
+        return ask
+
+    async def _patiently(
+        self, asked: Awaitable[T], method: Callable[..., Any], args: Any, named: Any
+    ) -> T:
+        is_over = _over_at(self._seconds)
+        return await persistently(
+            lambda: method(*args, **named),
+            lambda error: _may_be_repeated(error, args),
+            is_over,
+            spread=self._spread,
+            asked=asked,
+        )
+
+
+_is_coroutine = asyncio.iscoroutine
+
+
+_VALUES = (str, bytes, int, float, list, tuple, dict, msgspec.Struct, NoneType)
+
+
+def _may_be_repeated(error: BaseException, args: tuple[Any, ...]) -> bool:
+    """Whether the node says that nothing was done.
+
+    A submission with keys goes to several partitions, of which some may have taken theirs: their
+    keys keep them from being done twice. Those without keys beside them would be.
+    """
+    if not isinstance(error, HoldfastError) or not error.retry_after_ms:
+        return False
+    for arg in args:
+        if isinstance(arg, list | tuple):
+            with_key = {bool(each.key) for each in arg if hasattr(each, "key")}
+            if len(with_key) == 2:
+                return False
+    return True

@@ -19,8 +19,17 @@ from holdfast.client.remote_distributions import RemoteDistributions
 from holdfast.client.remote_identity import RemoteIdentity
 from holdfast.client.remote_journal import RemoteJournal
 from holdfast.client.remote_processes import RemoteProcesses
+from holdfast.client.retry_after import foreign_error, span_ms_of
 from holdfast.client.wire import quoted
-from holdfast.errors import DeadlineExceeded, HoldfastError, Internal, InvalidArgument, Unavailable
+from holdfast.clock import SystemClock
+from holdfast.errors import (
+    Code,
+    DeadlineExceeded,
+    HoldfastError,
+    Internal,
+    InvalidArgument,
+    Unavailable,
+)
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.node_shapes import Health, Topology
 from holdfast.gateway.shapes import Problem
@@ -194,14 +203,15 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         """The content of the answer to one request; a problem is raised as the error it tells."""
         content = None if body is None else _encode(body)
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            status, answer = await self._exchange(method, path, content, wait_ms)
+            status, answer, when = await self._exchange(method, path, content, wait_ms)
         if status >= 400:
-            raise self._error_of(status, answer)
+            raise self._error_of(status, answer, when)
         return answer
 
     async def _exchange(
         self, method: str, path: str, content: bytes | None, wait_ms: int
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, bytes, str | None]:
+        """Status and content of an answer, and what it says about when to come back."""
         seconds = ANSWER_S_MAX + wait_ms / 1_000
         try:
             async with self._open_session().request(
@@ -212,7 +222,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
                 allow_redirects=False,
             ) as response:
-                return response.status, await response.read()
+                return response.status, await response.read(), response.headers.get("Retry-After")
         except aiohttp.ConnectionTimeoutError as error:
             raise self._unavailable(f"did not connect within {CONNECT_S_MAX} s") from error
         except TimeoutError as error:
@@ -245,18 +255,21 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
                 f"Expected {shape.__name__} from {self.url}, but found {_excerpt(content)}: {error}"
             ) from error
 
-    def _error_of(self, status: int, content: bytes) -> HoldfastError:
+    def _error_of(self, status: int, content: bytes, when: str | None) -> HoldfastError:
+        when_ms = None if when is None else span_ms_of(when, SystemClock())
         try:
             problem = _decoder(Problem).decode(content)
         except msgspec.DecodeError:
             # not from a node: a proxy before it, or another server at its place
-            kind = Unavailable if status in (502, 503, 504) else Internal
-            return kind(
-                f"Expected a node at {self.url}, but found status {status}: {_excerpt(content)}"
+            found = f"status {status}: {_excerpt(content)}"
+            return foreign_error(
+                status, f"Expected a node at {self.url}, but found {found}", when_ms
             )
         fields = dict(problem.fields)
         if problem.retry_after_ms is not None:
             fields["retry_after_ms"] = problem.retry_after_ms
+        elif problem.code == Code.RESOURCE_EXHAUSTED and when_ms is not None:
+            fields["retry_after_ms"] = when_ms  # it was refused before it was read
         return error_of_code(problem.code, problem.detail, **fields)
 
     def _unavailable(self, reason: str) -> Unavailable:

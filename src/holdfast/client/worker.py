@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
-from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
 
 from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async, job_error
+from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
@@ -37,6 +37,7 @@ from holdfast.logs import log
 _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
 _AHEAD_SECONDS = 0.1  # without a setting, a worker fetches about as much as it does in this time
 _AHEAD_MAX = 1_000
+_PAUSE_S_MAX = 5.0  # between two attempts, where the node does not say how long
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -325,16 +326,12 @@ class Worker:
 
     async def _retrying(self, call: Any) -> Any:
         """Asks until the node answers: it may be restarting, or have too much to do."""
-        with contextlib.suppress(Unavailable, ResourceExhausted):
-            return await call()  # mostly it does: the machinery of trying again is not needed
-        async for attempt in AsyncRetrying(
-            retry=retry_if_exception_type((Unavailable, ResourceExhausted)),
-            wait=wait_random_exponential(0.05, max=5.0),
-            stop=lambda _: self._stopping.is_set() and not self._begun,
-            reraise=True,
-        ):
-            with attempt:
-                return await call()
+        return await persistently(
+            call,
+            lambda error: isinstance(error, Unavailable | ResourceExhausted),
+            lambda _: self._stopping.is_set() and not self._begun,
+            pause_s_max=_PAUSE_S_MAX,
+        )
 
     # --- stopping -----------------------------------------------------------------------------
 

@@ -21,8 +21,9 @@ from holdfast.cli.demo.tables_story import TablesStory
 from holdfast.cli.demo.tasks import CARRIER, LEDGER
 from holdfast.cli.demo.verdict import Submitted, Verdict, reach_verdict
 from holdfast.cli.demo.workload import Workload
+from holdfast.client.patience import patient
 from holdfast.client.remote import RemoteApi
-from holdfast.errors import DeadlineExceeded, ResourceExhausted
+from holdfast.errors import DeadlineExceeded
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import IncidentQuery, NewTask
 
@@ -78,7 +79,7 @@ class Story:
 
     async def _act(self, node: Child) -> float:
         """All acts, with the tables filling beside them; returns how long the tasks took."""
-        api = RemoteApi(self._url)
+        api = patient(RemoteApi(self._url), _STALL_SECONDS)
         try:
             await self._tables.begin()
             await self._start_workers("worker-1", "worker-2")
@@ -157,17 +158,10 @@ class Story:
         )
 
     async def _submit_batch(self, api: Api, batch: list[NewTask]) -> None:
-        """Tries again only what the node says it did not store."""
-        while True:
-            try:
-                receipts = await api.submit(batch)
-            except ResourceExhausted as error:
-                await asyncio.sleep(max(error.retry_after_ms, 20) / 1000)
-                continue
-            created = sum(receipt.created for receipt in receipts)
-            self._submitted.created += created
-            self._submitted.refused += len(receipts) - created
-            return
+        receipts = await api.submit(batch)
+        created = sum(receipt.created for receipt in receipts)
+        self._submitted.created += created
+        self._submitted.refused += len(receipts) - created
 
     # --- watching -----------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.errors import DataLoss, Unavailable
+from holdfast.limits import REBUILD_RETRY_MS
 
 
 class Halt:
@@ -45,13 +46,13 @@ class Halt:
     def check(self) -> None:
         """Unavailable while the state is being rebuilt."""
         if self.reason:
-            raise Unavailable(f"The state is being rebuilt; ask again: {self.reason}")
+            raise _rebuilding(self.reason)
 
     def told(self, damage: DataLoss) -> Unavailable:
         """What whoever asked is told while the state is rebuilt; raises if nobody does that."""
         if not self.reason:
             raise damage
-        return Unavailable(f"The state is being rebuilt; ask again: {damage.message}")
+        return _rebuilding(damage.message)
 
     def meets_damage(self, do: Callable[[], None]) -> bool:
         """Whether what is done meets damage in a state that is rebuilt, and is to be done again."""
@@ -62,3 +63,9 @@ class Halt:
                 raise
             return True
         return False
+
+
+def _rebuilding(reason: str) -> Unavailable:
+    """Nothing was done: what met the damage was undone, and what came later did not begin."""
+    message = f"The state is being rebuilt; ask again: {reason}"
+    return Unavailable(message, retry_after_ms=REBUILD_RETRY_MS)
