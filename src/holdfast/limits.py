@@ -77,6 +77,10 @@ SCRUB_SLICE_BYTES = 64 * KIB  # of a segment, checked in one go: 200 small frame
 SCRUB_PAUSE_MS = 5  # between two of these: 200,000 rows/s or 12 MB/s of the log, about 5% of a core
 SCRUB_INTERVAL_MS = 3_600_000  # from one reading of everything at rest to the next
 SNAPSHOT_SHARE_MAX = 10  # a snapshot that takes a minute comes every ten minutes at the most
+EXPORT_BLOCK_ROWS = 1_000  # of a partition that is exported, read in one go: 1 ms
+EXPORT_BLOCK_BYTES = 256 * KIB  # ... or so much: 1 ms to deflate it
+EXPORT_BLOCK_BYTES_MAX = 64 * MIB  # of a block: a row is an ENTRY_BYTES_MAX and little more
+INGEST_FILE_BYTES = 64 * MIB  # of rows in one file of RocksDB, as its own files are
 REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
 
 # --- processes --------------------------------------------------------------------------------

@@ -131,6 +131,26 @@ def test_rows_outlive_a_close(backend: Backend) -> None:
     again.close()
 
 
+def test_rows_that_are_taken_in_are_all_there_at_the_end_and_none_before(store: Store) -> None:
+    store.write([(b"a", b"1"), (b"z", b"1")], [])
+    pages = [[(b"b%03d" % n, b"x" * n) for n in range(first, first + 10)] for first in (0, 10, 20)]
+    ingesting = store.ingest(iter(pages))
+    for _ in pages:
+        next(ingesting)
+        assert [key for key, _ in store.scan(b"", b"\xff")] == [b"a", b"z"]
+    list(ingesting)
+    rows = [row for page in pages for row in page]
+    assert list(store.scan(b"b", b"c")) == rows and store.get(b"b010") == b"x" * 10
+    store.write([(b"b010", b"later")], [b"b011"])
+    assert store.get(b"b010") == b"later" and store.get(b"b011") is None
+
+
+def test_what_was_taken_in_is_durable_at_once() -> None:
+    store = MemoryStore()
+    list(store.ingest(iter([[(b"a", b"1")]])))
+    assert store.crash().get(b"a") == b"1"
+
+
 def test_a_checkpoint_is_a_store_of_its_own(backend: Backend, tmp_path: Path) -> None:
     store, path = backend.open(), tmp_path / "snapshots" / "1"
     store.write(ROWS.items(), [])

@@ -1,6 +1,6 @@
 """What a store of state promises; RocksDB and memory keep it under one contract suite."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -20,12 +20,25 @@ class Store(Protocol):
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]: ...
 
-    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Rows with start <= key < end in the order of their bytes, as they are now."""
+    def scan(
+        self, start: bytes, end: bytes, *, cached: bool = True
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Rows with start <= key < end in the order of their bytes, as they are now.
+
+        Whoever reads very many rows once says that they are not `cached`.
+        """
         ...
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         """Applies all of it or none."""
+        ...
+
+    def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
+        """Takes in any number of new rows, in the order of their keys, in bounded memory.
+
+        A generator, to be driven to its end: then all of them are there, and durable; before,
+        none. Nobody else writes rows of that range meanwhile.
+        """
         ...
 
     def flush(self) -> None:

@@ -39,6 +39,21 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     processed_position: int = -1  # commands up to here were processed
     key_counter: int = 0  # the last key counter that was given out
 
+    @property
+    def replay_from(self) -> int:
+        """The first position of the log that the state does not stand for."""
+        return min(self.applied_position, self.processed_position) + 1
+
+
+def partition_range(partition: int) -> tuple[bytes, bytes]:
+    """Where the rows of a partition begin in the store, and the first key behind them."""
+    return _PREFIX.pack(partition, _PROGRESS_TAG), _PREFIX.pack(partition + 1, _PROGRESS_TAG)
+
+
+def progress_key(partition: int) -> bytes:
+    """The key of a partition's progress: the first of its rows."""
+    return _PREFIX.pack(partition, _PROGRESS_TAG)
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_progress = msgspec.msgpack.Decoder(Progress).decode
@@ -256,7 +271,7 @@ class PartitionState:
         self.undo_log: list[tuple[Family[Any, Any], bytes, Any, bool]] = []
         self._families: dict[int, Family[Any, Any]] = {}
         self._undone: list[Callable[[], None]] = []
-        self._progress_key = _PREFIX.pack(partition, _PROGRESS_TAG)
+        self._progress_key = progress_key(partition)
         stored = store.get(self._progress_key)
         try:
             self.stored_progress = Progress() if stored is None else _decode_progress(stored)

@@ -1,7 +1,7 @@
 """A store in memory, for the simulation: on `crash` it falls back to what was last flushed."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from weakref import WeakSet
 
@@ -48,7 +48,10 @@ class MemoryStore:
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         return [self._rows.get(key) for key in keys]
 
-    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, start: bytes, end: bytes, *, cached: bool = True
+    ) -> Iterator[tuple[bytes, bytes]]:
+        del cached
         low, high = bisect_left(self._order, start), bisect_left(self._order, end)
         scan = _Scan(self._order, self._rows, low, high)
         self._scans.add(scan)
@@ -66,6 +69,14 @@ class MemoryStore:
         for key in deletes:
             if self._rows.pop(key, None) is not None:
                 del self._order[bisect_left(self._order, key)]
+
+    def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
+        rows: dict[bytes, bytes] = {}
+        for page in pages:
+            rows.update(page)
+            yield
+        self.write(rows.items(), [])
+        self._durable.update(rows)
 
     def flush(self) -> None:
         self._durable = dict(self._rows)

@@ -9,7 +9,9 @@ a single row and for a scan: it is never taken for a row that is not there.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,17 @@ from rocksdict import (
     Cache,
     Checkpoint,
     DBCompressionType,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     ReadOptions,
+    SstFileWriter,
     WriteBatch,
     WriteOptions,
 )
 
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
-from holdfast.limits import MIB, WALK_ROWS
+from holdfast.limits import INGEST_FILE_BYTES, MIB, WALK_ROWS
 
 # 2 memtables x 16 MiB + 32 MiB of blocks: state costs 64 MiB of memory however many rows there are.
 _MEMTABLE_BYTES = 16 * MIB
@@ -81,6 +85,9 @@ class RocksStore:
             self._db: Any = Rdict(str(path), options, access_type=access)
         except Exception as error:  # rocksdict raises plain Exceptions with RocksDB's message
             raise self._failed(error, "it does not open") from error
+        self._importing = path.with_name(f"{path.name}.importing")
+        if not read_only:  # what an import left that was interrupted
+            shutil.rmtree(self._importing, ignore_errors=True)
         self._write: Any = WriteOptions()
         self._write.disable_wal = True
 
@@ -96,9 +103,13 @@ class RocksStore:
         except Exception as error:
             raise self._failed(error, "rows cannot be read") from error
 
-    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        options = ReadOptions()
+    def scan(
+        self, start: bytes, end: bytes, *, cached: bool = True
+    ) -> Iterator[tuple[bytes, bytes]]:
+        options: Any = ReadOptions()
         options.set_iterate_upper_bound(end)
+        if not cached:
+            options.fill_cache(False)
         rows = self._iterate(options, start)
         if not rows.valid():
             ended = [rows]
@@ -165,6 +176,55 @@ class RocksStore:
             self._db.write(batch, self._write)
         except Exception as error:
             raise self._failed(error, "it takes no more rows") from error
+
+    def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
+        """Rows become files of RocksDB beside it, and RocksDB takes all of them at once."""
+        folder = self._importing / secrets.token_hex(4)
+        folder.mkdir(mode=0o700, parents=True)
+        files: list[str] = []
+        try:
+            for file in self._tables(folder, pages):
+                if file is not None:
+                    files.append(file)
+                yield
+            options = IngestExternalFileOptions()
+            options.set_move_files(True)
+            try:
+                self._db.ingest_external_file(files, options)
+            except Exception as error:
+                raise self._failed(error, "rows cannot be taken in") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # there is another import
+                self._importing.rmdir()
+
+    def _tables(
+        self, folder: Path, pages: Iterator[Sequence[tuple[bytes, bytes]]]
+    ) -> Iterator[str | None]:
+        """Writes rows into files; yields the name of each that is whole, and None in between."""
+        writer: Any = None
+        path, size_bytes, count = "", 0, 0
+        for page in pages:
+            try:
+                if writer is None:
+                    path, size_bytes, count = str(folder / f"{count}.sst"), 0, count + 1
+                    writer = SstFileWriter(_options())
+                    writer.open(path)
+                for key, value in page:
+                    writer[key] = value
+                    size_bytes += len(key) + len(value)
+                if size_bytes >= INGEST_FILE_BYTES:
+                    writer.finish()
+                    writer = None
+            except Exception as error:
+                raise self._failed(error, "rows cannot be written") from error
+            yield path if writer is None else None
+        if writer is not None:
+            try:
+                writer.finish()
+            except Exception as error:
+                raise self._failed(error, "rows cannot be written") from error
+            yield path
 
     def flush(self) -> None:
         try:

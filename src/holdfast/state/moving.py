@@ -1,0 +1,84 @@
+"""Moving the state of one partition: out of a store as a stream, and into another.
+
+Both are generators of small pieces, so that whoever drives them decides where they run. An export
+shows the rows of when it began, whatever is written meanwhile. An import is visible as a whole when
+it ends, and not at all before.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+
+import msgspec
+
+from holdfast.errors import AlreadyExists, DataLoss, InvalidArgument, NotFound
+from holdfast.state.api import Store
+from holdfast.state.families import Progress, partition_range, progress_key
+from holdfast.state.portable import VERSION, ExportReader, Header, Row, pages, written
+
+_PARTITION_BYTES = 2  # of every key, which an export leaves out
+
+_decode_progress = msgspec.msgpack.Decoder(Progress).decode
+
+
+def export_partition(store: Store, partition: int) -> tuple[Header, Iterator[bytes]]:
+    """What an export of this moment stands for, and its stream."""
+    low, high = partition_range(partition)
+    found = store.scan(low, high, cached=False)
+    first = next(found, None)
+    if first is None or first[0] != progress_key(partition):
+        raise NotFound(
+            f"Expected state of partition {partition}, but the store has none; a partition has"
+            " state when its first record was written",
+            partition=partition,
+        )
+    try:
+        position = _decode_progress(first[1]).replay_from
+    except msgspec.MsgspecError as error:
+        raise store.damaged(f"the progress of {partition} does not decode: {error}") from error
+    header = Header(VERSION, partition, position, first[1])
+    return header, written(header, pages(_without_partition(found)))
+
+
+def _without_partition(rows: Iterator[Row]) -> Iterator[Row]:
+    for key, value in rows:
+        yield key[_PARTITION_BYTES:], value
+
+
+def import_partition(
+    store: Store, stream: Iterable[bytes], source: str, partition: int | None = None
+) -> Generator[None, None, Header]:
+    """Takes in an export, of which every byte is checked first; what it was.
+
+    DataLoss where it is not whole, InvalidArgument where it is another partition's or of another
+    version, AlreadyExists where the store has rows of the partition: they are never mixed.
+    """
+    reader = ExportReader(stream, source)
+    header = reader.header
+    if partition not in (None, header.partition):
+        raise InvalidArgument(
+            f"Expected an export of partition {partition} in {source}, but it is of"
+            f" {header.partition}",
+            partition=partition,
+        )
+    if has_rows(store, header.partition):
+        raise AlreadyExists(
+            f"Expected no state of partition {header.partition} where {source} is imported, but"
+            " there is; import it where the partition was never open, or after it was removed",
+            partition=header.partition,
+        )
+    first = progress_key(header.partition)
+    own, progress = first[:_PARTITION_BYTES], first[_PARTITION_BYTES:]
+
+    def rows() -> Iterator[list[Row]]:
+        yield [(first, header.progress)]
+        for page in reader.pages():
+            if page[0][0] <= progress:  # the least key, for they are in order
+                raise DataLoss(f"Expected rows in {source}, but found a second progress")
+            yield [(own + key, value) for key, value in page]
+
+    yield from store.ingest(rows())
+    return header
+
+
+def has_rows(store: Store, partition: int) -> bool:
+    """Whether the store knows anything of a partition."""
+    return next(store.scan(*partition_range(partition)), None) is not None
