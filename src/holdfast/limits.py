@@ -67,6 +67,7 @@ QUARANTINE_COMMANDS_MAX = 100  # remembered as having ended the process: 20 KB
 CLOCK_JUMP_MS = 1_000  # a clock that is off by more at once was set: it is logged and counted
 CLOCK_SLEW_PERCENT = 10  # of the time that passes: a difference of an hour is gone after ten hours
 CLOCK_ADOPT_MS = 3 * 3_600_000  # more than this forward is time that passed: a machine that slept
+QUERY_ROWS_MAX = 2_000  # that one look of a list at a partition walks over: 6 ms
 STORE_ROWS_MAX = 16_384  # changed rows in memory before the store gets them: 20 ms, 8 MiB
 STORE_INTERVAL_MS = 1_000  # ... or after this time
 SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged

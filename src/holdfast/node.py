@@ -36,6 +36,7 @@ from holdfast.metrics import Metrics, PipelineLag
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
+from holdfast.runtime import Runtime
 from holdfast.starts import Starts
 from holdfast.state import Store
 from holdfast.state.copies import Positions
@@ -72,9 +73,9 @@ class Node:
         )  # fmt: skip
         if isinstance(clock, PinnableClock):
             clock.on_turn = self.runner.clock_turned
-        self.gateway = Gateway(self.runner, journal, config, clock, metrics, open_tables)
-        if selector is not None:
-            self.gateway.batches.selector = selector
+        self.runtime = Runtime(self.runner, journal, clock, metrics)
+        self.gateway = Gateway(self.runtime.partitions, config, clock, metrics, open_tables)
+        self.runtime.batches.selector = selector or self.gateway.selector
         self.replayed_events = 0
 
     async def begin(self) -> None:
@@ -83,7 +84,7 @@ class Node:
             self.replayed_events = await self.runner.recover()
             self.runner.start()
         except BaseException:
-            self.gateway.batches.stop()
+            self.runtime.stop()
             self.runner.forget_timers()
             raise
 
@@ -94,7 +95,7 @@ class Node:
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
-        self.gateway.batches.stop()
+        self.runtime.stop()
         try:
             await self.runner.close()
             self.gateway.tables.close()

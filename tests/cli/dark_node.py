@@ -13,9 +13,9 @@ from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.partition import TABLES
 from holdfast.engine.processes.values import ProcessIntent
 from holdfast.engine.state import EngineState
-from holdfast.gateway.post import Post
 from holdfast.gateway.processes import definitions
 from holdfast.records import Record, ValueType
+from holdfast.runtime.post import Post
 
 _DEPLOY = int(ValueType.PROCESS), int(ProcessIntent.DEPLOY)
 _deploy = TABLES.handlers[_DEPLOY]

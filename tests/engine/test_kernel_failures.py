@@ -1,9 +1,7 @@
 """Nothing that goes wrong in a step costs more than the command that it went wrong in."""
 
-import ast
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from partition_driver import Driver
 
+from holdfast import testing
 from holdfast.engine.batch.values import BatchesChanged, BatchOperationEnded
 from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
-from holdfast.engine.jobs.values import JobEnded, JobsAvailable, JobState, Outcome
+from holdfast.engine.jobs.values import JobEnded, JobsAvailable, JobState, Outcome, TaskDefined
 from holdfast.engine.kernel import (
     Command,
     CommandRefused,
@@ -28,7 +27,6 @@ from holdfast.engine.kernel import (
 from holdfast.engine.kernel.domain import Tables
 from holdfast.engine.parcels.values import Parcel, ParcelReady, ParcelsReceived
 from holdfast.errors import Code
-from holdfast.gateway import service
 from holdfast.limits import DUE_BUG_PAUSE_MS, ENTRY_BYTES_MAX
 from holdfast.records import Delivery, Record, RecordKind, ValueType
 from holdfast.records.record import Value
@@ -171,6 +169,7 @@ PARCEL = Parcel(1, 2, 1, 0, 0, 0, b"")
 EFFECTS: dict[str, Any] = {
     "JobEnded": JobEnded(1, Outcome(JobState.COMPLETED, b"null", "", 0)),
     "JobsAvailable": JobsAvailable(1, "t"),
+    "TaskDefined": TaskDefined(1, "t"),
     "ParcelReady": ParcelReady(PARCEL),
     "ParcelsReceived": ParcelsReceived(1, 2, 3),
     "Sending": Sending((2,), Command(BOX, BoxIntent.PUT, 0, Thing({"a": []}), CLAIMS), 1),
@@ -184,10 +183,13 @@ EFFECTS: dict[str, Any] = {
 
 
 def test_every_effect_that_is_delivered_is_tried() -> None:
-    """The examples are those that the gateway knows: a new effect has to be added to them."""
-    tree = ast.parse(Path(service.__file__).read_text())
-    cases = [node.cls for node in ast.walk(tree) if isinstance(node, ast.MatchClass)]
-    known = {case.id for case in cases if isinstance(case, ast.Name)}
+    """The examples are those that the runtime knows: a new effect has to be added to them."""
+
+    async def story() -> set[str]:
+        node = await testing.MemoryNode().start()
+        return {effect.__name__ for effect in node.node.runtime.effects}
+
+    known = testing.run(story())
     assert known and known <= set(EFFECTS)
 
 

@@ -73,7 +73,7 @@ def test_incidents_of_one_instance_are_listed_page_by_page(
             assert (await gateway.incidents(rest)).items == both[1:]
             of_a = IncidentQuery("a", process_instance_key=key)
             assert [each.type for each in (await gateway.incidents(of_a)).items] == ["a"]
-            assert gateway.look.has_incident(int(key))
+            assert await gateway.look.has_incident(int(key))
 
     inside(story, monkeypatch)
 

@@ -17,10 +17,10 @@ from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.errors import Unavailable
-from holdfast.gateway import batch_driver
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.limits import BATCH_EXECUTE_ITEMS_MAX
 from holdfast.records import Record, RecordKind, ValueType, partition_of
+from holdfast.runtime import batch_driver
 from holdfast.testing import MemoryNode, SimulatedDisk, run
 
 BATCH, EXECUTION = ValueType.BATCH_OPERATION, ValueType.BATCH_OPERATION_EXECUTION
@@ -224,7 +224,7 @@ def test_a_portion_waits_while_live_commands_do_but_not_for_ever() -> None:
         keys = Keys()
         node = await MemoryNode(partitions=1, selector=keys).start()
         keys.keys = await dead_letters(node, 40)
-        runner, driver = node.node.runner, node.gateway.batches
+        runner, driver = node.node.runner, node.node.runtime.batches
         waiting = {"live": 1}
         load = runner.load
         runner.load = lambda: (load()[0], load()[1] + waiting["live"])  # type: ignore[method-assign]

@@ -344,7 +344,7 @@ def test_an_exception_anywhere_in_a_step_is_answered_and_the_partition_runs_on(w
         runner = node.node.runner
         processor = runner.processors[1]
         where = {
-            "deliver": node.gateway, "demand": node.gateway, "take_back": processor._turn,
+            "deliver": node.node.runtime, "demand": node.node.runtime, "take_back": processor._turn,
             "encode_many": processor._tables.codec, "due": processor._due,
         }  # fmt: skip
         patch.setattr(where[what], what, throw)

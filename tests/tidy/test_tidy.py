@@ -138,9 +138,9 @@ def test_nothing_is_pickled() -> None:
 
 # --- words ------------------------------------------------------------------------------------
 
-# An applier is named after its event and does what the event says, a need after its command; the
-# module says the rest.
-SPOKEN_FOR = re.compile(r"engine/\w+/(events|needs)\.py")
+# An applier is named after its event and does what the event says, a need after its command, and
+# what answers a query after the query; the module says the rest.
+SPOKEN_FOR = re.compile(r"engine/(\w+/(events|needs|queries)|progress)\.py")
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -160,7 +160,9 @@ def silent(module: Module) -> Iterator[str]:
         yield "the module"
     for node in public(module.tree.body):
         short = not isinstance(node, ast.ClassDef) and statements(node) == 1
-        if not ast.get_docstring(node) and not short and not SPOKEN_FOR.match(module.name):
+        is_class = isinstance(node, ast.ClassDef)
+        spoken_for = SPOKEN_FOR.match(module.name) and not is_class
+        if not ast.get_docstring(node) and not short and not spoken_for:
             yield node.name
         if isinstance(node, ast.ClassDef):
             for method in public(node.body):

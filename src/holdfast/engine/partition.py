@@ -1,22 +1,32 @@
 """A partition put together: its state, all domains, and the processor that runs them."""
 
+from holdfast.engine import progress
+from holdfast.engine.batch import queries as batch_queries
 from holdfast.engine.batch.domain import (
     BATCH_OPERATION,
     BATCH_OPERATION_CHUNK,
     BATCH_OPERATION_EXECUTION,
 )
+from holdfast.engine.distribution import queries as distribution_queries
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
+from holdfast.engine.identity import queries as identity_queries
 from holdfast.engine.identity.domain import AUTHORIZATION, GROUP, ROLE, TOKEN, USER
 from holdfast.engine.identity.guard import guard
+from holdfast.engine.incidents import queries as incident_queries
 from holdfast.engine.incidents.domain import INCIDENT
+from holdfast.engine.jobs import queries as job_queries
 from holdfast.engine.jobs.domain import JOB, JOB_BATCH
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.query import Questions
+from holdfast.engine.messages import queries as message_queries
 from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
 from holdfast.engine.parcels.domain import PARCEL
+from holdfast.engine.processes import queries as process_queries
 from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
 from holdfast.engine.state import EngineState
+from holdfast.engine.timers import queries as timer_queries
 from holdfast.engine.timers.domain import SCHEDULE, DueCommands
 from holdfast.limits import STORE_ROWS_MAX
 from holdfast.state import PartitionState, Store
@@ -27,6 +37,13 @@ DOMAINS = (
     USER, GROUP, ROLE, TOKEN, AUTHORIZATION,
 )  # fmt: skip
 TABLES: Tables = Tables(DOMAINS, distributing, guard)
+QUESTIONS = Questions(
+    [
+        progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,
+        process_queries.QUERIES, message_queries.QUERIES, distribution_queries.QUERIES,
+        batch_queries.QUERIES, identity_queries.QUERIES,
+    ]
+)  # fmt: skip
 
 EngineProcessor = Processor[EngineState]
 

@@ -1,21 +1,12 @@
-"""The gateway inside the node: keeps the `Api` over the node's own partitions."""
+"""The gateway inside the node: keeps the `Api` over the partitions, wherever they are."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.batch.values import (
-    BatchesChanged,
-    BatchOperationEnded,
-    BatchOperationIntent,
-)
-from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
-from holdfast.engine.jobs.values import JobEnded, JobsAvailable
-from holdfast.engine.kernel import CommandRefused, Submission
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
-from holdfast.engine.state import EngineState
+from holdfast.engine.batch.selector import Selector
+from holdfast.engine.batch.values import BatchOperationIntent
+from holdfast.engine.progress import FindProgress
 from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.visible import VisibleTables
@@ -32,7 +23,6 @@ from holdfast.gateway.batch.shapes import (
     NewBatchOperation,
 )
 from holdfast.gateway.batch.tables import OpenTables, TablesSelector
-from holdfast.gateway.batch_driver import BatchDriver
 from holdfast.gateway.distribution.service import Distributions
 from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
@@ -45,7 +35,6 @@ from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalReads
 from holdfast.gateway.journal.shapes import JournalBounds
 from holdfast.gateway.node_shapes import Health, PartitionView, Topology
-from holdfast.gateway.post import Post
 from holdfast.gateway.processes.definitions import Definitions
 from holdfast.gateway.processes.instances import Instances
 from holdfast.gateway.processes.messages import Messages
@@ -91,30 +80,27 @@ from holdfast.gateway.tasks.shapes import (
     TaskReceipt,
     TaskView,
 )
-from holdfast.journal import Journal
-from holdfast.logs import log
 from holdfast.metrics import Metrics
+from holdfast.partitions import Partitions
 from holdfast.version import VERSION
 
 UP = Health("UP")
 
 
 class Gateway:
-    """Everything that can be asked of this node, and whom its effects go to."""
+    """Everything that can be asked of this node."""
 
     def __init__(
         self,
-        runner: Runner[EngineState],
-        journal: Journal,
+        partitions: Partitions,
         config: Config,
         clock: Clock,
         metrics: Metrics,
         open_tables: OpenTables | None = None,
     ) -> None:
-        self._runner = runner
         self._config = config
         self._metrics = metrics
-        asked = Asked(runner)
+        asked = Asked(partitions)
         self.access = Access(config, clock, asked) if config.authorization else None
         self.look = Look(asked, clock)
         self._asked = asked
@@ -124,70 +110,20 @@ class Gateway:
         self._jobs = Jobs(asked, clock, defaults)
         self._incidents = Incidents(asked)
         self._schedules = Schedules(asked, config, clock, defaults)
-        self._post = Post(runner, metrics.distribution)
-        self._distributions = Distributions(asked, self._post, clock)
-        metrics.distribution.gauges = self._distributions.gauges
+        self._distributions = Distributions(asked)
         self.identity = IdentityService(asked, self._distributions, clock)
         self._definitions = Definitions(asked, self._distributions, clock)
         self._instances = Instances(asked, config)
         self._messages = Messages(asked)
-        self._journal = JournalReads(journal)
+        self._journal = JournalReads(asked)
         self.health_now: Callable[[], Health] = lambda: UP
-        self.batches = BatchDriver(runner, clock)
         self._batch_operations = Batches(asked, clock, open_tables)
-        self.batches.selector = TablesSelector(self._batch_operations.open_tables)
+        self.selector: Selector = TablesSelector(self._batch_operations.open_tables)
         metrics.batch.numbers = self._batch_operations.counts.numbers
-        runner.outside = self
 
     def show_tables(self, tables: Tables) -> None:
         """From now on searches are answered from these."""
         self.tables: Tables = VisibleTables(tables, self._asked)
-
-    # --- what the runner tells ----------------------------------------------------------------
-
-    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
-        return self._jobs.demand(partition, effects)
-
-    def deliver(self, effects: list[Any]) -> None:
-        """Each effect goes to whoever it concerns; one that nobody can take stops no other."""
-        for effect in effects:
-            try:
-                self._deliver(effect)
-            except Exception as error:
-                log.error("effect not delivered", effect=type(effect).__name__, error=repr(error))
-
-    def _deliver(self, effect: Any) -> None:
-        match effect:
-            case JobEnded():
-                self._tasks.ended(effect)
-            case JobsAvailable():
-                self._jobs.available(effect)
-            case ParcelReady():
-                self._post.parcel(effect)
-            case ParcelsReceived():
-                self._post.parcels_received(effect)
-            case Sending():
-                self._post.distribute(effect)
-            case CommandTaken():
-                self._post.taken(effect)
-            case CommandRefused():
-                self._post.refused(effect)
-            case DistributionFinished():
-                self._distributions.ended(effect)
-            case BatchesChanged():
-                self.batches.look(effect.partition)
-                self._batch_operations.changed()
-            case BatchOperationEnded():
-                self._batch_operations.ended(effect)
-            case _:
-                raise AssertionError(f"nobody takes the effect {effect!r}")
-
-    def refresh(self, partition: int) -> None:
-        self._jobs.refresh(partition)
-
-    def started(self, partition: int) -> None:
-        self._post.started(partition)
-        self.batches.look(partition)
 
     # --- what can be asked --------------------------------------------------------------------
 
@@ -325,22 +261,21 @@ class Gateway:
         return await self._batch_operations.retry(batch_operation_key, retry)
 
     async def journal_bounds(self) -> JournalBounds:
-        return self._journal.bounds()
+        return await self._journal.bounds()
 
     async def journal_bounds_since(self, since_ms: int) -> JournalBounds:
-        return self._journal.bounds_since(since_ms)
+        return await self._journal.bounds_since(since_ms)
 
     async def read_journal(self, partition: int, position: int, bytes_max: int) -> bytes:
         return await self._journal.read(partition, position, bytes_max)
 
     async def topology(self) -> Topology:
+        found = await self._asked.ask_all(FindProgress())
         return Topology(
             VERSION,
             [
-                PartitionView(
-                    partition, processor.next_position, processor.progress.processed_position
-                )
-                for partition, processor in self._runner.processors.items()
+                PartitionView(partition, each.next_position, each.processed_position)
+                for partition, each in enumerate(found, 1)
             ],
             self._config.host,
             self._config.port,
@@ -350,6 +285,7 @@ class Gateway:
         return self.health_now()
 
     async def metrics(self) -> bytes:
+        await self._batch_operations.counts.count()
         return self._metrics.exposition()
 
     async def close(self) -> None:

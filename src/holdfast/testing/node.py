@@ -106,7 +106,7 @@ class MemoryNode:
 
     async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
         """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
-        self.node.gateway.batches.stop()
+        self.node.runtime.batches.stop()
         task = self.node.runner._task
         assert task is not None
         task.cancel()

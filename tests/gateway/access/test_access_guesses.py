@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -10,6 +9,7 @@ from tests.gateway.access.access_node import basic, bearer, guarded
 from tests.gateway.fake_api import Reply, ask
 
 from holdfast.config import Config
+from holdfast.engine.identity.queries import FindPassword
 from holdfast.errors import Unauthorized
 from holdfast.gateway.access import guesses as module
 from holdfast.gateway.access.authentication import Authentication
@@ -159,8 +159,12 @@ def test_guessing_keeps_out_neither_others_nor_tokens_nor_who_was_right_before()
 
 def test_who_was_right_is_checked_again_and_not_kept_waiting() -> None:
     hands, kept = Hands(), kept_password("correct horse")
-    known = SimpleNamespace(users={"ann": SimpleNamespace(user=SimpleNamespace(password=kept))})
-    door = Authentication(Config(basic_authentication=True), hands, lambda: cast(Any, known))
+
+    class Known:
+        async def ask_any(self, query: FindPassword) -> bytes:
+            return kept if query.username == "ann" else b""
+
+    door = Authentication(Config(basic_authentication=True), hands, cast(Any, Known()))
 
     async def enter(password: str) -> str:
         header = basic("ann", password)["Authorization"].encode()

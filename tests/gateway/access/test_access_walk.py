@@ -19,11 +19,11 @@ from tests.gateway.rest.rest_tables import COMPLETE, OF_TASKS, put_batches
 from tests.pipeline.select_tables import BASE, START_MS, Tables
 
 from holdfast.engine.batch.values import BatchOperation, BatchOperationState, BatchOperationType
-from holdfast.engine.identity.state import Asker
+from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import PERMISSIONS, OwnerType, Permission, ResourceType
 from holdfast.engine.jobs.values import JobState, Outcome
-from holdfast.gateway.access.asking import asking
-from holdfast.gateway.access.reading import may_read_outcome
+from holdfast.engine.partition import TABLES
+from holdfast.engine.reader import Reader
 from holdfast.gateway.batch.shapes import BatchOperationView
 from holdfast.gateway.batch.tables import PastOperation
 from holdfast.gateway.http.endpoint import Endpoint
@@ -195,14 +195,14 @@ def test_an_outcome_that_does_not_say_what_it_is_of_needs_both_permissions() -> 
             for resource, permission in given:
                 for id_ in (SAME, "only-a-task"):
                     await there.let(name, resource, id_, permission)
-        asked = there.node.gateway._asked
-        state = asked.processors[1].view
+        node = there.node
+        processor = node.node.runner.processors[1]
 
         def seen(outcome: Outcome) -> list[str]:
             found: list[str] = []
             for name in ("task", "process", "both"):
-                with asking(Asker(name, _T.CLIENT)):
-                    found += [name] if may_read_outcome(asked, outcome, state) else []
+                reader = Reader(processor, TABLES, node.journal, 0, Asker(name, _T.CLIENT))
+                found += [name] if reader.may_read_outcome(outcome) else []
             return found
 
         old = Outcome(JobState.COMPLETED, b"1", "", 1, SAME)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.gateway.batch_driver import Portion
+from holdfast.runtime.batch_driver import Portion
 
 MS = 0.001
 

@@ -133,7 +133,7 @@ def test_a_page_that_is_refused_is_asked_for_again_with_pauses() -> None:
         key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
         for _ in range(100):
             await node.gateway.submit([NewTask("send")] * 3)
-            node.gateway.batches.look(1)
+            node.node.runtime.batches.look(1)
             await asyncio.sleep(0.1)
         assert 3 * 2 <= len(tables.asked) <= 3 * 6, "three partitions, after 0, 1, 3 and 7 s"
         await asyncio.sleep(300)
@@ -374,7 +374,8 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
 def test_what_a_partition_has_reported_counts_while_the_report_is_on_its_way() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(27)
-        node.gateway._post.parcel = lambda ready: None  # type: ignore[method-assign]
+        post = node.node.runtime.post
+        post._say = lambda *_: None  # type: ignore[method-assign]
         key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
         await asyncio.sleep(2)
         view = await node.gateway.batch_operation(key)

@@ -9,11 +9,11 @@ from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.gateway.distribution.shapes import DistributionQuery, DistributionView, TargetView
-from holdfast.gateway.post import Post
 from holdfast.gateway.processes.shapes import ProcessDefinition, Resource
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.records import Record, ValueType
+from holdfast.runtime.post import Post
 from holdfast.testing import MemoryNode
 
 DISTRIBUTION, PROCESS = ValueType.DISTRIBUTION, ValueType.PROCESS

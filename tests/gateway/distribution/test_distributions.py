@@ -37,7 +37,6 @@ from holdfast.gateway.distribution.shapes import (
     TargetState,
     TargetView,
 )
-from holdfast.gateway.post import Post
 from holdfast.limits import (
     DEPLOYMENT_WAIT_MS,
     DISTRIBUTION_PAUSE_MS,
@@ -48,6 +47,7 @@ from holdfast.limits import (
 )
 from holdfast.metrics import DistributionMetrics
 from holdfast.records import Delivery, Record, RecordKind
+from holdfast.runtime.post import Post
 from holdfast.testing import MemoryNode, SimulatedDisk, run
 
 _I = DistributionIntent
@@ -375,7 +375,7 @@ def test_what_goes_to_one_partition_goes_in_portions_that_its_log_takes() -> Non
                 submitted.append((partition, len(commands), size_bytes))
                 return asyncio.get_running_loop().create_future()
 
-        post = Post(Receiver(), DistributionMetrics())  # type: ignore[arg-type]
+        post = Post(Receiver(), Receiver(), DistributionMetrics())  # type: ignore[arg-type]
         command = Command(DISTRIBUTION, _I.RESUME, 1, Resending(2), None, Delivery())
         for size_bytes in (3 * MIB, 3 * MIB, 3 * MIB, 1, RESEND_BYTES_MAX + 1, 2 * MIB):
             post.distribute(Sending((2, 3), command, size_bytes))

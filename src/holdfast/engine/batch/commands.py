@@ -1,7 +1,5 @@
 """What people ask of batch operations: here as the first to hear of it, or after the leader."""
 
-from typing import Any
-
 import msgspec
 
 from holdfast.engine.batch.reporting import report_if_done, tell_leader
@@ -20,7 +18,7 @@ from holdfast.engine.batch.values import (
     Visible,
 )
 from holdfast.engine.distribution.distributing import distribute
-from holdfast.engine.identity.state import asker_of
+from holdfast.engine.identity.asker import Asker, asker_of
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.state import EngineState
@@ -74,18 +72,18 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         partitions=tuple(sorted(asked.partitions)) or tuple(range(1, turn.state.partitions + 1)),
         selection=Selection(name, asked.selection.positions),
         claims=command.claims,
-        visible=visible_to(turn.state, command.claims),
+        visible=visible_to(turn.state, asker_of(command.claims) if command.claims else None),
     )
     _add(turn, key, operation)
     told = Command(BATCH_OPERATION, _I.CREATE, key, operation, command.claims)
     distribute(turn, told, to=operation.partitions, in_queue=QUEUE)
 
 
-def visible_to(state: EngineState, claims: dict[str, Any] | None) -> Visible | None:
+def visible_to(state: EngineState, asker: Asker | None) -> Visible | None:
     """What whoever asks may see; None where nobody has to say who they are."""
-    if claims is None:
+    if asker is None:
         return None
-    asker, allowed = asker_of(claims), state.identities.allowed
+    allowed = state.identities.allowed
     processes = allowed(asker, ResourceType.PROCESS_DEFINITION, (Permission.READ_PROCESS_INSTANCE,))
     types = allowed(asker, ResourceType.TASK, (Permission.READ,))
     return Visible(tuple(sorted(processes)), tuple(sorted(types)))

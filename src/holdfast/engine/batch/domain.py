@@ -5,7 +5,9 @@ from holdfast.engine.batch.values import (
     BATCH_OPERATION_VALUES,
     CHUNK_VALUES,
     EXECUTION_VALUES,
+    BatchesChanged,
     BatchOperationChunkIntent,
+    BatchOperationEnded,
     BatchOperationExecutionIntent,
     BatchOperationIntent,
 )
@@ -53,6 +55,7 @@ BATCH_OPERATION: Domain = Domain(
             with_every(ResourceType.BATCH, Permission.UPDATE),
         ),
     },
+    followed=(BatchesChanged, BatchOperationEnded),
 )
 BATCH_OPERATION_CHUNK: Domain = Domain(
     value_type=ValueType.BATCH_OPERATION_CHUNK,
@@ -67,4 +70,5 @@ BATCH_OPERATION_EXECUTION: Domain = Domain(
     values=EXECUTION_VALUES,
     commands={BatchOperationExecutionIntent.EXECUTE: executing.execute},
     appliers={BatchOperationExecutionIntent.EXECUTED: events.executed},
+    answers={BatchOperationExecutionIntent.EXECUTE: int},
 )

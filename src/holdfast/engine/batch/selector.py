@@ -5,6 +5,7 @@ from typing import Protocol
 import msgspec
 
 from holdfast.engine.batch.values import BatchOperation
+from holdfast.errors import Unavailable
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
@@ -31,3 +32,12 @@ class Selector(Protocol):
     ) -> Page:
         """At most so many items of a partition, from a cursor on; "" is the beginning."""
         ...
+
+
+class NoSelector:
+    """Where nothing is kept to select from."""
+
+    async def page(
+        self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
+    ) -> Page:
+        raise Unavailable("Expected tables to select items from, but this node keeps none")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.processes.values import Migration, Modification
-from holdfast.records import Value
+from holdfast.records import Value, partition_of
 
 QUEUE = "batch_operation"  # what is asked of operations arrives in the order it was asked in
 
@@ -277,6 +277,10 @@ class BatchesChanged(msgspec.Struct, frozen=True, gc=False):
 
     partition: int
 
+    @property
+    def about(self) -> int:
+        return self.partition
+
 
 class BatchOperationEnded(msgspec.Struct, frozen=True, gc=False):
     """Every partition is done with an operation, and nothing of it is in the state any more."""
@@ -285,3 +289,11 @@ class BatchOperationEnded(msgspec.Struct, frozen=True, gc=False):
     operation: BatchOperation
     end: OperationEnd
     ended_ms: int
+
+    @property
+    def about(self) -> int:
+        return self.key
+
+    @property
+    def partition(self) -> int:
+        return partition_of(self.key)

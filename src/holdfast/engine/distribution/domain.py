@@ -1,7 +1,11 @@
 """The tables of the distribution room."""
 
 from holdfast.engine.distribution import commands, events
-from holdfast.engine.distribution.values import DISTRIBUTION_VALUES, DistributionIntent
+from holdfast.engine.distribution.values import (
+    DISTRIBUTION_VALUES,
+    DistributionFinished,
+    DistributionIntent,
+)
 from holdfast.engine.identity.needs import with_every
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain
@@ -42,4 +46,5 @@ DISTRIBUTION: Domain = Domain(
         (_I.RESUME, _I.SKIP, _I.CANCEL),
         with_every(ResourceType.DISTRIBUTION, Permission.UPDATE),
     ),
+    followed=(DistributionFinished,),
 )

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.kernel import Command
-from holdfast.records import Value
+from holdfast.records import Value, partition_of
 
 
 class DistributionIntent(IntEnum):
@@ -157,3 +157,11 @@ class DistributionFinished(msgspec.Struct, frozen=True, gc=False):
     """Every partition has it, or it was given up where not."""
 
     key: int
+
+    @property
+    def about(self) -> int:
+        return self.key
+
+    @property
+    def partition(self) -> int:
+        return partition_of(self.key)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.families import Tag
+from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import (
-    EVERY_ID,
     Authorization,
     Group,
     Membership,
@@ -23,19 +23,6 @@ from holdfast.engine.identity.values import (
 from holdfast.limits import ASKED_KEPT_MAX
 from holdfast.state import Family, PartitionState
 from holdfast.state.keys import TEXT, U64
-
-
-class Asker(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who asks, as a record carries it: its claims."""
-
-    sub: str  # the username, or the id of the client
-    type: OwnerType = OwnerType.USER
-    groups: tuple[str, ...] = ()  # that came with a token: they count like those known here
-
-
-def asker_of(claims: dict[str, Any]) -> Asker:
-    """Whoever the claims of a record name."""
-    return msgspec.convert(claims, Asker)
 
 
 class StoredUser(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -212,8 +199,3 @@ class Identities:
             self._memberships.put(member, memberships)
         elif self.memberships(member):
             self._memberships.delete(member)
-
-
-def permits(allowed: frozenset[str], resource_id: str) -> bool:
-    """Whether one resource is among those allowed."""
-    return EVERY_ID in allowed or resource_id in allowed

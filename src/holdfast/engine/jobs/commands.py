@@ -22,6 +22,7 @@ from holdfast.engine.jobs.values import (
     Outcome,
     Purge,
     TaskDefaults,
+    TaskDefined,
 )
 from holdfast.engine.kernel import Turn
 from holdfast.engine.state import EngineState
@@ -71,6 +72,7 @@ def define_task(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.ALREADY_EXISTS, reason)
     key = turn.new_key()
     turn.event(JOB, JobIntent.TASK_DEFINED, key, new)
+    turn.effect(TaskDefined(turn.partition, new.type))
     turn.answer(None, key)
 
 

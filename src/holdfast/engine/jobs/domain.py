@@ -5,8 +5,12 @@ from holdfast.engine.jobs import commands, events, needs
 from holdfast.engine.jobs.values import (
     JOB_BATCH_VALUES,
     JOB_VALUES,
+    ActivatedJob,
     JobBatchIntent,
+    JobEnded,
     JobIntent,
+    JobsAvailable,
+    TaskDefined,
 )
 from holdfast.engine.kernel import Domain
 from holdfast.engine.processes import jobs as element_jobs
@@ -45,6 +49,7 @@ JOB: Domain = Domain(
         JobIntent.UPDATE_RETRIES: needs.change,
         JobIntent.DEFINE_TASK: needs.define_task,
     },
+    followed=(JobEnded, TaskDefined),
 )
 
 JOB_BATCH: Domain = Domain(
@@ -72,4 +77,6 @@ JOB_BATCH: Domain = Domain(
         JobBatchIntent.EXTEND: needs.of_lease,
         JobBatchIntent.RELEASE: needs.of_lease,
     },
+    answers={JobBatchIntent.ACTIVATE: list[ActivatedJob]},
+    followed=(JobsAvailable,),
 )

@@ -4,7 +4,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from holdfast.records import Value
+from holdfast.records import Value, partition_of
 
 
 class JobState(StrEnum):
@@ -326,9 +326,32 @@ class JobsAvailable(msgspec.Struct, frozen=True, gc=False):
     partition: int
     type: str
 
+    @property
+    def about(self) -> str:
+        return self.type
+
+
+class TaskDefined(msgspec.Struct, frozen=True, gc=False):
+    """A worker said something new about a type of tasks."""
+
+    partition: int
+    type: str
+
+    @property
+    def about(self) -> str:
+        return self.type
+
 
 class JobEnded(msgspec.Struct, frozen=True, gc=False):
     """A job came to its end, or to an incident; whoever waits for its result is told."""
 
     key: int
     outcome: Outcome
+
+    @property
+    def about(self) -> int:
+        return self.key
+
+    @property
+    def partition(self) -> int:
+        return partition_of(self.key)

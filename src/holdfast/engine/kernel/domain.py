@@ -75,6 +75,9 @@ class Domain(msgspec.Struct, frozen=True):
     last_key: Callable[[Any], int] | None = None
     # intent -> what one must be permitted; a command that is not named here never comes from people
     needs: Mapping[Any, Need] = {}
+    # intent -> what the value of a reply is, where the key is not all that is answered
+    answers: Mapping[Any, Any] = {}
+    followed: tuple[type[Any], ...] = ()  # effects that whoever follows a topic is told of
 
 
 class Tables:
@@ -93,6 +96,8 @@ class Tables:
         self.appliers: dict[tuple[int, int], Applier] = {}
         self._intents: dict[int, type[IntEnum]] = {}
         self.last_keys: dict[int, Callable[[Any], int]] = {}
+        self.answers: dict[tuple[int, int], Any] = {}
+        self.followed: dict[str, type[Any]] = {}
         values: dict[tuple[int, int], type[msgspec.Struct]] = {}
         for domain in domains:
             known = set(domain.commands) | set(domain.appliers)
@@ -109,6 +114,8 @@ class Tables:
             assert set(domain.needs) <= set(domain.commands), "only commands need a permission"
             self._needs.update({(tag, int(i)): need for i, need in domain.needs.items()})
             self._intents[tag] = domain.intents
+            self.answers.update({(tag, int(i)): kind for i, kind in domain.answers.items()})
+            self.followed.update({each.__name__: each for each in domain.followed})
             self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
             if domain.last_key is not None:
                 self.last_keys[tag] = domain.last_key

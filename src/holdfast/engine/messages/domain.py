@@ -32,6 +32,7 @@ MESSAGE: Domain = Domain(
             ResourceType.MESSAGE, Permission.CREATE, lambda new: new.name
         )
     },
+    answers={MessageIntent.PUBLISH: list[int]},
 )
 
 MESSAGE_SUBSCRIPTION: Domain = Domain(

@@ -2,8 +2,8 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.state import Asker, Identities
-from holdfast.engine.identity.values import EVERY_ID, NAMELESS, Permission, ResourceType
+from holdfast.engine.identity.asker import Asker
+from holdfast.engine.identity.queries import IsLetIn
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
@@ -17,7 +17,7 @@ class Access:
 
     def __init__(self, config: Config, clock: Clock, asked: Asked) -> None:
         self._asked = asked
-        self._authentication = Authentication(config, clock, lambda: asked.identities)
+        self._authentication = Authentication(config, clock, asked)
 
     async def admit(self, endpoint: str, authorization: bytes | None, address: str) -> Asker | None:
         """Who asks for an endpoint from an address; None where nobody needs to say.
@@ -31,10 +31,7 @@ class Access:
         asker = await self._authentication.asker(authorization, address)
         if need is Everyone.KNOWN:
             return asker
-        # What was given a moment ago counts before it is durable: nobody waits here for others'
-        # commands, and the partition that does this one decides again.
-        identities = self._asked.identities
-        if not any(_permits(identities, asker, *each) for each in need):
+        if not await self._asked.ask_any(IsLetIn(asker, need)):
             named = [f"{permission} on some {each}" for each, permission in need[:_NAMED_MAX]]
             if len(need) > _NAMED_MAX:
                 named.append("one that is for less")
@@ -43,14 +40,3 @@ class Access:
                 " but nobody gave it"
             )
         return asker
-
-
-def _permits(
-    identities: Identities, asker: Asker, resource: ResourceType, permission: Permission
-) -> bool:
-    """Whether somebody may do this with one resource at least; where they have no names, with all.
-
-    An authorization for one batch operation or one log by its name is for nothing that there is.
-    """
-    allowed = identities.allowed(asker, resource, (permission,))
-    return EVERY_ID in allowed if resource in NAMELESS else bool(allowed)

@@ -5,26 +5,23 @@ itself, or for a program that it is embedded in, is asked by nobody and bounded 
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.engine.identity.guard import missing_of, refused
-from holdfast.engine.identity.state import Asker, Identities, asker_of, permits
-from holdfast.engine.identity.values import (
-    DECIDING_PARTITION,
-    EVERY_ID,
-    Permission,
-    ResourceType,
-)
+from holdfast.engine.identity.asker import Asker, asker_of
+from holdfast.engine.identity.guard import refused
+from holdfast.engine.identity.queries import FindMissing
+from holdfast.engine.identity.values import DECIDING_PARTITION
 from holdfast.engine.kernel import Command, Reply, Required
-from holdfast.engine.kernel.processor import Processor
-from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.state import EngineState
+from holdfast.engine.kernel.query import Query
 from holdfast.errors import Forbidden
+from holdfast.partitions import Partitions
+
+A = TypeVar("A")
 
 _ASKER: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
@@ -60,56 +57,63 @@ def is_asker(claims: Mapping[str, Any] | None) -> bool:
 
 
 class Asked:
-    """A runner that whoever asks is known to."""
+    """The partitions, which whoever asks is known to."""
 
-    def __init__(self, runner: Runner[EngineState]) -> None:
-        self._runner = runner
-        self.processors: Mapping[int, Processor[EngineState]] = runner.processors
-        self.settled = runner.settled
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+        self.count = partitions.count
+        self.near = partitions.near
+        self.follow = partitions.follow
+        self.serve = partitions.serve
+        self.placement = partitions.placement
 
     # --- asking -------------------------------------------------------------------------------
 
     def submit(
         self, partition: int, commands: Sequence[Command], size_bytes: int = 0
     ) -> "asyncio.Future[list[Reply]]":
-        """As the runner does it, in the name of whoever asks."""
-        return self._runner.submit(partition, _signed(commands), size_bytes)
+        """Hands commands to a partition, in the name of whoever asks."""
+        return self._partitions.submit(partition, _signed(commands), size_bytes)
 
     def submit_all(
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
     ) -> "list[asyncio.Future[list[Reply]]]":
-        """As the runner does it, in the name of whoever asks."""
+        """Hands commands to several partitions, in the name of whoever asks."""
         signed = {partition: _signed(group) for partition, group in commands.items()}
-        return self._runner.submit_all(signed, size_bytes)
+        return self._partitions.submit_all(signed, size_bytes)
+
+    def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
+        """Asks a partition for jobs, in the name of whoever asks."""
+        [signed] = _signed([command])
+        return self._partitions.activate(partition, signed)
 
     # --- reading ------------------------------------------------------------------------------
 
-    def may(self, resource: ResourceType, permission: Permission, id_: str) -> bool:
-        """Whether whoever asks may do something with one resource."""
-        allowed = self.allowed(resource, permission)
-        return allowed is None or id_ in allowed
+    def ask(self, partition: int, query: Query[A]) -> Coroutine[Any, Any, A]:
+        """What a partition answers to whoever asks."""
+        return self._partitions.ask(partition, query, _ASKER.get())
 
-    def allowed(self, resource: ResourceType, *permissions: Permission) -> frozenset[str] | None:
-        """The resources with which whoever asks may do any of these; None: with all of them."""
-        asker = _ASKER.get()
-        if asker is None:
-            return None
-        found = self.identities.allowed(asker, resource, permissions)
-        return None if permits(found, EVERY_ID) else found
+    async def ask_all(self, query: Query[A]) -> list[A]:
+        """What all partitions answer, in their order."""
+        if self.count == 1:
+            return [await self.ask(1, query)]
+        everywhere = range(1, self.count + 1)
+        return await asyncio.gather(*(self.ask(each, query) for each in everywhere))
 
-    def check(self, *required: Required) -> None:
+    def ask_any(self, query: Query[A]) -> Coroutine[Any, Any, A]:
+        """What is the same on all partitions: the one that decides it, or one that is here."""
+        near = self.near
+        partition = DECIDING_PARTITION if DECIDING_PARTITION in near or not near else near[0]
+        return self.ask(partition, query)
+
+    async def check(self, *required: Required) -> None:
         """Forbidden, unless whoever asks has all of these permissions."""
         asker = _ASKER.get()
         if asker is None:
             return
-        missing = missing_of(self.processors[DECIDING_PARTITION].view, asker, required)
+        missing = await self.ask_any(FindMissing(required))
         if missing is not None:
-            raise Forbidden(refused(asker.sub, *missing))
-
-    @property
-    def identities(self) -> Identities:
-        """What the partition knows that decides about identity."""
-        return self.processors[DECIDING_PARTITION].view.identities
+            raise Forbidden(refused(asker.sub, missing.required, missing.id))
 
 
 def _signed(commands: Sequence[Command]) -> Sequence[Command]:

@@ -3,13 +3,14 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import Callable
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.state import Asker, Identities
+from holdfast.engine.identity.asker import Asker
+from holdfast.engine.identity.queries import FindPassword, FindToken
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import Unauthorized
+from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.guesses import Guesses
 from holdfast.gateway.access.passwords import is_password, is_token, token_id
 from holdfast.limits import PASSWORDS_KEPT_MAX
@@ -20,9 +21,9 @@ _PASSWORD_SECONDS = 60.0  # a password that was right is believed for so long: t
 class Authentication:
     """Reads the `Authorization` header of requests."""
 
-    def __init__(self, config: Config, clock: Clock, identities: Callable[[], Identities]) -> None:
+    def __init__(self, config: Config, clock: Clock, asked: Asked) -> None:
         self._clock = clock
-        self._identities = identities
+        self._asked = asked
         self._has_passwords = config.basic_authentication
         self._signatures = None
         if config.jwt_keys:
@@ -47,7 +48,7 @@ class Authentication:
         if scheme.lower() == "bearer":
             id_ = token_id(credentials)
             if id_ is not None:
-                return self._by_token(id_, credentials)
+                return await self._by_token(id_, credentials)
             if self._signatures is not None:
                 return await self._signatures.bearer(credentials)
             raise Unauthorized("Expected a token of this node, but found another: it knows no keys")
@@ -56,14 +57,14 @@ class Authentication:
         expected = "Bearer or Basic" if self._has_passwords else "Bearer"
         raise Unauthorized(f"Expected {expected} in the Authorization header, but found {scheme!r}")
 
-    def _by_token(self, id_: str, token: str) -> Asker:
-        stored = self._identities().tokens.get(id_)
-        if stored is None or not is_token(token, stored.token.digest):
+    async def _by_token(self, id_: str, token: str) -> Asker:
+        known = await self._asked.ask_any(FindToken(id_))
+        if known is None or not is_token(token, known.digest):
             raise Unauthorized("Expected a token of this node, but it is unknown or was deleted")
-        expires_ms = stored.token.expires_ms
+        expires_ms = known.expires_ms
         if expires_ms and expires_ms <= self._clock.now_ms():
             raise Unauthorized("Expected a token that is valid, but its time is over")
-        return Asker(stored.token.client_id, OwnerType.CLIENT)
+        return Asker(known.client_id, OwnerType.CLIENT)
 
     async def _by_password(self, credentials: str, address: str) -> Asker:
         try:
@@ -71,8 +72,7 @@ class Authentication:
         except ValueError as error:  # no ASCII, no base64, or no UTF-8 in it
             raise Unauthorized("Expected name:password in base64, but found none") from error
         username, _, password = said.partition(":")
-        stored = self._identities().users.get(username)
-        kept = stored.user.password if stored is not None else b""
+        kept = await self._asked.ask_any(FindPassword(username))
         seen = hashlib.sha256(credentials.encode()).digest()
         now = self._clock.monotonic()
         until, then = self._right.get(seen, (0.0, b""))

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from holdfast.engine.identity.queries import FindAllowed
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import Forbidden
-from holdfast.gateway.access.asking import Asked, is_asker
+from holdfast.gateway.access.asking import Asked, asker_now, is_asker
 from holdfast.gateway.rest.tables import FoundRows, Row, Tables
 
 Right = tuple[ResourceType, Permission]
@@ -45,7 +46,7 @@ class VisibleTables:
         page: Mapping[str, Any],
     ) -> FoundRows:
         """A page of the rows that meet a filter and may be seen."""
-        if self._sees_all(table):
+        if await self._sees_all(table):
             return await self._tables.search(table, filter, sort, page)
         if table == _ITEMS:
             return await self._items(filter, sort, page)
@@ -54,7 +55,7 @@ class VisibleTables:
             return await self._tables.search(table, filter, sort, page)
         bounds = [
             {_FIELDS[name]: {"$exists": True} if allowed is None else {"$in": sorted(allowed)}}
-            for name, allowed in self._allowed(table)
+            for name, allowed in await self._allowed(table)
             if allowed is None or allowed
         ]
         if bounds:
@@ -88,10 +89,10 @@ class VisibleTables:
     async def rows(self, table: str, keys: Sequence[int]) -> dict[int, Row]:
         """The rows of some keys that may be seen."""
         found = await self._tables.rows(table, keys)
-        if self._sees_all(table):
+        if await self._sees_all(table):
             return found
         assert table != _ITEMS, "items are searched for, not looked up"
-        bounds = self._allowed(table)
+        bounds = await self._allowed(table)
         return {
             key: row
             for key, row in found.items()
@@ -104,21 +105,27 @@ class VisibleTables:
     def close(self) -> None:
         self._tables.close()
 
-    def _allowed(self, table: str) -> list[tuple[str, frozenset[str] | None]]:
+    async def _allowed(self, table: str) -> list[tuple[str, frozenset[str] | None]]:
         """By column: what may be seen of what it names; None is all."""
-        return [(name, self._asked.allowed(*right)) for name, right in _COLUMNS[table].items()]
+        columns = _COLUMNS[table]
+        allowed = await self._asked.ask_any(FindAllowed(tuple(columns.values())))
+        return list(zip(columns, allowed, strict=True))
 
-    def _sees_all(self, table: str) -> bool:
+    async def _sees_all(self, table: str) -> bool:
         """Whether there is nothing to leave out."""
         if table == _ITEMS:
-            rights = {_INSTANCE, _TASK}
-            return all(self._asked.allowed(*right) is None for right in rights)
+            return await self._has_all(_INSTANCE, _TASK)
         if table not in _COLUMNS:  # batch operations and the like: the endpoint's need is enough
             return True
         rights = {*_COLUMNS[table].values(), _INSTANCE} - (
             {_INSTANCE} if table == "process_definitions" else set()
         )
-        return all(self._asked.allowed(*right) is None for right in rights)
+        return await self._has_all(*rights)
+
+    async def _has_all(self, *rights: Right) -> bool:
+        if asker_now() is None:
+            return True
+        return not any(each is not None for each in await self._asked.ask_any(FindAllowed(rights)))
 
 
 def _key_in(filter_: Mapping[str, Any], field: str) -> int | None:

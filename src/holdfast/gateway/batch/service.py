@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.engine.batch.commands import visible_to
 from holdfast.engine.batch.needs import of_type
-from holdfast.engine.batch.state import StoredOperation
+from holdfast.engine.batch.queries import FindVisible, LedOperation
 from holdfast.engine.batch.values import (
+    BatchesChanged,
     BatchOperation,
     BatchOperationEnded,
     BatchOperationIntent,
@@ -22,17 +22,18 @@ from holdfast.engine.batch.values import (
     Selection,
 )
 from holdfast.engine.identity.values import (
-    DECIDING_PARTITION,
     EVERY_ID,
     Permission,
     ResourceType,
 )
 from holdfast.engine.kernel import Command, Required
+from holdfast.engine.progress import FindProgress
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
-from holdfast.gateway.access.asking import Asked, claims_now, is_asker
+from holdfast.gateway.access.asking import Asked, is_asker
 from holdfast.gateway.batch.counts import BatchCounts
 from holdfast.gateway.batch.listing import page_of
+from holdfast.gateway.batch.pace import Pace
 from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchFailures,
@@ -55,7 +56,6 @@ from holdfast.gateway.batch.tables import (
     no_tables,
 )
 from holdfast.gateway.batch.views import Live, ended_view
-from holdfast.gateway.batch_pace import Pace
 from holdfast.gateway.processes.instances import migration_of, modification_of
 from holdfast.limits import (
     BATCH_ENDED_KEPT,
@@ -65,6 +65,7 @@ from holdfast.limits import (
     RETRIES_MAX,
 )
 from holdfast.logs import log
+from holdfast.partitions import Topic
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY, counter_of
 
@@ -78,13 +79,12 @@ _OF_OTHERS = BatchOperation(BatchOperationType.CANCEL_PROCESS_INSTANCE, b"{}")
 class Batches:
     """What can be asked about batch operations."""
 
-    def __init__(self, runner: Asked, clock: Clock, opening: OpenTables | None) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked, clock: Clock, opening: OpenTables | None) -> None:
+        self._asked = asked
         self._clock = clock
-        self._partitions = len(runner.processors)
-        self._live = Live(runner)
+        self._live = Live(asked)
         self._pace = Pace()
-        self.counts = BatchCounts(self._live, self._pace, clock)
+        self.counts = BatchCounts(asked, self._live, self._pace, clock)
         self._turn = count()
         self._created_ms: dict[int, int] = {}  # of operations that this node was asked for
         self._ended: dict[int, PastOperation] = {}  # the last ones, the oldest first
@@ -92,14 +92,32 @@ class Batches:
         self._tables: BatchTables | None = None
         self._opening = asyncio.Lock()
         self._is_caught_up = False  # the tables know all that ended before this node started
+        self._noting: asyncio.Task[None] | None = None
+        for partition in asked.near:
+            asked.follow(Topic(BatchesChanged, partition, partition), self._changed)
+        asked.follow(Topic(BatchOperationEnded), self._told)
 
     # --- what happens -------------------------------------------------------------------------
 
-    def changed(self) -> None:
+    def _changed(self, _: BatchesChanged | None) -> None:
         """Items were done: now and then it is noted how many."""
         now = self._clock.monotonic()
-        if self._pace.is_due(now):
-            self._pace.note(now, self._live.done())
+        if self._pace.is_due(now) and self._noting is None:
+            self._noting = asyncio.get_running_loop().create_task(self._note(now))
+            self._noting.add_done_callback(self._noted)
+
+    async def _note(self, now: float) -> None:
+        counts = await self._live.counts(await self._live.all())
+        self._pace.note(now, {key: each.total - each.left for key, each in counts.items()})
+
+    def _noted(self, noting: "asyncio.Task[None]") -> None:
+        self._noting = None
+        if not noting.cancelled() and (error := noting.exception()) is not None:
+            log.info("pace of batch operations not noted", error=str(error))
+
+    def _told(self, effect: BatchOperationEnded | None) -> None:
+        if effect is not None:  # one that was missed is in the tables
+            self.ended(effect)
 
     def ended(self, effect: BatchOperationEnded) -> None:
         """An operation is over: its selection goes, its end is known until the tables have it."""
@@ -121,7 +139,7 @@ class Batches:
         async with self._opening:
             if self._tables is None:
                 tables = await self._open_tables()
-                tables.keep_only([each.operation for each in self._live.all().values()])
+                tables.keep_only([each.operation for each in await self._live.all()])
                 self._tables = tables
             return self._tables
 
@@ -133,8 +151,8 @@ class Batches:
         operation = BatchOperation(
             new.type,
             bytes(new.filter),
-            None if modification is None else modification_of(modification, self._partitions),
-            None if migration is None else migration_of(migration, self._partitions),
+            None if modification is None else modification_of(modification, self._asked.count),
+            None if migration is None else migration_of(migration, self._asked.count),
             checks.within(new.retries, 0, RETRIES_MAX, "retries"),
         )
         return await self._begin(operation, new)
@@ -142,14 +160,13 @@ class Batches:
     async def retry(self, batch_operation_key: str, retry: BatchRetry) -> BatchOperationReceipt:
         """A new operation for the items, or the partitions, that failed in one that has ended."""
         key = self._key(batch_operation_key)
-        await self._runner.settled()
-        if (stored := self._live.stored(key)) is not None:
-            raise InvalidState(f"Expected operation {key} to have ended, but it is {stored.state}")
+        if (led := await self._live.led(key)) is not None:
+            raise InvalidState(f"Expected operation {key} to have ended, but it is {led.state}")
         past = await self._past(key)
         if retry.failed is BatchFailures.ITEMS:
             if not past.view.operations_failed_count:
                 raise InvalidState(f"Expected failed items of operation {key}, but there are none")
-            self._check_creator(past.operation)
+            await self._check_creator(past.operation)
             chosen, partitions = failed_items(key), past.operation.partitions
         else:
             partitions = tuple(each.partition_id for each in past.view.errors)
@@ -168,35 +185,35 @@ class Batches:
         self, operation: BatchOperation, asked: NewBatchOperation | BatchRetry
     ) -> BatchOperationReceipt:
         """What is chosen is as of now: all that was durable before it was asked for."""
-        self._runner.check(of_type(operation.type))
+        await self._asked.check(of_type(operation.type))
         throttle = checks.within(asked.throttle, 0, BATCH_THROTTLE_MAX, "throttle")
         priority = checks.within(asked.priority, -PRIORITY_MAX, PRIORITY_MAX, "priority")
         tables = await self.open_tables()
         tables.check(operation)
-        await self._runner.settled()
         operation = _replace(
             operation,
             throttle=throttle,
             priority=priority,
-            selection=Selection("", self._positions()),
-            visible=visible_to(self._runner.processors[DECIDING_PARTITION].view, claims_now()),
+            selection=Selection("", await self._positions()),
+            visible=await self._asked.ask_any(FindVisible()),
         )
         if asked.dry_run:
             return BatchOperationReceipt(operation.type, preview=await _preview(tables, operation))
-        partition = next(self._turn) % self._partitions + 1
+        near = self._asked.near
+        partition = near[next(self._turn) % len(near)]
         command = Command(_BATCH, _I.CREATE, NO_KEY, operation)
-        (reply,) = await self._runner.submit(partition, [command])
+        (reply,) = await self._asked.submit(partition, [command])
         if error := reply.error():
             raise error
         self._created_ms[reply.key] = self._clock.now_ms()
         return BatchOperationReceipt(operation.type, str(reply.key))
 
-    def _check_creator(self, operation: BatchOperation) -> None:
+    async def _check_creator(self, operation: BatchOperation) -> None:
         """Items only say which they are: whoever may not see all has those that they chose."""
         if is_asker(operation.claims):
             return
         everything = (EVERY_ID,)
-        self._runner.check(
+        await self._asked.check(
             Required(
                 ResourceType.PROCESS_DEFINITION, (Permission.READ_PROCESS_INSTANCE,), everything
             ),
@@ -207,10 +224,11 @@ class Batches:
 
     async def operation(self, batch_operation_key: str) -> BatchOperationView:
         key = self._key(batch_operation_key)
-        await self._runner.settled()
-        if (stored := self._live.stored(key)) is None:
+        if (led := await self._live.led(key)) is None:
             return (await self._past(key)).view
-        view = self._live_view(key, stored)
+        view = await self._live_view(led)
+        if view is None:  # it has just ended
+            return (await self._past(key)).view
         if view.start_date is None:  # it was created before this node started
             view = _replace(view, start_date=await self._start_in_tables(key))
         return view
@@ -218,22 +236,26 @@ class Batches:
     async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:
         """Those that run; then those that ended, the newest first."""
         checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
-        await self._runner.settled()
         await self._catch_up()
-        known = [past.view for past in self._ended.values()]
-        for key, stored in self._live.all().items():
+        running = await self._live.all()
+        known: dict[str, BatchOperationView] = {}
+        for led in running:
+            key = led.key
             if key not in self._created_ms:  # it was created before this node started
                 started = await self._start_in_tables(key)
                 self._created_ms[key] = 0 if started is None else int(started.timestamp() * 1_000)
-            known.append(self._live_view(key, stored))
-        return await page_of(query, known, self.open_tables, self._clock.now_ms())
+            view = await self._live_view(led)
+            if view is not None:
+                known[str(key)] = view
+        known |= {past.view.batch_operation_key: past.view for past in self._ended.values()}
+        return await page_of(query, known.values(), self.open_tables, self._clock.now_ms())
 
     async def _catch_up(self) -> None:
         """Once: what ended just before this node started is in the tables alone."""
         if self._is_caught_up:
             return
         try:  # no operation has this key: it is only waited for
-            await (await self.open_tables()).past(NO_KEY, self._positions())
+            await (await self.open_tables()).past(NO_KEY, await self._positions())
         except Unavailable:
             return
         self._is_caught_up = True
@@ -247,22 +269,21 @@ class Batches:
             (asked.process_instance_key, "process instance"),
         ):
             if text is not None:
-                checks.key_from(text, self._partitions, what)
+                checks.key_from(text, self._asked.count, what)
         await self._check_items(asked.batch_operation_key)
         return await (await self.open_tables()).items(query)
 
     async def _check_items(self, batch_operation_key: str | None) -> None:
         """Forbidden, unless whoever asks created the operation or may see everything."""
         if batch_operation_key is None:
-            return self._check_creator(_OF_OTHERS)
+            return await self._check_creator(_OF_OTHERS)
         key = self._key(batch_operation_key)
-        await self._runner.settled()
-        stored = self._live.stored(key)
+        led = await self._live.led(key)
         try:
-            operation = (await self._past(key)).operation if stored is None else stored.operation
+            operation = (await self._past(key)).operation if led is None else led.operation
         except NotFound:
             operation = _OF_OTHERS  # its items are not there either, or only those of others
-        self._check_creator(operation)
+        await self._check_creator(operation)
 
     async def _past(self, key: int) -> PastOperation:
         """An operation that has ended.
@@ -272,13 +293,13 @@ class Batches:
         if (known := self._ended.get(key)) is not None:
             return known
         unknown = f"Expected a batch operation with key {key}, but none runs"
-        if counter_of(key) > self._runner.processors[partition_of(key)].progress.key_counter:
+        if counter_of(key) > (await self._asked.ask(partition_of(key), FindProgress())).key_counter:
             raise NotFound(f"{unknown} and this key was never given out", key=str(key))
         try:
             tables = await self.open_tables()
             past = await tables.past(key, {})
             if past is None or past.view.end_date is None:  # the tables may be behind
-                past = await tables.past(key, self._positions())
+                past = await tables.past(key, await self._positions())
         except Unavailable as error:
             raise Unavailable(
                 f"{unknown}; if it has ended, the tables know, but: {error.message}. Ask again when"
@@ -296,15 +317,18 @@ class Batches:
             return None
         return None if past is None else past.view.start_date
 
-    def _live_view(self, key: int, stored: StoredOperation) -> BatchOperationView:
-        view = _replace(self._live.view(key, stored), start_date=self._started(key))
-        if stored.state is not _S.ACTIVE:
+    async def _live_view(self, led: LedOperation) -> BatchOperationView | None:
+        found = await self._live.view(led)
+        if found is None:
+            return None
+        view = _replace(found, start_date=self._started(led.key))
+        if led.state is not _S.ACTIVE:
             return view
         done = (
             view.operations_completed_count + view.operations_failed_count
             + view.operations_skipped_count + view.operations_canceled_count
         )  # fmt: skip
-        rate = self._pace.per_second(key, self._clock.monotonic(), done)
+        rate = self._pace.per_second(led.key, self._clock.monotonic(), done)
         if rate is None:
             return view
         end = None
@@ -330,18 +354,19 @@ class Batches:
     async def _do(self, batch_operation_key: str, intent: BatchOperationIntent, value: Any) -> None:
         key = self._key(batch_operation_key)
         command = Command(_BATCH, intent, key, value)
-        (reply,) = await self._runner.submit(partition_of(key), [command])
+        (reply,) = await self._asked.submit(partition_of(key), [command])
         if error := reply.error():
             raise error
 
     # --- words --------------------------------------------------------------------------------
 
     def _key(self, text: str) -> int:
-        return checks.key_from(text, self._partitions, "batch operation")
+        return checks.key_from(text, self._asked.count, "batch operation")
 
-    def _positions(self) -> dict[int, int]:
+    async def _positions(self) -> dict[int, int]:
         """How far the logs are."""
-        return {each: known.next_position for each, known in self._runner.processors.items()}
+        found = await self._asked.ask_all(FindProgress())
+        return {each: known.next_position for each, known in enumerate(found, 1)}
 
     def _started(self, key: int) -> datetime | None:
         return checks.moment(self._created_ms.get(key, 0))

@@ -1,19 +1,18 @@
-"""How far operations are, read from the state of the partitions while they run."""
+"""How far operations are, asked of the partitions while they run."""
 
+import asyncio
+from collections.abc import Sequence
 from functools import reduce
 
-from holdfast.engine.batch.state import Batches as State
-from holdfast.engine.batch.state import StoredOperation
+from holdfast.engine.batch.queries import FindLed, FindParts, FoundPart, LedOperation, ListLed
 from holdfast.engine.batch.values import (
     BatchOperation,
-    BatchOperationIntent,
     BatchOperationState,
     Counts,
     OperationEnd,
     PartitionReport,
 )
-from holdfast.engine.identity.state import asker_of
-from holdfast.engine.partition import TABLES
+from holdfast.engine.identity.asker import asker_of
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch.shapes import (
@@ -21,97 +20,90 @@ from holdfast.gateway.batch.shapes import (
     BatchOperationView,
     BatchPartitionView,
 )
-from holdfast.records import ValueType, partition_of
+from holdfast.records import partition_of
 
 _S = BatchOperationState
-_REPORTS = (BatchOperationIntent.COMPLETE_PARTITION, BatchOperationIntent.FAIL_PARTITION)
+_Parts = dict[tuple[int, int], FoundPart]  # by operation and partition
 
 
 class Live:
     """Operations that have not ended, all partitions taken together."""
 
-    def __init__(self, runner: Asked) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
 
-    def stored(self, key: int) -> StoredOperation | None:
+    async def led(self, key: int) -> LedOperation | None:
         """An operation as its leader knows it."""
-        return self._state(partition_of(key)).operations.get(key)
+        return await self._asked.ask(partition_of(key), FindLed(key))
 
-    def all(self) -> dict[int, StoredOperation]:
+    async def all(self) -> list[LedOperation]:
         """Those that have not ended, the newest of each partition first."""
-        return {
-            key: stored
-            for partition in self._runner.processors
-            if self._state(partition).led()
-            for key, stored in reversed(list(self._state(partition).operations.scan()))
-            if partition_of(key) == partition
-        }
+        return [each for led in await self._asked.ask_all(ListLed()) for each in led]
 
-    def done(self) -> dict[int, int]:
-        """How many items of each have an outcome."""
-        counts = {key: self.counts(key, stored) for key, stored in self.all().items()}
-        return {key: each.total - each.left for key, each in counts.items()}
+    async def counts(self, operations: Sequence[LedOperation]) -> dict[int, Counts]:
+        """The items of each by their outcomes; without those that end meanwhile."""
+        operations, parts = await self._parts(operations)
+        return {each.key: _sum(_reports(each, parts)) for each in operations}
 
-    def counts(self, key: int, stored: StoredOperation) -> Counts:
-        """The items of one by their outcomes."""
-        return _sum(self.reports(key, stored))
-
-    def reports(self, key: int, stored: StoredOperation) -> list[PartitionReport]:
-        """What each partition has done so far, whether or not it has told the leader."""
-        told = {each.partition: each for each in self._state(partition_of(key)).reports(key)}
-        return [
-            told.get(partition) or self._report(key, partition)
-            for partition in stored.operation.partitions
+    async def view(self, led: LedOperation) -> BatchOperationView | None:
+        """How far an operation is; None if it ends meanwhile."""
+        found, parts = await self._parts([led])
+        if not found:
+            return None
+        [led] = found
+        reports = _reports(led, parts)
+        told = {each.partition for each in led.reports}
+        partitions = [
+            _partition(each, None if each.partition in told else parts[led.key, each.partition])
+            for each in reports
         ]
-
-    def _report(self, key: int, partition: int) -> PartitionReport:
-        part = self._state(partition).parts.get(key)
-        if part is not None:
-            return PartitionReport(partition, part.counts, part.error)
-        # It has not heard of the operation, or its report is on its way to the leader.
-        parcels = self._runner.processors[partition].view.parcels
-        for parcel in parcels.open(partition_of(key)):
-            if (parcel.value_type, parcel.key) == (ValueType.BATCH_OPERATION, key) and (
-                parcel.intent in _REPORTS
-            ):
-                return TABLES.decode_value(parcel.value_type, parcel.intent, parcel.value)
-        return PartitionReport(partition)
-
-    def view(self, key: int, stored: StoredOperation) -> BatchOperationView:
-        reports = self.reports(key, stored)
-        reported = {each.partition for each in self._state(partition_of(key)).reports(key)}
-        partitions = [self._partition(key, each, each.partition in reported) for each in reports]
         final = (_S.COMPLETED, _S.FAILED)
         return view_of(
-            key,
-            stored.operation,
-            stored.state,
+            led.key,
+            led.operation,
+            led.state,
             _sum(reports),
             [each for each in reports if each.error is not None],
             is_selected=all(
-                each.state in final or self._is_selected(key, each.partition_id)
+                each.state in final or parts[led.key, each.partition_id].is_selected
                 for each in partitions
             ),
             partitions=partitions,
         )
 
-    def _is_selected(self, key: int, partition: int) -> bool:
-        part = self._state(partition).parts.get(key)
-        return part is not None and part.is_selected
+    async def _parts(self, operations: Sequence[LedOperation]) -> tuple[list[LedOperation], _Parts]:
+        """What partitions have done that have not told the leader; one query for each of them.
 
-    def _partition(self, key: int, report: PartitionReport, is_told: bool) -> BatchPartitionView:
-        state = self._state(report.partition)
-        part, stored = state.parts.get(key), state.operations.get(key)
-        if is_told or (part is None and report.counts.total):
-            how = _S.COMPLETED if report.error is None else _S.FAILED
-        elif part is None or stored is None or not part.is_started:
-            how = _S.CREATED
-        else:
-            how = stored.state
-        return BatchPartitionView(report.partition, how, *_numbers(report.counts))
+        What a partition told in between it has forgotten: then the leader is asked again.
+        """
+        wanted: dict[int, list[int]] = {}
+        for each in operations:
+            told = {report.partition for report in each.reports}
+            for partition in each.operation.partitions:
+                if partition not in told:
+                    wanted.setdefault(partition, []).append(each.key)
+        asked = [self._asked.ask(each, FindParts(tuple(keys))) for each, keys in wanted.items()]
+        found = await asyncio.gather(*asked)
+        parts = {
+            (part.key, partition): part
+            for partition, of_partition in zip(wanted, found, strict=True)
+            for part in of_partition
+        }
+        unknown = {key for (key, _), part in parts.items() if not part.is_known}
+        led = [await self.led(each.key) if each.key in unknown else each for each in operations]
+        return [each for each in led if each is not None], parts
 
-    def _state(self, partition: int) -> State:
-        return self._runner.processors[partition].view.batches
+
+def _reports(led: LedOperation, parts: _Parts) -> list[PartitionReport]:
+    """What each partition has done so far, whether or not it has told the leader."""
+    told = {each.partition: each for each in led.reports}
+    return [told.get(each) or parts[led.key, each].report for each in led.operation.partitions]
+
+
+def _partition(report: PartitionReport, part: FoundPart | None) -> BatchPartitionView:
+    done = _S.COMPLETED if report.error is None else _S.FAILED
+    how = done if part is None else part.state
+    return BatchPartitionView(report.partition, how, *_numbers(report.counts))
 
 
 def view_of(

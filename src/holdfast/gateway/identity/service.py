@@ -1,13 +1,22 @@
 """Users, groups, roles, tokens and authorizations: make, change and list them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.clock import Clock
-from holdfast.engine.identity.state import Grant, StoredGroup, owner, owner_parts
+from holdfast.engine.identity.queries import (
+    FindOwners,
+    FoundGrant,
+    FoundGroup,
+    HasNobody,
+    ListAuthorizations,
+    ListGroups,
+    ListTokens,
+    ListUsers,
+)
 from holdfast.engine.identity.values import (
     DECIDING_PARTITION,
     EVERY_ID,
@@ -19,8 +28,6 @@ from holdfast.engine.identity.values import (
     GroupRef,
     Membership,
     OwnerType,
-    Permission,
-    ResourceType,
     Token,
     TokenIntent,
     TokenRef,
@@ -29,6 +36,7 @@ from holdfast.engine.identity.values import (
     UserRef,
 )
 from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.query import Query
 from holdfast.errors import Code
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, asker_now
@@ -61,7 +69,7 @@ from holdfast.records import ValueType
 from holdfast.records.keys import NO_KEY
 
 _V = ValueType
-_RESOURCES = {OwnerType.GROUP: ResourceType.GROUP, OwnerType.ROLE: ResourceType.ROLE}
+A = TypeVar("A")
 
 
 class IdentityService:
@@ -86,13 +94,9 @@ class IdentityService:
         await self._do(_V.USER, UserIntent.DELETE, UserRef(username))
 
     async def users(self) -> Users:
-        await self._asked.settled()
+        found = await self._ask(ListUsers())
         return Users(
-            [
-                UserView(name, each.user.name, each.user.email, bool(each.user.password))
-                for name, each in self._asked.identities.users.scan()
-                if self._may_read(ResourceType.USER, name)
-            ]
+            [UserView(each.username, each.name, each.email, bool(each.password)) for each in found]
         )
 
     # --- groups and roles ---------------------------------------------------------------------
@@ -117,14 +121,7 @@ class IdentityService:
         await self._do(_V[type_], GroupIntent.REMOVE_MEMBER, value)
 
     async def groups(self, type_: OwnerType) -> Groups:
-        await self._asked.settled()
-        return Groups(
-            [
-                _group_view(stored)
-                for id_, stored in self._asked.identities.family(type_).scan()
-                if self._may_read(_RESOURCES[type_], id_)
-            ]
-        )
+        return Groups([_group_view(each) for each in await self._ask(ListGroups(type_))])
 
     # --- tokens -------------------------------------------------------------------------------
 
@@ -140,17 +137,15 @@ class IdentityService:
         await self._do(_V.TOKEN, TokenIntent.DELETE, TokenRef(token_id))
 
     async def tokens(self) -> Tokens:
-        await self._asked.settled()
         return Tokens(
             [
                 TokenView(
-                    id_,
-                    stored.token.client_id,
-                    datetime.fromtimestamp(stored.created_ms / 1_000, UTC),
-                    checks.moment(stored.token.expires_ms),
+                    each.id,
+                    each.client_id,
+                    datetime.fromtimestamp(each.created_ms / 1_000, UTC),
+                    checks.moment(each.expires_ms),
                 )
-                for id_, stored in self._asked.identities.tokens.scan()
-                if self._may_read(ResourceType.TOKEN, stored.token.client_id)
+                for each in await self._ask(ListTokens())
             ]
         )
 
@@ -169,36 +164,24 @@ class IdentityService:
         await self._do(_V.AUTHORIZATION, AuthorizationIntent.DELETE, value)
 
     async def authorizations(self, query: AuthorizationQuery) -> Authorizations:
-        await self._asked.settled()
+        asked = ListAuthorizations(
+            query.owner_type, query.owner_id, query.resource_type, query.resource_id
+        )
         return Authorizations(
-            [
-                _authorization_view(key, each)
-                for key, each in self._asked.identities.authorizations.scan()
-                if query.owner_type in (None, each.owner_type)
-                and query.owner_id in (None, each.owner_id)
-                and query.resource_type in (None, each.resource_type)
-                and query.resource_id in (None, each.resource_id)
-                and self._may_read(ResourceType.AUTHORIZATION, EVERY_ID)
-            ]
+            [_authorization_view(key, each) for key, each in await self._ask(asked)]
         )
 
     async def own_identity(self) -> OwnIdentity:
         asker = asker_now()
         if asker is None:
             return OwnIdentity(None, None, [], [], [])
-        await self._asked.settled()
-        identities = self._asked.identities
-        owners = [owner_parts(each) for each in identities.owners(asker)]
+        found = await self._ask(FindOwners())
         return OwnIdentity(
             asker.type,
             asker.sub,
-            [id_ for type_, id_ in owners if type_ is OwnerType.GROUP],
-            [id_ for type_, id_ in owners if type_ is OwnerType.ROLE],
-            [
-                _grant_view(type_, id_, grant)
-                for type_, id_ in owners
-                for grant in identities.grants(owner(type_, id_))
-            ],
+            [id_ for type_, id_ in found.owners if type_ is OwnerType.GROUP],
+            [id_ for type_, id_ in found.owners if type_ is OwnerType.ROLE],
+            [_grant_view(each) for each in found.grants],
         )
 
     # --- the first one ------------------------------------------------------------------------
@@ -209,8 +192,7 @@ class IdentityService:
         Without it nobody could ever give a permission to anybody. The token is kept before it is
         of any use, so that a fall in between leaves nobody outside for ever.
         """
-        await self._asked.settled()
-        if not self._asked.identities.has_nobody():
+        if not await self._ask(HasNobody()):
             return False
         for id_, description, grants in ROLES:
             await self._do(_V.ROLE, GroupIntent.CREATE, Group(id_, id_, description), known=True)
@@ -237,11 +219,12 @@ class IdentityService:
         await self._distributions.finished([reply.key], DEPLOYMENT_WAIT_MS)
         return reply
 
-    def _may_read(self, resource: ResourceType, id_: str) -> bool:
-        return self._asked.may(resource, Permission.READ, id_)
+    def _ask(self, query: Query[A]) -> Coroutine[Any, Any, A]:
+        """Where it is decided what others hear of later."""
+        return self._asked.ask(DECIDING_PARTITION, query)
 
     def _key(self, text: str) -> int:
-        return checks.key_from(text, len(self._asked.processors), "authorization")
+        return checks.key_from(text, self._asked.count, "authorization")
 
 
 async def _kept(password: str | None) -> bytes:
@@ -266,13 +249,14 @@ def _authorization_view(key: int, each: Authorization) -> AuthorizationView:
     )  # fmt: skip
 
 
-def _grant_view(type_: OwnerType, id_: str, grant: Grant) -> AuthorizationView:
+def _grant_view(grant: FoundGrant) -> AuthorizationView:
     return AuthorizationView(
-        str(grant.authorization), type_, id_, grant.resource_type, grant.resource_id,
-        list(grant.permissions),
+        str(grant.authorization), grant.owner_type, grant.owner_id, grant.resource_type,
+        grant.resource_id, list(grant.permissions),
     )  # fmt: skip
 
 
-def _group_view(stored: StoredGroup) -> GroupView:
-    group, members = stored.group, map(owner_parts, stored.members)
-    return GroupView(group.id, group.name, group.description, [Member(*each) for each in members])
+def _group_view(found: FoundGroup) -> GroupView:
+    group = found.group
+    members = [Member(*each) for each in found.members]
+    return GroupView(group.id, group.name, group.description, members)

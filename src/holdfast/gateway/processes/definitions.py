@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import msgspec
 
 from holdfast.clock import Clock
-from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel import Command
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION, start_timers
-from holdfast.engine.processes.state import StoredDefinition
+from holdfast.engine.processes.queries import FindSource, ListDefinitions, ListedDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.reading import may_read_definition
 from holdfast.gateway.distribution.service import Distributions
 from holdfast.gateway.processes.shapes import (
     IgnoredPart,
@@ -44,11 +43,10 @@ PROCESS = ValueType.PROCESS
 class Definitions:
     """What can be asked about definitions."""
 
-    def __init__(self, runner: Asked, distributions: Distributions, clock: Clock) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked, distributions: Distributions, clock: Clock) -> None:
+        self._asked = asked
         self._clock = clock
         self._distributions = distributions
-        self._partitions = len(runner.processors)
 
     async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
         """Every process in the files, on every partition when it returns; nothing if one is wrong.
@@ -63,57 +61,46 @@ class Definitions:
         places, bound = _bound(new)
         commands = [Command(PROCESS, ProcessIntent.DEPLOY, NO_KEY, each) for each in bound]
         size_bytes = sum(len(each.body) + len(each.source) for each in new)
-        answers = await self._runner.submit(DEPLOYING_PARTITION, commands, size_bytes)
+        answers = await self._asked.submit(DEPLOYING_PARTITION, commands, size_bytes)
         replies = [answers[place] for place in places]
         for reply in replies:
             if reply.rejection is not None and reply.rejection.code != Code.ALREADY_EXISTS:
                 error = reply.error()
                 assert error is not None
                 raise error
-        await self._distributions.finished([reply.key for reply in replies], DEPLOYMENT_WAIT_MS)
+        keys = tuple(reply.key for reply in replies)
+        await self._distributions.finished(keys, DEPLOYMENT_WAIT_MS)
+        found = await self._asked.ask(DEPLOYING_PARTITION, ListDefinitions(keys=keys))
+        views = {each.definition.key: _view(each) for each in found}
         return [
-            self._receipt(reply, ignored) for reply, (_, ignored) in zip(replies, read, strict=True)
+            msgspec.structs.replace(
+                views[reply.key], created=reply.rejection is None, ignored=ignored
+            )
+            for reply, (_, ignored) in zip(replies, read, strict=True)
         ]
 
     async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
-        await self._runner.settled()
-        processes = self._runner.processors[DEPLOYING_PARTITION].view.processes
-        found = [
-            self._view(key, stored)
-            for key, stored in processes.definitions.scan()
-            if query.process_id in (None, stored.process_id)
-            and (not query.latest or processes.latest.get(stored.process_id) == key)
-            and may_read_definition(self._runner, stored.process_id)
-        ]
+        asked = ListDefinitions(query.process_id, query.latest)
+        found = [_view(each) for each in await self._asked.ask(DEPLOYING_PARTITION, asked)]
         return sorted(found, key=lambda each: (each.process_id, each.version))
 
     async def source(self, definition_key: str) -> ProcessSource:
         """The definition as BPMN: the file it came from."""
-        key = checks.key_from(definition_key, self._partitions, "process definition")
-        await self._runner.settled()
-        stored = self._stored(key)
-        if stored is None or not may_read_definition(self._runner, stored.process_id):
+        key = checks.key_from(definition_key, self._asked.count, "process definition")
+        source = await self._asked.ask(DEPLOYING_PARTITION, FindSource(key))
+        if source is None:
             raise NotFound(f"Expected a process definition with key {key}, but there is none")
-        return ProcessSource(definition_key, stored.source.decode())
+        return ProcessSource(definition_key, source.decode())
 
-    def _stored(self, key: int) -> StoredDefinition | None:
-        return self._runner.processors[DEPLOYING_PARTITION].view.processes.definitions.get(key)
 
-    def _receipt(self, reply: Reply, ignored: list[IgnoredPart]) -> ProcessDefinition:
-        stored = self._stored(reply.key)
-        assert stored is not None, "a definition was deployed and is not there"
-        view = self._view(reply.key, stored)
-        return msgspec.structs.replace(view, created=reply.rejection is None, ignored=ignored)
-
-    def _view(self, key: int, stored: StoredDefinition) -> ProcessDefinition:
-        deployed = checks.moment(stored.deployed_ms)
-        assert deployed is not None
-        name = decode_definition(stored.body).name
-        distributions = self._runner.processors[DEPLOYING_PARTITION].view.distributions
-        return ProcessDefinition(
-            str(key), stored.process_id, stored.version, name, deployed,
-            distributed=distributions.active.get(key) is None,
-        )  # fmt: skip
+def _view(found: ListedDefinition) -> ProcessDefinition:
+    definition = found.definition
+    deployed = checks.moment(definition.deployed_ms)
+    assert deployed is not None
+    return ProcessDefinition(
+        str(definition.key), definition.process_id, definition.version, definition.name, deployed,
+        distributed=found.is_distributed,
+    )  # fmt: skip
 
 
 def _deployments(resource: Resource, now_ms: int) -> list[tuple[Deployment, list[IgnoredPart]]]:

@@ -15,8 +15,8 @@ from holdfast.records.keys import NO_KEY
 class Messages:
     """What can be asked about messages."""
 
-    def __init__(self, runner: Asked) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
 
     async def publish(self, new: NewMessage) -> MessageReceipt:
         """Durable when it returns; who waits for it gets it then."""
@@ -30,9 +30,9 @@ class Messages:
             checks.optional_name(new.message_id, "message id"),
             checks.within(new.ttl_ms, 0, MESSAGE_TTL_MS_MAX, "ttlMs"),
         )
-        partition = partition_for(message.correlation, len(self._runner.processors))
+        partition = partition_for(message.correlation, self._asked.count)
         command = Command(ValueType.MESSAGE, MessageIntent.PUBLISH, NO_KEY, message)
-        (reply,) = await self._runner.submit(partition, [command], len(variables))
+        (reply,) = await self._asked.submit(partition, [command], len(variables))
         if error := reply.error():
             raise error
         return MessageReceipt(str(reply.key), [str(each) for each in reply.value])

@@ -107,8 +107,9 @@ async def resolve_incidents(api: Api, body: IncidentBatch) -> BatchOperationRece
 async def resolve_instance_incidents(api: RestApi, instance_key: str) -> BatchOperationReceipt:
     """Resolve all incidents of a process instance."""
     key = api.look.key(instance_key, "process instance")
-    await api.look.settled()
-    if api.look.instance(key) is None and not await row_of(api.tables, "process_instances", key):
+    if await api.look.instance(key) is None and not await row_of(
+        api.tables, "process_instances", key
+    ):
         raise NotFound(
             f"Expected a process instance with key {instance_key}, but there is none",
             key=instance_key,

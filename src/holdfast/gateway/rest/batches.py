@@ -5,6 +5,7 @@ item whose target was gone is completed: nothing is left to do, and whoever wait
 reach the total does not wait for ever. `GET /v2/batch-operations/{key}/details` tells them apart.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -232,16 +233,17 @@ class ItemQuery(SearchQuery, frozen=True):
 async def search_batch_operation_items(api: RestApi, body: ItemQuery | None) -> ItemSearchResult:
     """Search items of batch operations with their outcomes."""
     found = await search(api.tables, ITEMS, body)
-    return ItemSearchResult([_item(api, row) for row in found.rows], page_of(found))
+    roots = await api.look.roots([row["process_instance_key"] for row in found.rows])
+    return ItemSearchResult([_item(row, roots) for row in found.rows], page_of(found))
 
 
-def _item(api: RestApi, row: Row) -> ItemResult:
+def _item(row: Row, roots: Mapping[int | None, str | None]) -> ItemResult:
     instance = row["process_instance_key"]
     is_gone = row["state"] == BatchItemState.SKIPPED
     return ItemResult(
         _TYPE_OF[row["type"]], str(row["batch_operation_key"]), str(row["item_key"]),
         str(instance) if instance else None, _ITEM_STATE_OF[row["state"]], row["processed"],
-        row["error"] or (_GONE if is_gone else None), api.look.root(instance),
+        row["error"] or (_GONE if is_gone else None), roots[instance],
     )  # fmt: skip
 
 

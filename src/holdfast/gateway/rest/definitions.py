@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
@@ -20,6 +21,7 @@ from holdfast.gateway.rest.fields import (
     search,
 )
 from holdfast.gateway.rest.queries import filter_of, sort_of
+from holdfast.gateway.rest.tables import Row
 from holdfast.gateway.shapes import Shape
 
 
@@ -76,16 +78,14 @@ class DefinitionQuery(SearchQuery, frozen=True):
 @endpoint("POST", "/v2/process-definitions/search")
 async def search_definitions(api: RestApi, body: DefinitionQuery | None) -> DefinitionSearchResult:
     """Search process definitions."""
-    query, also = _latest(api, body or SearchQuery())
+    query, also = await _latest(api, body or SearchQuery())
     found = await search(api.tables, DEFINITIONS, query, also)
-    items = [
-        _result(api, row["process_definition_key"], row["process_id"], row["version"], row["name"])
-        for row in found.rows
-    ]
+    known = await api.look.definitions(row["process_definition_key"] for row in found.rows)
+    items = [_of_row(row, known.get(row["process_definition_key"])) for row in found.rows]
     return DefinitionSearchResult(items, page_of(found))
 
 
-def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, Any]]:
+async def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, Any]]:
     """`isLatestVersion` is known to the node itself: which keys these are now."""
     if "isLatestVersion" not in query.filter:
         return query, {}
@@ -96,7 +96,7 @@ def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, An
             f"Expected true or false for isLatestVersion, but found {wanted!r}",
             field="isLatestVersion",
         )
-    latest = [str(key) for key in api.look.latest_keys()]
+    latest = [str(key) for key in await api.look.latest_keys()]
     operator = "$in" if wanted else "$notIn"
     asked = rest.get("processDefinitionKey", {})
     asked = asked if isinstance(asked, dict) else {"$eq": asked}
@@ -110,14 +110,13 @@ def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[str, An
 async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
     """Show a process definition."""
     key = api.look.key(definition_key, "process definition")
-    await api.look.settled()
-    plan = api.look.plan(key)
-    if plan is None or not api.look.may_read_definition(plan.process_id):
+    found = await api.look.readable_definition(key)
+    if found is None:
         raise NotFound(
             f"Expected a process definition with key {definition_key}, but there is none",
             key=definition_key,
         )
-    return _result(api, key, plan.process_id, plan.version, plan.definition.name)
+    return _result(found)
 
 
 @endpoint("GET", "/v2/process-definitions/{definition_key}/xml", media_type="text/xml")
@@ -126,13 +125,18 @@ async def get_definition_xml(api: RestApi, definition_key: str) -> bytes:
     return (await api.definition_source(definition_key)).content.encode()
 
 
-def _result(
-    api: RestApi, key: int, process_id: str, version: int, name: str | None
-) -> DefinitionResult:
-    plan = api.look.plan(key)
+def _of_row(row: Row, known: FoundDefinition | None) -> DefinitionResult:
+    tag = known.version_tag if known else ""
     return DefinitionResult(
-        str(key), process_id, version, name or None, resource_name(process_id),
-        (plan.definition.version_tag or None) if plan else None,
+        str(row["process_definition_key"]), row["process_id"], row["version"], row["name"] or None,
+        resource_name(row["process_id"]), tag or None,
+    )  # fmt: skip
+
+
+def _result(found: FoundDefinition) -> DefinitionResult:
+    return DefinitionResult(
+        str(found.key), found.process_id, found.version, found.name or None,
+        resource_name(found.process_id), found.version_tag or None,
     )  # fmt: skip
 
 

@@ -1,10 +1,12 @@
 """Element instances: get, search, set variables."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
@@ -111,15 +113,14 @@ class ElementQuery(SearchQuery, frozen=True):
 async def search_elements(api: RestApi, body: ElementQuery | None) -> ElementSearchResult:
     """Search element instances, active or ended."""
     found = await search(api.tables, ELEMENTS, body)
-    return ElementSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
+    return ElementSearchResult(await _of_rows(api, found.rows), page_of(found))
 
 
 @endpoint("GET", "/v2/element-instances/{element_key}")
 async def get_element(api: RestApi, element_key: str) -> ElementResult:
     """Show an element instance: as it is now while it is active, later from the tables."""
     key = api.look.key(element_key, "element instance")
-    await api.look.settled()
-    if (found := _of_state(api, key)) is not None:
+    if (found := await _of_state(api, key)) is not None:
         return found
     row = await row_of(api.tables, "element_instances", key)
     if row is None:
@@ -127,34 +128,41 @@ async def get_element(api: RestApi, element_key: str) -> ElementResult:
             f"Expected an element instance with key {element_key}, but there is none",
             key=element_key,
         )
-    return _of_row(api, row)
+    [found] = await _of_rows(api, [row])
+    return found
 
 
-def _of_state(api: RestApi, key: int) -> ElementResult | None:
-    element = api.look.element(key)
-    instance = api.look.instance(element.instance) if element else None
-    plan = api.look.plan(instance.definition) if instance else None
-    if element is None or instance is None or plan is None:
+async def _of_state(api: RestApi, key: int) -> ElementResult | None:
+    found = await api.look.element(key)
+    if found is None:
         return None
-    node = plan.nodes[element.node]
-    incident = element.incident or api.look.incident_of_job(element.work)
+    element = found.element
+    incident = element.incident
     return ElementResult(
-        str(key), str(element.instance), plan.process_id, str(instance.definition), node.id,
-        node.element.name or node.id, _TYPES[node.kind], "ACTIVE",
+        str(key), str(found.instance), found.process_id, str(found.definition),
+        element.element_id, element.name or element.element_id, _TYPES[element.kind], "ACTIVE",
         checks.moment(element.created_ms), None, bool(incident),
         str(incident) if incident else None,
-        root_process_instance_key=api.look.root(element.instance),
+        root_process_instance_key=await api.look.root(found.instance),
     )  # fmt: skip
 
 
-def _of_row(api: RestApi, row: Row) -> ElementResult:
-    definition, incident = row["process_definition_key"], row["incident_key"]
+async def _of_rows(api: RestApi, rows: Sequence[Row]) -> list[ElementResult]:
+    roots = await api.look.roots([row["process_instance_key"] for row in rows])
+    definitions = await api.look.definitions(row["process_definition_key"] for row in rows)
+    return [_of_row(row, definitions.get(row["process_definition_key"]), roots) for row in rows]
+
+
+def _of_row(
+    row: Row, definition: FoundDefinition | None, roots: Mapping[int | None, str | None]
+) -> ElementResult:
+    incident, id_ = row["incident_key"], str(row["element_id"])
+    name = definition.element_names.get(id_, id_) if definition else id_
     return ElementResult(
         str(row["element_instance_key"]), str(row["process_instance_key"]), row["process_id"],
-        str(definition), row["element_id"],
-        api.look.element_name(definition, row["element_id"]), _TYPE_OF[row["type"]], row["state"],
+        str(row["process_definition_key"]), id_, name, _TYPE_OF[row["type"]], row["state"],
         row["started"], row["ended"], bool(incident), str(incident) if incident else None,
-        root_process_instance_key=api.look.root(row["process_instance_key"]),
+        root_process_instance_key=roots[row["process_instance_key"]],
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.engine.incidents.values import Incident, IncidentReason
+from holdfast.engine.incidents.queries import FoundIncident
+from holdfast.engine.incidents.values import IncidentReason
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
@@ -150,10 +151,14 @@ async def _search(
 async def _of_rows(api: RestApi, rows: list[Row]) -> list[IncidentResult]:
     keys = [row["element_instance_key"] for row in rows]
     elements = await api.tables.rows("element_instances", keys)
-    return [_of_row(api, row, elements.get(row["element_instance_key"])) for row in rows]
+    roots = await api.look.roots([row["process_instance_key"] for row in rows])
+    return [
+        _of_row(row, elements.get(row["element_instance_key"]), roots[row["process_instance_key"]])
+        for row in rows
+    ]
 
 
-def _of_row(api: RestApi, row: Row, element: Row | None) -> IncidentResult:
+def _of_row(row: Row, element: Row | None, root: str | None) -> IncidentResult:
     job_key = row["job_key"]
     return IncidentResult(
         str(row["incident_key"]), row["process_id"],
@@ -161,7 +166,7 @@ def _of_row(api: RestApi, row: Row, element: Row | None) -> IncidentResult:
         str(row["process_instance_key"]), row["element_id"], str(row["element_instance_key"]),
         str(job_key) if job_key else None, error_type(IncidentReason(row["reason"])),
         row["error"], row["created"], _STATE_OF[row["state"]],
-        root_process_instance_key=api.look.root(row["process_instance_key"]),
+        root_process_instance_key=root,
     )  # fmt: skip
 
 
@@ -169,32 +174,28 @@ def _of_row(api: RestApi, row: Row, element: Row | None) -> IncidentResult:
 async def get_incident(api: RestApi, incident_key: str) -> IncidentResult:
     """Show an incident of a process."""
     key = api.look.key(incident_key, "incident")
-    await api.look.settled()
-    if (incident := api.look.incident(key)) is not None and incident.element_key:
-        return _of_state(api, incident_key, incident)
-    row = None if incident is not None else await row_of(api.tables, "incidents", key)
+    found = await api.look.incident(key)
+    if found is not None and found.incident.element_key:
+        return await _of_state(api, incident_key, found)
+    row = None if found is not None else await row_of(api.tables, "incidents", key)
     if row is None or not row["process_instance_key"]:
         raise NotFound(
             f"Expected an incident of a process with key {incident_key}, but there is none",
             key=incident_key,
         )
-    [found] = await _of_rows(api, [row])
-    return found
+    [result] = await _of_rows(api, [row])
+    return result
 
 
-def _of_state(api: RestApi, incident_key: str, incident: Incident) -> IncidentResult:
-    instance = api.look.instance(incident.instance_key)
-    definition = instance.definition if instance else None
-    plan = api.look.plan(definition)
-    element = api.look.element(incident.element_key)
-    # a migration may have made it an instance of another element: the state knows
-    element_id = plan.nodes[element.node].id if plan and element else incident.element_id
+async def _of_state(api: RestApi, incident_key: str, found: FoundIncident) -> IncidentResult:
+    incident = found.incident
+    instance = await api.look.instance(incident.instance_key)
     return IncidentResult(
-        incident_key, plan.process_id if plan else incident.process_id,
-        str(definition) if definition else NO_KEY, str(incident.instance_key), element_id,
+        incident_key, found.process_id, str(instance.definition) if instance else NO_KEY,
+        str(incident.instance_key), found.element_id,
         str(incident.element_key), str(incident.job_key) if incident.job_key else None,
         error_type(incident.reason), incident.error, checks.moment(incident.created_ms),
-        "ACTIVE", root_process_instance_key=api.look.root(incident.instance_key),
+        "ACTIVE", root_process_instance_key=await api.look.root(incident.instance_key),
     )  # fmt: skip
 
 
@@ -205,16 +206,16 @@ async def resolve_incident(
     """Try again what an incident stopped."""
     retries = body.retries if body else None
     if retries is None:
-        retries = _retries(api, incident_key)
+        retries = await _retries(api, incident_key)
     await api.resolve_incident(incident_key, retries)
 
 
-def _retries(api: RestApi, incident_key: str) -> int:
+async def _retries(api: RestApi, incident_key: str) -> int:
     """What a job was given by an update while its incident was open."""
-    incident = api.look.incident(api.look.key(incident_key, "incident"))
-    if incident is None or not incident.job_key:
+    found = await api.look.incident(api.look.key(incident_key, "incident"))
+    if found is None or not found.incident.job_key:
         return 0
-    return api.look.job(str(incident.job_key)).retries
+    return (await api.look.job(str(found.incident.job_key))).job.retries
 
 
 INCIDENT_ENDPOINTS: tuple[Endpoint, ...] = (

@@ -1,11 +1,13 @@
 """Process instances: create, get, cancel, search, migrate."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
 from holdfast.engine.jobs.values import JobState
+from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import DeadlineExceeded, InvalidArgument, InvalidState, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.http.endpoint import Endpoint, endpoint
@@ -91,14 +93,14 @@ async def create_instance(api: RestApi, body: InstanceCreation) -> CreatedInstan
         tags=body.tags, businessId=body.business_id,
     )  # fmt: skip
     variables = object_of(body.variables, "variables")
-    key, process_id, version = _definition(api, body)
+    key, process_id, version = await _definition(api, body)
     [receipt] = await api.start([NewProcessInstance(process_id, version, variables)])
     instance_key = receipt.process_instance_key
     result = await _end(api, instance_key, body) if body.await_completion else msgspec.Raw(b"{}")
     return CreatedInstance(process_id, version, str(key), instance_key, result)
 
 
-def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, int]:
+async def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, int]:
     """The key, the process id and the number of the version that is to run."""
     if (body.process_definition_key is None) == (body.process_definition_id is None):
         raise InvalidArgument(
@@ -109,16 +111,16 @@ def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, int]:
     if body.process_definition_key is not None:
         asked = f"key {body.process_definition_key}"
         key = api.look.key(body.process_definition_key, "process definition")
+        found = await api.look.definition(key)
     else:
         version = body.process_definition_version
         version = 0 if version is None else version
         asked = f"id {body.process_definition_id!r}" + (f", version {version}" if version else "")
         version = version
-        key = api.look.definition_key(str(body.process_definition_id), max(version, 0))
-    stored = None if key is None else api.look.definition(key)
-    if key is None or stored is None:
+        found = await api.look.version(str(body.process_definition_id), max(version, 0))
+    if found is None:
         raise NotFound(f"Expected a process definition with {asked}, but there is none")
-    return key, stored.process_id, stored.version
+    return found.key, found.process_id, found.version
 
 
 async def _end(api: RestApi, instance_key: str, body: InstanceCreation) -> msgspec.Raw:
@@ -208,26 +210,24 @@ async def search_instances(api: RestApi, body: InstanceQuery | None) -> Instance
     query, also = await by_parent(api.tables, body or InstanceQuery())
     found = await search(api.tables, INSTANCES, query, also)
     family = await family_of(api.tables, found.rows)
-    return InstanceSearchResult(
-        [_of_row(api, row, family[row["process_instance_key"]]) for row in found.rows],
-        page_of(found),
-    )
+    return InstanceSearchResult(await _of_rows(api, found.rows, family), page_of(found))
 
 
 @endpoint("GET", "/v2/process-instances/{instance_key}")
 async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
     """Show a process instance: as it is now while it runs, from the tables once it has ended."""
     key = api.look.key(instance_key, "process instance")
-    await api.look.settled()
-    if (instance := api.look.instance(key)) is not None:
-        plan = api.look.plan(instance.definition)
-        assert plan is not None, "an instance runs whose definition is not there"
+    if (instance := await api.look.instance(key)) is not None:
+        definition = await api.look.definition(instance.definition)
+        assert definition is not None, "an instance runs whose definition is not there"
         return InstanceResult(
-            instance_key, plan.process_id, plan.definition.name or None, plan.version,
-            str(instance.definition), *_parents(api, instance.parent),
-            checks.moment(instance.created_ms), None, "ACTIVE", api.look.has_incident(key),
-            root_process_instance_key=api.look.root(key),
-            process_definition_version_tag=plan.definition.version_tag or None,
+            instance_key, definition.process_id, definition.name or None, definition.version,
+            str(instance.definition),
+            str(instance.parent_instance) if instance.parent_instance else None,
+            str(instance.parent) if instance.parent else None,
+            checks.moment(instance.created_ms), None, "ACTIVE", await api.look.has_incident(key),
+            root_process_instance_key=await api.look.root(key),
+            process_definition_version_tag=definition.version_tag or None,
         )  # fmt: skip
     row = await row_of(api.tables, "process_instances", key)
     if row is None or row["state"] == "DELETED":
@@ -235,27 +235,33 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
             f"Expected a process instance with key {instance_key}, but there is none",
             key=instance_key,
         )
-    return _of_row(api, row, (await family_of(api.tables, [row]))[key])
+    [found] = await _of_rows(api, [row], await family_of(api.tables, [row]))
+    return found
 
 
-def _of_row(api: RestApi, row: Row, family: Family) -> InstanceResult:
-    plan = api.look.plan(row["process_definition_key"])
+async def _of_rows(
+    api: RestApi, rows: Sequence[Row], families: Mapping[int, Family]
+) -> list[InstanceResult]:
+    definitions = await api.look.definitions(row["process_definition_key"] for row in rows)
+    return [
+        _of_row(
+            row,
+            families[row["process_instance_key"]],
+            definitions.get(row["process_definition_key"]),
+        )
+        for row in rows
+    ]
+
+
+def _of_row(row: Row, family: Family, definition: FoundDefinition | None) -> InstanceResult:
     return InstanceResult(
         str(row["process_instance_key"]), row["process_id"],
-        (plan.definition.name or None) if plan else None, row["version"],
+        (definition.name or None) if definition else None, row["version"],
         str(row["process_definition_key"]), family.parent, family.parent_element,
         row["started"], row["ended"], _STATE_OF[row["state"]], (row["incidents"] or 0) > 0,
         root_process_instance_key=family.root,
-        process_definition_version_tag=(plan.definition.version_tag or None) if plan else None,
+        process_definition_version_tag=(definition.version_tag or None) if definition else None,
     )  # fmt: skip
-
-
-def _parents(api: RestApi, element_key: int | None) -> tuple[str | None, str | None]:
-    """The instance and the element that called."""
-    if not element_key:
-        return None, None
-    instance = api.look.instance_of_element(element_key)
-    return str(instance) if instance else None, str(element_key)
 
 
 # --- changing ---------------------------------------------------------------------------------

@@ -113,13 +113,17 @@ async def search_jobs(api: RestApi, body: JobQuery | None) -> JobSearchResult:
     found = await search(api.tables, JOBS, body)
     keys = [row["element_instance_key"] for row in found.rows]
     elements = await api.tables.rows("element_instances", keys)
+    roots = await api.look.roots([row["process_instance_key"] for row in found.rows])
     items = [
-        _result(api, row, elements.get(row["element_instance_key"]) or {}) for row in found.rows
+        _result(
+            row, elements.get(row["element_instance_key"]) or {}, roots[row["process_instance_key"]]
+        )
+        for row in found.rows
     ]
     return JobSearchResult(items, page_of(found))
 
 
-def _result(api: RestApi, row: Row, element: Row) -> JobResult:
+def _result(row: Row, element: Row, root: str | None) -> JobResult:
     definition, is_stuck = element.get("process_definition_key"), row["state"] == JobState.INCIDENT
     retries = 0 if is_stuck else (row["retries"] or 0) + 1
     return JobResult(
@@ -129,7 +133,7 @@ def _result(api: RestApi, row: Row, element: Row) -> JobResult:
         str(row["process_instance_key"]), row["error_code"], row["error"],
         bool(row["failures"]) and not is_stuck and row["ended"] is None,
         row["created"], row["ended"],
-        root_process_instance_key=api.look.root(row["process_instance_key"]),
+        root_process_instance_key=root,
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ class JobsToDo(Shape, frozen=True):
 
 async def _give_back(api: RestApi, activated: JobsToDo) -> None:
     if activated.jobs:
-        held = [HeldJob(job.job_key, api.look.lease(job.job_key)) for job in activated.jobs]
+        held = [HeldJob(job.job_key, await api.look.lease(job.job_key)) for job in activated.jobs]
         await api.release(held)
 
 
@@ -195,7 +195,7 @@ async def complete_job(api: RestApi, job_key: str, body: JobDone | None) -> None
     body = body or JobDone()
     refuse_given(result=_given(body.result), businessId=body.business_id)
     variables = object_of(body.variables, "variables")
-    done = JobCompletion(job_key, _lease(api, job_key, body.job_lease_token), variables)
+    done = JobCompletion(job_key, await _lease(api, job_key, body.job_lease_token), variables)
     [answer] = await api.complete([done])
     raise_refusal(answer)
 
@@ -205,7 +205,7 @@ async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
     """Report an attempt that failed."""
     body = body or JobFailed()
     refuse_given(variables=_given(body.variables))
-    lease = _lease(api, job_key, body.job_lease_token)
+    lease = await _lease(api, job_key, body.job_lease_token)
     failure = JobFailure(
         job_key, lease, body.error_message, body.retries == 0, body.retry_back_off, body.retries
     )
@@ -217,15 +217,15 @@ async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
 async def throw_job_error(api: RestApi, job_key: str, body: JobThrown) -> None:
     """Report an error that the process of the job knows."""
     thrown = JobError(
-        job_key, _lease(api, job_key, body.job_lease_token), body.error_code,
+        job_key, await _lease(api, job_key, body.job_lease_token), body.error_code,
         body.error_message or "", object_of(body.variables, "variables"),
     )  # fmt: skip
     [answer] = await api.throw([thrown])
     raise_refusal(answer)
 
 
-def _lease(api: RestApi, job_key: str, token: str | None) -> str:
-    return token or api.look.lease(job_key)
+async def _lease(api: RestApi, job_key: str, token: str | None) -> str:
+    return token or await api.look.lease(job_key)
 
 
 def _given(raw: msgspec.Raw) -> bool:
@@ -255,7 +255,7 @@ class JobUpdate(Question, frozen=True):
 async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
     """Give a job other retries, or its worker more time."""
     changes = body.changeset
-    api.look.job(job_key)  # one that is not there has nothing that could be changed wrongly
+    await api.look.job(job_key)  # one that is not there has nothing that could be changed wrongly
     if changes.priority is not None:
         refuse_given(priority=True)
     if changes.retries is None and changes.timeout is None:
@@ -263,7 +263,9 @@ async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
             "Expected retries or timeout in the changeset, but found neither", field="changeset"
         )
     if changes.timeout is not None:
-        [answer] = await api.extend([_lease(api, job_key, body.job_lease_token)], changes.timeout)
+        [answer] = await api.extend(
+            [await _lease(api, job_key, body.job_lease_token)], changes.timeout
+        )
         raise_refusal(answer)
     if changes.retries is not None:
         await api.update_retries(job_key, changes.retries - 1)

@@ -1,30 +1,43 @@
-"""Looking into the node's own state: one thing by its key, as it is now."""
+"""Looking at one thing by its key, as it is now."""
+
+from collections.abc import Collection, Iterable
 
 from holdfast.clock import Clock
-from holdfast.engine.incidents.values import Incident
-from holdfast.engine.jobs.values import Job
+from holdfast.engine.incidents.queries import FindIncident, FoundIncident
+from holdfast.engine.jobs.queries import FindJob, FoundJob
+from holdfast.engine.messages.queries import FindReceivers
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
-from holdfast.engine.processes.plan import Plan
-from holdfast.engine.processes.state import ElementInstance, Instance, StoredDefinition
-from holdfast.engine.state import EngineState
+from holdfast.engine.processes.queries import (
+    FindDefinition,
+    FindElement,
+    FindInstance,
+    FindRoots,
+    FindVariables,
+    FindVersion,
+    FindWaitingInstances,
+    FoundDefinition,
+    FoundElementInstance,
+    FoundInstance,
+    FoundVariables,
+    HasIncident,
+    ListLatest,
+)
 from holdfast.errors import Forbidden, InvalidState, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.reading import (
-    may_read_definition,
-    may_read_incident,
-    may_read_instance,
-)
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.records import partition_for, partition_of
+
+DEFINITIONS_KNOWN_MAX = 1_000  # what is kept of definitions, which never change: 10 MB
 
 
 class Look:
     """What the REST API needs to know beyond what the `Api` tells."""
 
-    def __init__(self, runner: Asked, clock: Clock) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked, clock: Clock) -> None:
+        self._asked = asked
         self._clock = clock
+        self._definitions: dict[int, FoundDefinition] = {}
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
@@ -41,139 +54,113 @@ class Look:
         else:
             self._clock.pin(now_ms)
 
-    async def settled(self) -> None:
-        """What was answered before is seen from here on."""
-        await self._runner.settled()
-
     def key(self, text: str, what: str) -> int:
         """The key in a string."""
-        return checks.key_from(text, len(self._runner.processors), what)
+        return checks.key_from(text, self._asked.count, what)
 
     # --- definitions --------------------------------------------------------------------------
 
-    def definition(self, key: int) -> StoredDefinition | None:
-        return self._deploying.processes.definitions.get(key)
+    async def definition(self, key: int) -> FoundDefinition | None:
+        """A version, whoever asks."""
+        known = self._definitions.get(key)
+        if known is None:
+            found = await self._asked.ask(DEPLOYING_PARTITION, FindDefinition(key))
+            if found is None:
+                return None
+            if len(self._definitions) >= DEFINITIONS_KNOWN_MAX:
+                self._definitions.clear()
+            known = self._definitions[key] = found
+        return known
 
-    def definition_key(self, process_id: str, version: int) -> int | None:
-        """The key of a version; of the latest with version 0."""
-        return self._deploying.processes.definition_of(process_id, version)
+    async def definitions(self, keys: Iterable[int | None]) -> dict[int | None, FoundDefinition]:
+        """Versions by their keys, as far as they are known."""
+        found: dict[int | None, FoundDefinition] = {}
+        for key in {each for each in keys if each}:
+            definition = await self.definition(key)
+            if definition is not None:
+                found[key] = definition
+        return found
 
-    def may_read_definition(self, process_id: str) -> bool:
-        return may_read_definition(self._runner, process_id)
+    async def readable_definition(self, key: int) -> FoundDefinition | None:
+        """A version that whoever asks may see."""
+        asked = FindDefinition(key, is_for_reader=True)
+        return await self._asked.ask(DEPLOYING_PARTITION, asked)
 
-    def latest_keys(self) -> list[int]:
+    async def version(self, process_id: str, version: int) -> FoundDefinition | None:
+        """A version by its number; the latest with 0."""
+        return await self._asked.ask(DEPLOYING_PARTITION, FindVersion(process_id, version))
+
+    async def latest_keys(self) -> list[int]:
         """The latest version of every process."""
-        return [key for _, key in self._deploying.processes.latest.scan()]
-
-    def plan(self, key: int | None) -> Plan | None:
-        """A definition, read; None if it is not known."""
-        if key is None or self.definition(key) is None:
-            return None
-        return self._deploying.processes.plan(key)
-
-    def element_name(self, definition_key: int | None, element_id: str) -> str:
-        """What people call an element: its name, or its id where it has none."""
-        plan = self.plan(definition_key)
-        node = plan.by_id.get(element_id) if plan else None
-        return (node.element.name if node else "") or element_id
+        return await self._asked.ask(DEPLOYING_PARTITION, ListLatest())
 
     # --- jobs ---------------------------------------------------------------------------------
 
-    def job(self, text: str) -> Job:
+    async def job(self, text: str) -> FoundJob:
         key = self.key(text, "job")
-        found = self._state(key).jobs.jobs.get(key)
+        found = await self._asked.ask(partition_of(key), FindJob(key))
         if found is None:
             raise NotFound(f"Expected a job with key {text}, but there is none", key=text)
         return found
 
-    def incident_of_job(self, key: int) -> int:
-        """The incident that a job waits for; 0 if it waits for none, or is none."""
-        found = self._state(key).jobs.jobs.get(key) if key else None
-        return found.incident_key if found else 0
-
-    def lease(self, text: str) -> str:
+    async def lease(self, text: str) -> str:
         """Under which lease a worker holds a job now.
 
         Whoever names only the job acts for its holder. The lease goes into the command, so what
         happens between this look and the command's turn is still refused.
         """
-        self.job(text)
-        key = int(text)
-        held = self._state(key).jobs.active.get(key)
-        if held is None:
+        found = await self.job(text)
+        if not found.lease:
             raise InvalidState(
                 f"Expected job {text} to be held by a worker, but its lease has ended", key=text
             )
-        return str(held)
+        return str(found.lease)
 
     # --- instances ----------------------------------------------------------------------------
 
-    def instance(self, key: int) -> Instance | None:
-        found = self._state(key).processes.instances.get(key)
-        return found if found is not None and self._is_visible(found) else None
+    async def instance(self, key: int) -> FoundInstance | None:
+        """An instance that runs."""
+        found = await self._asked.ask(partition_of(key), FindInstance(key, is_whole=False))
+        return None if found is None or found.outcome is not None else found
 
-    def instance_of_element(self, key: int) -> int | None:
-        return self._state(key).processes.instance_of(key) if key else None
+    async def element(self, key: int) -> FoundElementInstance | None:
+        return await self._asked.ask(partition_of(key), FindElement(key))
 
-    def element(self, key: int) -> ElementInstance | None:
-        found = self._state(key).processes.elements.get(key)
-        return found if found is not None and self.instance(found.instance) is not None else None
+    async def incident(self, key: int) -> FoundIncident | None:
+        return await self._asked.ask(partition_of(key), FindIncident(key))
 
-    def incident(self, key: int) -> Incident | None:
-        found = self._state(key).incidents.open.get(key)
-        return found if found is not None and may_read_incident(self._runner, found) else None
-
-    def has_incident(self, instance_key: int) -> bool:
+    async def has_incident(self, instance_key: int) -> bool:
         """Whether one of the open incidents stops an instance."""
-        return self._state(instance_key).incidents.stops(instance_key)
+        return await self._asked.ask(partition_of(instance_key), HasIncident(instance_key))
 
-    def variables(self, scope_key: int) -> dict[str, bytes]:
-        """The variables of a scope that is active, in JSON."""
-        if self.instance(self.instance_of_element(scope_key) or scope_key) is None:
-            return {}
-        return self._state(scope_key).processes.variables.get(scope_key) or {}
+    async def variables(self, scope_key: int) -> FoundVariables | None:
+        """The variables of a scope that is active."""
+        return await self._asked.ask(partition_of(scope_key), FindVariables(scope_key))
 
-    def root(self, instance_key: int | None) -> str | None:
+    async def root(self, instance_key: int) -> str | None:
         """The instance that no other has called, above one that runs; None if it does not."""
-        while instance_key:
-            instance = self._state(instance_key).processes.instances.get(instance_key)
-            if instance is None or not instance.parent:
-                return None if instance is None else str(instance_key)
-            instance_key = self.instance_of_element(instance.parent)
-        return None
+        return (await self.roots([instance_key]))[instance_key]
+
+    async def roots(self, instance_keys: Collection[int | None]) -> dict[int | None, str | None]:
+        """The same for many."""
+        groups: dict[int, list[int]] = {}
+        for key in {each for each in instance_keys if each}:
+            groups.setdefault(partition_of(key), []).append(key)
+        found: dict[int | None, str | None] = dict.fromkeys(instance_keys)
+        for partition, keys in groups.items():
+            roots = await self._asked.ask(partition, FindRoots(tuple(keys)))
+            found.update({key: str(root) for key, root in zip(keys, roots, strict=True) if root})
+        return found
 
     # --- messages -----------------------------------------------------------------------------
 
-    def waiting_instance(self, name: str, correlation_key: str) -> int | None:
-        """The instance that a message would be given to now, the one that waits longest."""
-        partition = partition_for(correlation_key, len(self._runner.processors))
-        messages = self._runner.processors[partition].view.messages
-        for key, _ in messages.next_of_each(name, correlation_key):
-            subscription = self._state(key).processes.subscriptions.get(key)
-            element = self.element(subscription.element) if subscription else None
-            if element is not None:
-                return element.instance
-        return None
-
-    def can_start(self, name: str, correlation_key: str) -> bool:
-        """Whether a message would start an instance now."""
-        partition = partition_for(correlation_key, len(self._runner.processors))
-        state = self._runner.processors[partition].view
-        return any(
-            not correlation_key
-            or state.messages.locked_by(start.process_id, correlation_key) is None
-            for start in state.processes.start_messages.get(name) or ()
-        )
-
-    # --- inside -------------------------------------------------------------------------------
-
-    def _is_visible(self, instance: Instance) -> bool:
-        definition = self._deploying.processes.definitions.get(instance.definition)
-        return definition is None or may_read_instance(self._runner, definition.process_id)
-
-    @property
-    def _deploying(self) -> EngineState:
-        return self._runner.processors[DEPLOYING_PARTITION].view
-
-    def _state(self, key: int) -> EngineState:
-        return self._runner.processors[partition_of(key)].view
+    async def receiver(self, name: str, correlation_key: str) -> tuple[int | None, bool]:
+        """The instance that a message would be given to now; whether it would start one."""
+        partition = partition_for(correlation_key, self._asked.count)
+        found = await self._asked.ask(partition, FindReceivers(name, correlation_key))
+        for key in found.subscriptions:  # the one that waits longest
+            asked = FindWaitingInstances((key,))
+            [instance] = await self._asked.ask(partition_of(key), asked)
+            if instance:
+                return instance, found.can_start
+        return None, found.can_start

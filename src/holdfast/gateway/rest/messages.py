@@ -52,9 +52,8 @@ async def correlate_message(api: RestApi, body: MessageCorrelation) -> Correlate
     """Give a message to an instance that waits for it, or start one by it; it is not kept."""
     check_tenant(body.tenant_id)
     refuse_given(businessId=body.business_id)
-    await api.look.settled()
-    waiting = api.look.waiting_instance(body.name, body.correlation_key)
-    if waiting is None and not api.look.can_start(body.name, body.correlation_key):
+    waiting, can_start = await api.look.receiver(body.name, body.correlation_key)
+    if waiting is None and not can_start:
         raise _nobody(body)
     variables = object_of(body.variables, "variables")
     published = await api.publish(NewMessage(body.name, body.correlation_key, variables))

@@ -5,6 +5,7 @@ key, digits of a digest of the name, and last how many digits the scope's key ha
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -84,22 +85,22 @@ def _scope_of(key: str) -> str:
 async def search_variables(api: RestApi, body: VariableQuery | None) -> VariableSearchResult:
     """Search variables by their last values."""
     found = await search(api.tables, VARIABLES, body)
-    return VariableSearchResult([_of_row(api, row) for row in found.rows], page_of(found))
+    return VariableSearchResult(await _of_rows(api, found.rows), page_of(found))
 
 
 @endpoint("GET", "/v2/variables/{variable_key}")
 async def get_variable(api: RestApi, variable_key: str) -> VariableResult:
     """Show a variable: as it is now while its scope is active, later from the tables."""
     scope = api.look.key(_scope_of(variable_key), "variable")
-    await api.look.settled()
-    instance = api.look.instance_of_element(scope)
-    if instance is not None:
+    found = await api.look.variables(scope)
+    if found is not None:
+        root = await api.look.root(found.instance)
         known = [
-            _result(api, scope, name, value.decode(), instance)
-            for name, value in api.look.variables(scope).items()
+            _result(scope, name, value.decode(), found.instance, root)
+            for name, value in found.variables.items()
         ]
     else:
-        known = [_of_row(api, row) for row in await _ended_scope(api, scope)]
+        known = await _of_rows(api, await _ended_scope(api, scope))
     named = [each for each in known if each.variable_key == variable_key]
     if not named:
         raise NotFound(
@@ -123,14 +124,21 @@ async def _ended_scope(api: RestApi, scope: int) -> list[Row]:
         return []
 
 
-def _of_row(api: RestApi, row: Row) -> VariableResult:
-    return _result(api, row["scope_key"], row["name"], row["value"], row["process_instance_key"])
+async def _of_rows(api: RestApi, rows: Sequence[Row]) -> list[VariableResult]:
+    roots = await api.look.roots([row["process_instance_key"] for row in rows])
+    return [
+        _result(
+            row["scope_key"], row["name"], row["value"], row["process_instance_key"],
+            roots[row["process_instance_key"]],
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
-def _result(api: RestApi, scope: int, name: str, value: str, instance: int) -> VariableResult:
+def _result(scope: int, name: str, value: str, instance: int, root: str | None) -> VariableResult:
     return VariableResult(
         variable_key(scope, name), name, value, str(scope), str(instance),
-        root_process_instance_key=api.look.root(instance),
+        root_process_instance_key=root,
     )  # fmt: skip
 
 

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -31,6 +30,7 @@ from holdfast.engine.kernel import Command, Reply, Required, Submission
 from holdfast.errors import Code, HoldfastError, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, claims_now
+from holdfast.gateway.tasks.available import Available
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
@@ -74,14 +74,13 @@ class _Parked:
 class Jobs:
     """What workers can ask for and report."""
 
-    def __init__(self, runner: Asked, clock: Clock, defaults: DefaultsOfTasks) -> None:
-        self._runner = runner
+    def __init__(self, asked: Asked, clock: Clock, defaults: DefaultsOfTasks) -> None:
+        self._asked = asked
         self._defaults = defaults
         self._clock = clock
-        self._partitions = len(runner.processors)
-        # Partitions that may have jobs of a type, in the order in which they will be asked.
-        self._available: dict[str, dict[int, None]] = {}
+        self._available = Available(asked, self._serve)
         self._parked: dict[str, deque[_Parked]] = {}
+        asked.serve(self)
 
     # --- handing out --------------------------------------------------------------------------
 
@@ -89,18 +88,20 @@ class Jobs:
         """Leases waiting jobs; without any, waits until there are some or the time is over."""
         activation = _activation(request)
         # Said at once: a worker that waits for what it may not have would wait in silence.
-        self._runner.check(
+        await self._asked.check(
             Required(ResourceType.TASK, (Permission.WORK,), activation.types),
         )
         if request.options:
             await self._defaults.define(activation.types, request.options)
+        await self._available.follow(activation.types)
         deadline = self._clock.monotonic() + request.wait_ms / 1000
         while True:
-            partition = self._partition_with(activation.types)
-            if partition is not None:
+            known = self._available.next(activation.types)
+            if known is not None:
                 command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation)
-                ticket = self._runner.submit(partition, [command])
-                jobs = await self._jobs_of(ticket)
+                jobs = await self._jobs_of(self._asked.activate(known[1], command))
+                if not jobs:
+                    self._available.none(*known)
             else:
                 left = deadline - self._clock.monotonic()
                 if left <= 0:
@@ -108,18 +109,6 @@ class Jobs:
                 jobs = await self._wait(activation, left)
             if jobs:
                 return _job_shapes(jobs, self._clock.now_ms())
-
-    def _partition_with(self, types: tuple[str, ...]) -> int | None:
-        """A partition that has jobs of one of the types; the one asked longest ago."""
-        for type_ in types:
-            partitions = self._available.get(type_)
-            while partitions:
-                partition = next(iter(partitions))
-                del partitions[partition]
-                if self._runner.processors[partition].view.jobs.has_waiting(type_):
-                    partitions[partition] = None  # to the end of the order
-                    return partition
-        return None
 
     async def _wait(self, activation: Activation, seconds: float) -> list[EngineJob]:
         parked = _Parked(activation)
@@ -157,7 +146,7 @@ class Jobs:
             for job in reply.value or ():
                 leases.setdefault(job.lease, []).append(job.key)
             for lease, keys in leases.items():
-                self._runner.submit(partition_of(lease), [_release(lease, keys)])
+                self._asked.submit(partition_of(lease), [_release(lease, keys)])
 
     def _unpark(self, parked: _Parked) -> None:
         for type_ in parked.activation.types:
@@ -167,39 +156,29 @@ class Jobs:
                 if not waiting:
                     del self._parked[type_]
 
-    def demand(self, partition: int, effects: list[Any]) -> Iterator[Submission]:
-        """Jobs became available in a step: workers that wait get them in the same step."""
-        if not self._parked:
-            return
-        jobs = self._runner.processors[partition].view.jobs
-        for effect in effects:
-            if type(effect) is not JobsAvailable:
-                continue
-            while (waiting := self._parked.get(effect.type)) and jobs.has_waiting(effect.type):
-                parked = waiting[0]
-                self._unpark(parked)
-                if not parked.ticket.done():
-                    yield Submission([parked.command], parked.ticket)
+    def wants(self, type_: str) -> bool:
+        """Whether a worker waits here for jobs of a type."""
+        return type_ in self._parked
 
-    def available(self, effect: JobsAvailable) -> None:
+    def next(self, type_: str) -> Submission | None:
+        """The command of the one that waits longest, which waits no longer."""
+        parked = self._parked[type_][0]
+        self._unpark(parked)
+        return None if parked.ticket.done() else Submission([parked.command], parked.ticket)
+
+    def _serve(self, effect: JobsAvailable) -> None:
         """Jobs of a type are there; a worker that came in between is served now."""
-        self._available.setdefault(effect.type, {})[effect.partition] = None
         waiting = self._parked.get(effect.type)
-        if waiting and self._runner.processors[effect.partition].view.jobs.has_waiting(effect.type):
+        if waiting:
             parked = waiting[0]
             self._unpark(parked)
             try:
-                ticket = self._runner.submit(effect.partition, [parked.command])
+                ticket = self._asked.activate(effect.partition, parked.command)
             except HoldfastError as error:  # overload, or the node is closing: the worker is told
                 if not parked.ticket.done():
                     parked.ticket.set_exception(error)
                 return
             ticket.add_done_callback(lambda done: _pass_on(done, parked.ticket))
-
-    def refresh(self, partition: int) -> None:
-        """Looks at the state for what is available."""
-        for type_ in self._runner.processors[partition].view.jobs.waiting_types():
-            self._available.setdefault(type_, {})[partition] = None
 
     # --- taking back --------------------------------------------------------------------------
 
@@ -251,7 +230,7 @@ class Jobs:
     async def update_retries(self, job_key: str, retries: int) -> None:
         value = Retry(checks.within(retries, 0, RETRIES_MAX, "retries"))
         command = Command(_JOB, JobIntent.UPDATE_RETRIES, self._job(job_key), value)
-        (reply,) = await self._runner.submit(partition_of(command.key), [command])
+        (reply,) = await self._asked.submit(partition_of(command.key), [command])
         if error := reply.error():
             raise error
 
@@ -285,7 +264,7 @@ class Jobs:
                 groups[partition] = [command]
             else:
                 group.append(command)
-        tickets = self._runner.submit_all(groups, size_bytes)
+        tickets = self._asked.submit_all(groups, size_bytes)
         if len(tickets) == 1:
             return list(map(_answer, commands, await tickets[0]))
         answers: dict[int, Answer] = {}
@@ -295,10 +274,10 @@ class Jobs:
         return [answers[id(command)] for command in commands]
 
     def _job(self, text: str) -> int:
-        return checks.key_from(text, self._partitions, "job")
+        return checks.key_from(text, self._asked.count, "job")
 
     def _lease(self, text: str) -> int:
-        return checks.recent_key_from(text, self._partitions, "lease")
+        return checks.recent_key_from(text, self._asked.count, "lease")
 
 
 def _activation(request: ActivationRequest) -> Activation:

@@ -2,11 +2,10 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command
-from holdfast.engine.timers.state import StoredSchedule
+from holdfast.engine.timers.queries import FindSchedule, FoundSchedule, ListSchedules
 from holdfast.engine.timers.values import CatchUp, Schedule, ScheduleId, ScheduleIntent
-from holdfast.errors import Code, InvalidArgument
+from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
@@ -21,9 +20,9 @@ class Schedules:
     """What can be asked about schedules."""
 
     def __init__(
-        self, runner: Asked, config: Config, clock: Clock, defaults: DefaultsOfTasks
+        self, asked: Asked, config: Config, clock: Clock, defaults: DefaultsOfTasks
     ) -> None:
-        self._runner = runner
+        self._asked = asked
         self._defaults = defaults
         self._config = config
         self._clock = clock
@@ -37,6 +36,7 @@ class Schedules:
             )
         if new.interval_ms is not None:
             checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
+        await self._defaults.learn({new.task.type})
         job = checks.new_job(new.task, self._clock.now_ms(), self._config, self._defaults.of)
         catch_up = new.catch_up
         if not isinstance(catch_up, bool):
@@ -51,12 +51,13 @@ class Schedules:
         )
         command = Command(ValueType.SCHEDULE, ScheduleIntent.CREATE, NO_KEY, schedule)
         partition = self._partition(schedule_id)
-        (reply,) = await self._runner.submit(partition, [command])
+        (reply,) = await self._asked.submit(partition, [command])
         error = reply.error()
         if error is not None and error.code != Code.ALREADY_EXISTS:
             raise error
-        stored = self._runner.processors[partition].view.schedules.schedules.get(reply.key)
-        assert stored is not None
+        stored = await self._asked.ask(partition, FindSchedule(reply.key))
+        if stored is None:
+            raise NotFound(f"Expected schedule {schedule_id!r}, but it was deleted at once")
         return _view(stored)
 
     async def delete(self, schedule_id: str) -> None:
@@ -64,25 +65,19 @@ class Schedules:
         command = Command(
             ValueType.SCHEDULE, ScheduleIntent.DELETE, NO_KEY, ScheduleId(schedule_id)
         )
-        (reply,) = await self._runner.submit(self._partition(schedule_id), [command])
+        (reply,) = await self._asked.submit(self._partition(schedule_id), [command])
         if error := reply.error():
             raise error
 
     async def all(self) -> list[ScheduleView]:
-        await self._runner.settled()
-        stored = [
-            schedule
-            for processor in self._runner.processors.values()
-            for _, schedule in processor.view.schedules.schedules.scan()
-            if self._runner.may(ResourceType.SCHEDULE, Permission.READ, schedule.schedule.id)
-        ]
-        return sorted(map(_view, stored), key=lambda view: view.schedule_id)
+        found = [each for rows in await self._asked.ask_all(ListSchedules()) for each in rows]
+        return sorted(map(_view, found), key=lambda view: view.schedule_id)
 
     def _partition(self, schedule_id: str) -> int:
-        return partition_for(schedule_id, len(self._runner.processors))
+        return partition_for(schedule_id, self._asked.count)
 
 
-def _view(stored: StoredSchedule) -> ScheduleView:
+def _view(stored: FoundSchedule) -> ScheduleView:
     rule, next_due, error = stored.schedule, checks.moment(stored.next_due_ms), None
     if stored.next_due_ms and next_due is None:
         error = (

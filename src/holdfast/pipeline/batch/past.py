@@ -10,7 +10,7 @@ from holdfast.engine.batch.values import (
     BatchOperationType,
     Selection,
 )
-from holdfast.engine.identity.state import Asker
+from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.processes.values import Activate, Migration, Modification
 from holdfast.gateway.batch.shapes import (

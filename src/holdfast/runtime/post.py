@@ -1,4 +1,4 @@
-"""The post between the partitions of this node: what they send one another, once it is durable.
+"""The post between partitions: what they send one another, once it is durable.
 
 Parcels go from one partition to another; distributed commands go to many. What is lost here its
 partition sends again, so nothing here waits, keeps or repeats.
@@ -29,9 +29,9 @@ from holdfast.engine.parcels.values import (
 from holdfast.engine.partition import TABLES
 from holdfast.engine.state import EngineState
 from holdfast.errors import HoldfastError, ResourceExhausted
-from holdfast.gateway import checks
-from holdfast.limits import POSTPONE_MS_MIN, RESEND_BYTES_MAX
+from holdfast.limits import ERROR_CHARS_MAX, POSTPONE_MS_MIN, RESEND_BYTES_MAX
 from holdfast.metrics import DistributionMetrics
+from holdfast.partitions.api import Partitions
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -44,8 +44,11 @@ _ByReceiver = dict[int, list[tuple[Command, int]]]  # commands with the bytes of
 class Post:
     """Gathers what one round of the partitions has to say, and hands it over in one go."""
 
-    def __init__(self, runner: Runner[EngineState], metrics: DistributionMetrics) -> None:
+    def __init__(
+        self, runner: Runner[EngineState], partitions: Partitions, metrics: DistributionMetrics
+    ) -> None:
         self._runner = runner
+        self._partitions = partitions
         self._metrics = metrics
         self._sendings: _ByReceiver = {}
         self._said: _ByReceiver = {}
@@ -71,7 +74,7 @@ class Post:
         self._schedule()
 
     def refused(self, refused: CommandRefused) -> None:
-        value = Refusal(refused.partition, checks.shortened(refused.reason))
+        value = Refusal(refused.partition, refused.reason[:ERROR_CHARS_MAX])
         command = Command(_DISTRIBUTION, DistributionIntent.REFUSE, refused.key, value)
         self._say(partition_of(refused.key), command)
 
@@ -131,7 +134,7 @@ class Post:
     def _submit(self, partition: int, commands: Sequence[Command], size_bytes: int) -> None:
         """Nobody waits for the answer: what was not taken is sent again."""
         try:
-            ticket = self._runner.submit(partition, commands, size_bytes)
+            ticket = self._partitions.submit(partition, commands, size_bytes)
         except HoldfastError as error:
             self._not_taken(partition, commands, error)
         else:

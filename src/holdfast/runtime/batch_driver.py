@@ -11,13 +11,12 @@ from functools import partial
 
 from holdfast.clock import Clock
 from holdfast.engine.batch.agenda import agenda, failing, starting, taking
-from holdfast.engine.batch.selector import Selector
+from holdfast.engine.batch.selector import NoSelector, Selector
 from holdfast.engine.batch.values import BatchOperationExecutionIntent, Execute
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, HoldfastError
-from holdfast.gateway.batch.tables import TablesSelector, no_tables
 from holdfast.limits import (
     BATCH_EXECUTE_ITEMS_MAX,
     BATCH_GAP_LOOK_MS,
@@ -76,7 +75,7 @@ class BatchDriver:
     """Gives the commands that the operations of all partitions want."""
 
     def __init__(self, runner: Runner[EngineState], clock: Clock) -> None:
-        self.selector: Selector = TablesSelector(no_tables)
+        self.selector: Selector = NoSelector()
         self._runner = runner
         self._clock = clock
         self._is_stopped = False

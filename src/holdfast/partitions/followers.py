@@ -1,0 +1,59 @@
+"""Who is told of the effects of partitions."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from holdfast.logs import log
+from holdfast.partitions.api import ANYWHERE, Tell, Topic
+
+_About = int | str | None
+
+
+class Followers:
+    """Tells effects to whoever follows their topic."""
+
+    def __init__(self) -> None:
+        # by the type of the effect and by what it is about: telling costs nothing for others'
+        self._by_type: dict[type[Any], dict[_About, dict[int, tuple[int, Tell]]]] = {}
+        self._last = 0
+
+    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+        """Has effects told from now on; what is returned ends it."""
+        self._last += 1
+        by_about = self._by_type.setdefault(topic.effect, {})
+        by_about.setdefault(topic.about, {})[self._last] = topic.partition, tell
+        return partial(self._stop, topic, self._last)
+
+    def _stop(self, topic: Topic, number: int) -> None:
+        by_about = self._by_type.get(topic.effect, {})
+        told = by_about.get(topic.about, {})
+        told.pop(number, None)
+        if not told:
+            by_about.pop(topic.about, None)
+
+    def tell(self, effect: Any) -> None:
+        """Something happened."""
+        by_about = self._by_type.get(type(effect))
+        if not by_about:
+            return
+        for about in (effect.about, None):
+            for partition, tell in list(by_about.get(about, {}).values()):
+                if partition in (ANYWHERE, effect.partition):
+                    _tell(tell, effect)
+
+    def missed(self, partition: int) -> None:
+        """What happened on a partition lately may not have been told."""
+        for by_about in list(self._by_type.values()):
+            for told in list(by_about.values()):
+                for where, tell in list(told.values()):
+                    if where in (ANYWHERE, partition):
+                        _tell(tell, None)
+
+
+def _tell(tell: Tell, effect: Any) -> None:
+    """One that cannot take an effect keeps no other from it."""
+    try:
+        tell(effect)
+    except Exception as error:
+        log.error("effect not taken", effect=type(effect).__name__, error=repr(error))

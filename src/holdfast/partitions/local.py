@@ -1,0 +1,83 @@
+"""Partitions of this process, over the runner that has them."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from holdfast.clock import Clock
+from holdfast.engine.identity.asker import Asker
+from holdfast.engine.jobs.values import JobsAvailable
+from holdfast.engine.kernel import Command, Reply, Submission
+from holdfast.engine.kernel.query import Query
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.partition import QUESTIONS, TABLES
+from holdfast.engine.reader import Reader
+from holdfast.engine.state import EngineState
+from holdfast.errors import Code
+from holdfast.journal import Journal
+from holdfast.partitions.api import Placement, Tell, Topic, Waiting
+from holdfast.partitions.followers import Followers
+from holdfast.records import Rejection
+
+A = TypeVar("A")
+
+_NO_JOB = Rejection(Code.NOT_FOUND, "Expected a waiting job, but there is none")
+
+
+class LocalPartitions:
+    """Keeps the port `Partitions` when all of them are here."""
+
+    def __init__(self, runner: Runner[EngineState], journal: Journal, clock: Clock) -> None:
+        self._runner = runner
+        self._journal = journal
+        self._clock = clock
+        self._waiting: Waiting | None = None
+        self.followers = Followers()
+        self.count = len(runner.processors)
+        self.near: Sequence[int] = sorted(runner.processors)
+        self.submit: Callable[..., asyncio.Future[list[Reply]]] = runner.submit
+
+    def placement(self) -> list[Placement]:
+        return [Placement(each, "", 0) for each in self.near]
+
+    def submit_all(
+        self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
+    ) -> "list[asyncio.Future[list[Reply]]]":
+        return self._runner.submit_all(commands, size_bytes)
+
+    def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
+        jobs = self._runner.processors[partition].view.jobs
+        if any(map(jobs.has_waiting, command.value.types)):
+            return self._runner.submit(partition, [command])
+        nothing = asyncio.get_running_loop().create_future()
+        nothing.set_result([Reply(rejection=_NO_JOB)])
+        return nothing
+
+    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+        if query.is_settled:
+            await self._runner.settled()
+        processor = self._runner.processors[partition]
+        reader = Reader(processor, TABLES, self._journal, self._clock.now_ms(), asker)
+        answer: Any = QUESTIONS.answer(reader, query)
+        # What reads more than the state takes its time.
+        return await answer if isinstance(answer, Coroutine) else answer
+
+    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+        return self.followers.follow(topic, tell)
+
+    def serve(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterator[Submission]:
+        """Jobs became available in a step: workers that wait get them in the same step."""
+        waiting = self._waiting
+        if waiting is None:
+            return
+        jobs = self._runner.processors[partition].view.jobs
+        for effect in effects:
+            if type(effect) is not JobsAvailable:
+                continue
+            while waiting.wants(effect.type) and jobs.has_waiting(effect.type):
+                submission = waiting.next(effect.type)
+                if submission is not None:
+                    yield submission

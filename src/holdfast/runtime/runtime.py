@@ -1,0 +1,80 @@
+"""Everything beside the partitions of a member: what they tell goes to whoever it concerns."""
+
+from collections.abc import Callable, Iterable, Set
+from typing import Any
+
+from holdfast.clock import Clock
+from holdfast.engine.batch.values import BatchesChanged
+from holdfast.engine.distribution.values import CommandTaken, Sending
+from holdfast.engine.kernel import CommandRefused, Submission
+from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
+from holdfast.engine.partition import TABLES
+from holdfast.engine.state import EngineState
+from holdfast.journal import Journal
+from holdfast.logs import log
+from holdfast.metrics import Metrics
+from holdfast.partitions.local import LocalPartitions
+from holdfast.runtime.batch_driver import BatchDriver
+from holdfast.runtime.gauges import distribution_gauges
+from holdfast.runtime.post import Post
+
+
+class Runtime:
+    """Hears what the runner tells, and drives what partitions want done."""
+
+    def __init__(
+        self, runner: Runner[EngineState], journal: Journal, clock: Clock, metrics: Metrics
+    ) -> None:
+        self.partitions = LocalPartitions(runner, journal, clock)
+        self.post = Post(runner, self.partitions, metrics.distribution)
+        self.batches = BatchDriver(runner, clock)
+        metrics.distribution.gauges = lambda: distribution_gauges(runner)
+        takers: dict[type[Any], Callable[[Any], None]] = {
+            ParcelReady: self.post.parcel,
+            ParcelsReceived: self.post.parcels_received,
+            Sending: self.post.distribute,
+            CommandTaken: self.post.taken,
+            CommandRefused: self.post.refused,
+            BatchesChanged: lambda effect: self.batches.look(effect.partition),
+        }
+        followed = set(TABLES.followed.values())
+        tell = self.partitions.followers.tell
+        self._takers = {
+            effect: [
+                *([takers[effect]] if effect in takers else ()),
+                *([tell] if effect in followed else ()),
+            ]
+            for effect in {*takers, *followed}
+        }
+        runner.outside = self
+
+    def stop(self) -> None:
+        """Nothing more is driven; what is under way ends by itself."""
+        self.batches.stop()
+
+    @property
+    def effects(self) -> Set[type[Any]]:
+        """All that partitions may tell."""
+        return self._takers.keys()
+
+    # --- what the runner tells ----------------------------------------------------------------
+
+    def demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
+        return self.partitions.demand(partition, effects)
+
+    def deliver(self, effects: list[Any]) -> None:
+        """Each effect goes to whoever it concerns; one that nobody can take stops no other."""
+        for effect in effects:
+            try:
+                for take in self._takers[type(effect)]:
+                    take(effect)
+            except Exception as error:
+                log.error("effect not delivered", effect=type(effect).__name__, error=repr(error))
+
+    def refresh(self, partition: int) -> None:
+        self.partitions.followers.missed(partition)
+
+    def started(self, partition: int) -> None:
+        self.post.started(partition)
+        self.batches.look(partition)
