@@ -17,6 +17,7 @@ from tests.transport.ways import (
     Raw,
     Script,
     Way,
+    framed,
     until,
 )
 
@@ -34,7 +35,6 @@ from holdfast.errors import (
 from holdfast.limits import KIB, MESSAGE_BYTES_MAX, MIB
 from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import Bounds, Identity
-from holdfast.transport.framing import frame_of
 from holdfast.transport.messages import ANSWER, encode_messages, hello_of
 from holdfast.transport.sockets import _Endpoint
 
@@ -485,21 +485,21 @@ def test_a_listener_that_never_greets_is_given_up(way: Way) -> None:
 
 # --- what is not of the protocol --------------------------------------------------------------
 
-HELLO = frame_of(hello_of(Identity("a", CLUSTER)))
+HELLO = framed(hello_of(Identity("a", CLUSTER)))
 GARBAGE = {
     "bytes before the greeting": (b"GET / HTTP/1.1\r\n\r\n", "more than"),
-    "a first frame that is no greeting": (frame_of(b"\xc1garbage"), "not a greeting"),
-    "a greeting that is too large": (frame_of(bytes(5_000)), "more than"),
+    "a first frame that is no greeting": (framed(b"\xc1garbage"), "not a greeting"),
+    "a greeting that is too large": (framed(bytes(5_000)), "more than"),
     "a greeting of another protocol": (
-        frame_of(b"\x95\x01\xa4smtp\x01\xa1a\xa1c"), "the protocol 'smtp'",
+        framed(b"\x95\x01\xa4smtp\x01\xa1a\xa1c"), "the protocol 'smtp'",
     ),
     "no greeting at all": (b"", "no greeting"),
-    "garbage behind the greeting": (HELLO + frame_of(b"\xc1\xc1\xc1"), "not a list of messages"),
+    "garbage behind the greeting": (HELLO + framed(b"\xc1\xc1\xc1"), "not a list of messages"),
     "a frame that is too large": (HELLO + b"\xff\xff\xff\xff", "more than"),
     "an answer to nobody": (
-        HELLO + frame_of(encode_messages([(ANSWER, 5, b"")])), "call 5, which is not open",
+        HELLO + framed(encode_messages([(ANSWER, 5, b"")])), "call 5, which is not open",
     ),
-    "an unknown kind": (HELLO + frame_of(encode_messages([(-9, 0, b"")])), "the kind -9"),
+    "an unknown kind": (HELLO + framed(encode_messages([(-9, 0, b"")])), "the kind -9"),
 }  # fmt: skip
 
 
@@ -526,8 +526,8 @@ def test_a_torn_frame_is_not_taken_and_logged(way: Way, logged: Any) -> None:
     async def story() -> None:
         async with way.raw() as (peer, script, _):
             await peer.greet()
-            whole = frame_of(encode_messages([(NOTE, 0, b"whole")]))
-            peer.say(whole + frame_of(encode_messages([(NOTE, 0, b"x" * 300_000)]))[:200_000])
+            whole = framed(encode_messages([(NOTE, 0, b"whole")]))
+            peer.say(whole + framed(encode_messages([(NOTE, 0, b"x" * 300_000)]))[:200_000])
             await until(lambda: script.heard)
             peer.wire.close()
             await until(lambda: logged)
@@ -544,7 +544,7 @@ def test_a_peer_that_does_not_wait_for_answers_is_not_served_without_bound(
         async with way.raw(bounds=SMALL) as (peer, script, _):
             await peer.greet()
             for number in range(1, 30):
-                peer.say(frame_of(encode_messages([(HOLD, number, bytes(32 * KIB))])))
+                peer.say(framed(encode_messages([(HOLD, number, bytes(32 * KIB))])))
             await until(peer.ended.is_set)
             assert len(script.held) < 15
             assert "without waiting for answers" in logged[0][1]["why"]

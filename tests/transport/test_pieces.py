@@ -6,11 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.transport.ways import framed
 
 from holdfast.errors import Forbidden, InvalidArgument, InvalidState, ResourceExhausted
 from holdfast.limits import CALL_BYTES, HELLO_BYTES_MAX, KIB
 from holdfast.transport import Bounds, Identity
-from holdfast.transport.framing import BUFFER_BYTES, HEAD_BYTES, Incoming, frame_of, frames_of
+from holdfast.transport.framing import BUFFER_BYTES, HEAD_BYTES, LARGE_BYTES, Incoming, frames_of
 from holdfast.transport.greeting import refusal
 from holdfast.transport.keepalive import Keepalive
 from holdfast.transport.messages import Fault, Message, decode_messages
@@ -49,7 +50,7 @@ def test_frames_are_put_together_however_their_bytes_come(
     bodies = [cuts.randbytes(min(size, 2_000) if read_max == 7 else size) for size in sizes]
     incoming = Incoming(4 * BUFFER_BYTES)
     incoming.admit()
-    data = b"".join(map(frame_of, bodies))
+    data = b"".join(map(framed, bodies))
     assert read(incoming, data, cuts, read_max) == bodies
     assert not incoming.in_frame
 
@@ -58,11 +59,11 @@ def test_a_stranger_can_make_a_member_hold_little_and_one_that_is_admitted_more(
     incoming = Incoming(BUFFER_BYTES)
     assert len(incoming.room()) == HEAD_BYTES + HELLO_BYTES_MAX
     hello, large = bytes(HELLO_BYTES_MAX), bytes(100_000)
-    frames = incoming.filled(_put(incoming, frame_of(hello)))
+    frames = incoming.filled(_put(incoming, framed(hello)))
     assert bytes(next(frames)) == hello
     incoming.admit()
     assert list(frames) == []
-    assert read(incoming, frame_of(large), Random(1), 70_000) == [large]
+    assert read(incoming, framed(large), Random(1), 70_000) == [large]
     with pytest.raises(Fault, match="more than"):
         read(incoming, (BUFFER_BYTES + 1).to_bytes(HEAD_BYTES), Random(1), 4)
     with pytest.raises(Fault, match="more than"):
@@ -71,7 +72,7 @@ def test_a_stranger_can_make_a_member_hold_little_and_one_that_is_admitted_more(
 
 def test_what_follows_the_greeting_in_one_read_is_not_lost() -> None:
     incoming = Incoming(BUFFER_BYTES)
-    frames = incoming.filled(_put(incoming, frame_of(b"hello") + frame_of(b"first") + b"\0\0"))
+    frames = incoming.filled(_put(incoming, framed(b"hello") + framed(b"first") + b"\0\0"))
     assert bytes(next(frames)) == b"hello"
     incoming.admit()
     assert [bytes(frame) for frame in frames] == [b"first"]
@@ -82,7 +83,7 @@ def test_what_follows_the_greeting_in_one_read_is_not_lost() -> None:
 def test_a_large_frame_does_not_leave_its_buffer_behind() -> None:
     incoming = Incoming(8 * BUFFER_BYTES)
     incoming.admit()
-    assert len(read(incoming, frame_of(bytes(5 * BUFFER_BYTES)), Random(1), 99_999)) == 1
+    assert len(read(incoming, framed(bytes(5 * BUFFER_BYTES)), Random(1), 99_999)) == 1
     assert len(incoming.room()) == BUFFER_BYTES
 
 
@@ -91,16 +92,25 @@ def _put(incoming: Incoming, data: bytes) -> int:
     return len(data)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(0, 3_000), max_size=40))
-def test_messages_share_frames_up_to_the_size_and_keep_their_order(sizes: list[int]) -> None:
-    messages: list[Message] = [(1, place, bytes(size)) for place, size in enumerate(sizes)]
-    frames = list(frames_of(messages, 4_096))
-    taken = [decode_messages(memoryview(frame)) for frame in frames]
+MESSAGE_SIZES = st.one_of(st.integers(0, 3_000), st.integers(LARGE_BYTES - 50, LARGE_BYTES + 50))
+NUMBERS = st.sampled_from([0, 1, 127, 128, 70_000, 2**40])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.integers(-2, 300), NUMBERS, MESSAGE_SIZES), max_size=40))
+def test_messages_share_frames_up_to_the_size_and_keep_their_order(
+    drawn: list[tuple[int, int, int]],
+) -> None:
+    messages: list[Message] = [(kind, number, bytes(size)) for kind, number, size in drawn]
+    taken: list[list[Message]] = []
+    for head, rest in frames_of(messages, 4_096):
+        assert int.from_bytes(head[:HEAD_BYTES]) == len(head) + len(rest) - HEAD_BYTES
+        taken.append(decode_messages(memoryview(head[HEAD_BYTES:] + rest)))
     assert [message for frame in taken for message in frame] == messages
-    assert all(len(frame) <= 4_096 for frame in frames)
-    for first, second in pairwise(taken):  # no frame could have had more
-        assert sum(len(body) + 16 for _, _, body in first) + len(second[0][2]) + 16 > 4_096
+    sizes = [[len(body) + 16 for _, _, body in frame] for frame in taken]
+    assert all(len(frame) == 1 or sum(frame) <= 4_096 for frame in sizes)
+    for first, second in pairwise(sizes):  # no frame could have had more
+        assert max(first[0], second[0]) > LARGE_BYTES or sum(first) + second[0] > 4_096
 
 
 # --- bytes that are held ----------------------------------------------------------------------

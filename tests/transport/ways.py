@@ -35,6 +35,11 @@ ECHO, LATER, FAIL, HOLD, NOTE = range(5)  # kinds of messages that `Script` know
 WAIT_S = 10.0
 
 
+def framed(content: bytes) -> bytes:
+    """A frame as the bytes that it is."""
+    return b"".join(frame_of(content))
+
+
 class Script:
     """A handler that does what the kind of a message says, and remembers everything."""
 
@@ -104,7 +109,7 @@ class Raw:
             self.wire.pump()
 
     async def greet(self, member: str = "a") -> None:
-        self.say(frame_of(hello_of(Identity(member, CLUSTER))))
+        self.say(framed(hello_of(Identity(member, CLUSTER))))
         await until(lambda: bool(self.heard))
 
 

@@ -24,7 +24,7 @@ from holdfast.transport.api import (
     TcpAddress,
     Transport,
 )
-from holdfast.transport.framing import frame_of
+from holdfast.transport.framing import Frame
 from holdfast.transport.greeting import Keys
 from holdfast.transport.session import Session
 
@@ -58,11 +58,11 @@ class _Wire:
 
     # --- the session's side -------------------------------------------------------------------
 
-    def write(self, body: bytes) -> None:
-        frame = frame_of(body)
-        for begin in range(0, len(frame), CHUNK_BYTES):
-            self._queue.append(frame[begin : begin + CHUNK_BYTES])
-        self._queued += len(frame)
+    def write(self, frame: Frame) -> None:
+        data = b"".join(frame)
+        for begin in range(0, len(data), CHUNK_BYTES):
+            self._queue.append(data[begin : begin + CHUNK_BYTES])
+        self._queued += len(data)
         self.pump()
 
     def unsent(self) -> int:

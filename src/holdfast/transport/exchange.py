@@ -11,6 +11,7 @@ from functools import partial
 from holdfast.errors import HoldfastError, Internal, Unavailable, Unknown
 from holdfast.logs import log
 from holdfast.transport.api import Bounds, Handler
+from holdfast.transport.framing import Frame
 from holdfast.transport.messages import (
     ANSWER,
     ERROR,
@@ -23,7 +24,7 @@ from holdfast.transport.messages import (
 )
 from holdfast.transport.outbox import Outbox, Serving
 
-Write = Callable[[bytes], None]
+Write = Callable[[Frame], None]
 Unsent = Callable[[], int]
 
 
@@ -33,7 +34,7 @@ class Exchange:
     def __init__(
         self, member: str, peer: str, bounds: Bounds, write: Write, unsent: Unsent
     ) -> None:
-        """`write` takes the body of a frame; `unsent` tells how many written bytes are here."""
+        """`write` takes a frame; `unsent` tells how many written bytes are here."""
         self._member = member
         self._peer = peer
         self._bounds = bounds
@@ -115,8 +116,8 @@ class Exchange:
         """Writes what this turn has gathered, unless the wire has enough."""
         self._flushing = False
         if not self._ended and not self._paused and len(self._outbox):
-            for body in self._outbox.take():
-                self._write(body)
+            for frame in self._outbox.take():
+                self._write(frame)
             self._tell_of_room()
 
     def pause(self) -> None:

@@ -7,31 +7,47 @@ the buffer gets one of its own, so that however large it is, its bytes are not m
 from collections.abc import Iterator
 
 from holdfast.limits import HELLO_BYTES_MAX, KIB
-from holdfast.transport.messages import MESSAGE_HEAD_BYTES, Fault, Message, encode_messages
+from holdfast.transport.messages import (
+    MESSAGE_HEAD_BYTES,
+    Fault,
+    Message,
+    encode_head,
+    encode_messages,
+)
 
 HEAD_BYTES = 4
 LENGTH_MAX = 2**32 - 1
 BUFFER_BYTES = 256 * KIB  # what one read takes at the most: four frames of 64 KB
 READ_BYTES_MIN = 64 * KIB  # less room at the end, and what is left of a frame moves to the front
 STRANGER_BUFFER_BYTES = HEAD_BYTES + HELLO_BYTES_MAX
+LARGE_BYTES = 32 * KIB  # a message from here on is not copied into a frame, but sent as it is
+
+Frame = tuple[bytes, bytes]
+"""What is sent, in two parts: the length with what comes first, and the rest."""
 
 
-def frame_of(body: bytes) -> bytes:
-    """One frame."""
-    return len(body).to_bytes(HEAD_BYTES) + body
+def frame_of(body: bytes) -> Frame:
+    """A frame with this content."""
+    return len(body).to_bytes(HEAD_BYTES), body
 
 
-def frames_of(messages: list[Message], frame_bytes: int) -> Iterator[bytes]:
-    """The messages in as few frame bodies as `frame_bytes` allows, in their order."""
+def frames_of(messages: list[Message], frame_bytes: int) -> Iterator[Frame]:
+    """The messages in as few frames as `frame_bytes` allows, in their order; a large one alone."""
     begin, size = 0, 0
-    for place, (_, _, body) in enumerate(messages):
-        more = len(body) + MESSAGE_HEAD_BYTES
-        if size and size + more > frame_bytes:
-            yield encode_messages(messages[begin:place])
+    for place, message in enumerate(messages):
+        more = len(message[2]) + MESSAGE_HEAD_BYTES
+        is_large = more > LARGE_BYTES
+        if begin < place and (is_large or size + more > frame_bytes):
+            yield frame_of(encode_messages(messages[begin:place]))
             begin, size = place, 0
-        size += more
+        if is_large:
+            head = encode_head(message)
+            yield (len(head) + len(message[2])).to_bytes(HEAD_BYTES) + head, message[2]
+            begin = place + 1
+        else:
+            size += more
     if begin < len(messages):
-        yield encode_messages(messages[begin:])
+        yield frame_of(encode_messages(messages[begin:]))
 
 
 class Incoming:

@@ -52,6 +52,14 @@ _errors = msgspec.msgpack.Decoder(_Error)
 encode_messages = msgspec.msgpack.Encoder().encode
 
 
+def encode_head(message: Message) -> bytes:
+    """A list of this one message without its body, which follows as it is: it is not copied."""
+    kind, number, body = message
+    return b"\x91\x93%b%b\xc6%b" % (
+        encode_messages(kind), encode_messages(number), len(body).to_bytes(4),
+    )  # fmt: skip
+
+
 def decode_messages(frame: memoryview) -> list[Message]:
     """The messages of a frame, copied out of it."""
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted
 from holdfast.limits import CALL_BYTES, MEMBER_BUSY_RETRY_MS
 from holdfast.transport.api import Bounds
-from holdfast.transport.framing import frames_of
+from holdfast.transport.framing import LARGE_BYTES, Frame, frame_of, frames_of
 from holdfast.transport.messages import MESSAGE_HEAD_BYTES, Message, encode_messages
 
 
@@ -75,12 +75,12 @@ class Outbox:
         self._unanswered_bytes -= body_bytes + CALL_BYTES
         assert self._unanswered_bytes >= 0, "an answer counts once"
 
-    def take(self) -> Iterator[bytes]:
-        """All that waits, as bodies of frames; mostly one."""
+    def take(self) -> Iterator[Frame]:
+        """All that waits, in frames; mostly one."""
         messages, size = self._messages, self._waiting_bytes
         self._messages, self._waiting_bytes = [], 0
-        if size <= self._bounds.frame_bytes:
-            return iter((encode_messages(messages),))
+        if size <= LARGE_BYTES and size <= self._bounds.frame_bytes:
+            return iter((frame_of(encode_messages(messages)),))
         return frames_of(messages, self._bounds.frame_bytes)
 
     def unsent_calls(self) -> set[int]:

@@ -12,7 +12,7 @@ from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.logs import log
 from holdfast.transport.api import Answering, Bounds, Connection, Identity, Traffic
 from holdfast.transport.exchange import Exchange
-from holdfast.transport.framing import HEAD_BYTES, Incoming
+from holdfast.transport.framing import Frame, Incoming, frame_of
 from holdfast.transport.greeting import Keys, refusal
 from holdfast.transport.keepalive import Keepalive, Verdict
 from holdfast.transport.messages import (
@@ -27,8 +27,8 @@ from holdfast.transport.messages import (
 class Wire(Protocol):
     """What carries a session's bytes, in order and unchanged, or ends."""
 
-    def write(self, body: bytes) -> None:
-        """Sends a frame with this body."""
+    def write(self, frame: Frame) -> None:
+        """Sends a frame."""
         ...
 
     def unsent(self) -> int:
@@ -134,7 +134,7 @@ class Session(Connection):
         self._wire = wire
         self._timer = self._loop.call_later(self._bounds.hello_ms_max / 1_000, self._too_late)
         if self._expected is not None:
-            self._write(hello_of(self._identity))
+            self._write(frame_of(hello_of(self._identity)))
 
     def buffer(self) -> memoryview:
         """Where the wire puts the bytes that come."""
@@ -171,11 +171,11 @@ class Session(Connection):
         self._end(f"it broke: {error}" if error is not None else "the other side closed it")
         self._wire = None
 
-    def _write(self, body: bytes) -> None:
+    def _write(self, frame: Frame) -> None:
         assert self._wire is not None, "what has ended sends nothing"
         self._traffic.frames_sent += 1
-        self._traffic.bytes_sent += HEAD_BYTES + len(body)
-        self._wire.write(body)
+        self._traffic.bytes_sent += len(frame[0]) + len(frame[1])
+        self._wire.write(frame)
 
     def _unsent(self) -> int:
         return self._wire.unsent() if self._wire is not None else 0
@@ -206,7 +206,7 @@ class Session(Connection):
             self._refuse(error)
             return
         if self._expected is None:
-            self._write(hello_of(self._identity))
+            self._write(frame_of(hello_of(self._identity)))
         self._incoming.admit()
         if self._timer is not None:
             self._timer.cancel()
@@ -217,7 +217,7 @@ class Session(Connection):
     def _refuse(self, error: HoldfastError, *, told: bool = False) -> None:
         """Nobody talks to this peer; one that has dialed is told why."""
         if self._expected is None and not told:
-            self._write(refusal_of(error))
+            self._write(frame_of(refusal_of(error)))
         self._log("connection between members refused", error.message)
         if not self.opened.done():
             self.opened.set_exception(error)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from holdfast.errors import Forbidden, InvalidArgument, Unavailable
-from holdfast.limits import KIB, STRANGERS_MAX, UNIX_PATH_BYTES_MAX
+from holdfast.limits import STRANGERS_MAX, UNIX_PATH_BYTES_MAX
 from holdfast.logs import log
 from holdfast.transport.api import (
     Address,
@@ -28,11 +28,9 @@ from holdfast.transport.api import (
     Transport,
     UnixAddress,
 )
-from holdfast.transport.framing import HEAD_BYTES
+from holdfast.transport.framing import LARGE_BYTES, Frame
 from holdfast.transport.session import Session
 from holdfast.transport.tls import Tls, proved_key
-
-_JOINED_BYTES = 32 * KIB  # a smaller frame is copied behind its head: cheaper than two buffers
 
 
 class _Endpoint(asyncio.BufferedProtocol):
@@ -68,14 +66,14 @@ class _Endpoint(asyncio.BufferedProtocol):
 
     # --- the session's side -------------------------------------------------------------------
 
-    def write(self, body: bytes) -> None:
+    def write(self, frame: Frame) -> None:
         if self._transport is None:
             return  # asyncio is about to say that it is lost
-        head = len(body).to_bytes(HEAD_BYTES)
-        if len(body) < _JOINED_BYTES:
-            self._transport.write(head + body)
+        head, rest = frame
+        if len(rest) < LARGE_BYTES:
+            self._transport.write(head + rest)  # cheaper than two buffers
         else:
-            self._transport.writelines((head, body))
+            self._transport.writelines(frame)
 
     def unsent(self) -> int:
         return self._transport.get_write_buffer_size() if self._transport is not None else 0
