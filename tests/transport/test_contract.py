@@ -9,6 +9,7 @@ from tests.transport.ways import (
     CLUSTER,
     ECHO,
     FAIL,
+    HASTY,
     HOLD,
     LATER,
     NOTE,
@@ -40,7 +41,7 @@ from holdfast.transport.sockets import _Endpoint
 
 SMALL = Bounds(
     message_bytes_max=64 * KIB, frame_bytes=16 * KIB, held_bytes_max=256 * KIB,
-    tick_ms=10_000, hello_ms_max=1_000,
+    tick_ms=10_000,
 )  # fmt: skip
 
 
@@ -463,6 +464,7 @@ def test_nobody_at_the_address_is_unavailable(way: Way) -> None:
 def test_a_listener_that_never_greets_is_given_up(way: Way) -> None:
     async def story() -> None:
         transport = way.transport("b")
+        ours = way.transport("a", bounds=HASTY)
         if isinstance(transport, SimulatedTransport):
             listener = await transport.listen(way.address, Script())
             transport.stall()
@@ -470,7 +472,7 @@ def test_a_listener_that_never_greets_is_given_up(way: Way) -> None:
             transport.session = lambda *_: silent  # pyright: ignore
             listener = await transport.listen(way.address, Script())
         with pytest.raises(Unavailable, match=r"greeting|in time"):
-            await way.transport("a").connect(listener.address, "b", Script())
+            await ours.connect(listener.address, "b", Script())
         await listener.close()
 
     class Silent(Raw):
@@ -510,7 +512,7 @@ def test_garbage_closes_the_connection_with_a_clear_log_and_nothing_else(
     data, why = GARBAGE[what]
 
     async def story() -> None:
-        async with way.raw() as (peer, script, listener):
+        async with way.raw(bounds=QUICK if data else HASTY) as (peer, script, listener):
             peer.say(data)
             await until(peer.ended.is_set)
             assert [why in fields["why"] for _, fields in logged] == [True], logged

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.transport.ways import CLUSTER, ECHO, QUICK, Script, until
+from tests.transport.ways import CLUSTER, ECHO, HASTY, QUICK, Script, until
 
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.limits import STRANGERS_MAX
@@ -95,7 +95,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 def test_strangers_are_taken_up_to_a_bound_and_do_not_keep_members_out(tmp_path: Path) -> None:
     async def story() -> None:
         address = UnixAddress(str(tmp_path / "b.sock"))
-        listener = await transport("b").listen(address, Script())
+        listener = await transport("b", HASTY).listen(address, Script())
         strangers = [
             await asyncio.open_unix_connection(address.path) for _ in range(STRANGERS_MAX + 5)
         ]

@@ -30,7 +30,8 @@ from holdfast.transport.tls import Tls
 
 WAYS = ("unix", "tcp", "tls", "simulated")
 CLUSTER = "orders"
-QUICK = Bounds(tick_ms=30, silent_ticks_max=3, hello_ms_max=200)
+QUICK = Bounds(tick_ms=30, silent_ticks_max=3)  # silence is noticed soon
+HASTY = Bounds(tick_ms=30, silent_ticks_max=3, hello_ms_max=500)  # and so is a missing greeting
 ECHO, LATER, FAIL, HOLD, NOTE = range(5)  # kinds of messages that `Script` knows
 WAIT_S = 10.0
 
