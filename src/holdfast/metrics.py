@@ -202,6 +202,8 @@ class StorageMetrics:
     def __init__(self) -> None:
         self.snapshots_taken = 0
         self.snapshots_failed = 0
+        self.uploads = 0
+        self.uploads_failed = 0
         self.rebuilds = 0
         self.scrubs = 0
         self.damaged_files = 0
@@ -215,6 +217,8 @@ class StorageMetrics:
         for name, text, value in (
             ("holdfast_snapshots", "Snapshots taken and verified", self.snapshots_taken),
             ("holdfast_snapshots_failed", "Snapshots not taken", self.snapshots_failed),
+            ("holdfast_snapshots_stored", "Snapshots in the snapshot store", self.uploads),
+            ("holdfast_snapshots_not_stored", "Attempts that failed", self.uploads_failed),
             ("holdfast_state_rebuilds", "Damaged states that were rebuilt", self.rebuilds),
             ("holdfast_scrubs", "Times that everything at rest was read", self.scrubs),
         ):

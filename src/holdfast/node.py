@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import timekeeping
+from holdfast.blobs import open_blobs
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.engine.batch.selector import Selector
@@ -33,6 +34,7 @@ from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
+from holdfast.pieces import finished
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
@@ -42,8 +44,10 @@ from holdfast.state import Store
 from holdfast.state.copies import Positions
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
+from holdfast.state.stored import StoredSnapshots
 from holdfast.steady_clock import SteadyClock
 from holdfast.upkeep import Processors, Upkeep
+from holdfast.uploads import Uploads
 
 # The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the
 # time.
@@ -113,6 +117,7 @@ class LocalNode(Node):
         folder: Path,
         journal: LocalJournal,
         snapshots: Snapshots,
+        uploads: Uploads,
         store: RocksStore,
         config: Config,
         clock: Clock,
@@ -123,11 +128,12 @@ class LocalNode(Node):
         super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
         self._starts = Starts(folder)
         self._clock = clock
+        self._uploads = uploads
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
         self.upkeep = Upkeep(
             folder, snapshots, self.runner, journal, config, clock, metrics.storage,
-            self._open_processors, self._reader_positions,
+            self._open_processors, self._reader_positions, uploads,
         )  # fmt: skip
         self.gateway.health_now = self._health
         self._opened = store
@@ -174,10 +180,13 @@ class LocalNode(Node):
     ) -> "LocalNode":
         """A node over the live state; if that is damaged, over a good snapshot and the log."""
         snapshots = Snapshots(folder / "state")
+        uploads = Uploads(snapshots, _stored(config), metrics.storage)
+        logs = {each: journal.bounds(TOPIC, each) for each in range(1, journal.topics()[TOPIC] + 1)}
         store, repairs = snapshots.open_store()
         for _ in range(2):
             try:
-                node = cls(folder, journal, snapshots, store, config, clock, metrics)
+                repairs += await finished(uploads.restore_missing(store, logs))
+                node = cls(folder, journal, snapshots, uploads, store, config, clock, metrics)
                 await node.begin()
             except BaseException as error:
                 store.abandon()
@@ -209,7 +218,10 @@ class LocalNode(Node):
 
     def _health(self) -> Health:
         """What is known to be wrong, and what somebody should look at."""
-        warnings = [*self._starts.warnings(), *timekeeping.warnings(self.metrics)]
+        warnings = [
+            *self._starts.warnings(), *timekeeping.warnings(self.metrics),
+            *self._uploads.warnings(),
+        ]  # fmt: skip
         return msgspec.structs.replace(self.upkeep.health(), warnings=warnings)
 
     async def _open_tables(self) -> BatchTables:
@@ -259,6 +271,11 @@ def _make_folder(folder: Path) -> None:
             "data folder is open to others", folder=str(folder), mode=f"{mode:o}",
             advice=f"chmod -R go= {folder}",
         )  # fmt: skip
+
+
+def _stored(config: Config) -> StoredSnapshots | None:
+    """The snapshots outside of the folder, if the node is to have any."""
+    return StoredSnapshots(open_blobs(config.snapshot_store)) if config.snapshot_store else None
 
 
 def _create_topic(journal: Journal, config: Config) -> None:

@@ -8,10 +8,11 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from holdfast.blobs import Blobs
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.kernel.cut import cut_before
@@ -30,14 +31,16 @@ from holdfast.limits import (
 )
 from holdfast.logs import log
 from holdfast.metrics import StorageMetrics
+from holdfast.pieces import finished, in_thread
 from holdfast.state.copies import Positions
+from holdfast.state.moving import export_partition
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
+from holdfast.uploads import Uploads
 
 T = TypeVar("T")
 
 Processors = dict[int, Processor[Any]]
-_END: Final = object()
 _OPEN_ATTEMPTS = 50
 _OPEN_PAUSE_SECONDS = 0.1
 
@@ -56,6 +59,7 @@ class Upkeep:
         metrics: StorageMetrics,
         open_processors: Callable[[RocksStore], Processors],
         readers: Callable[[], list[Positions]],
+        uploads: Uploads,
     ) -> None:
         self._folder = folder
         self._snapshots = snapshots
@@ -66,6 +70,7 @@ class Upkeep:
         self._metrics = metrics
         self._open_processors = open_processors
         self._readers = readers
+        self._uploads = uploads
         self._positions: Positions = {}  # of the last snapshot
         self._files = asyncio.Lock()  # whoever has it may use the store beside the runner
         self._thread = threading.get_ident()
@@ -127,6 +132,19 @@ class Upkeep:
 
     async def take_snapshot(self, *, again: bool = False) -> None:
         """Takes a snapshot, if there is anything new, and cuts the log behind the one before."""
+        if not await self._take(again=again) and not self._uploads.is_behind():
+            return
+        await self._uploads.run()
+        cut = cut_before(
+            self._snapshots.kept_from(), [*self._readers(), *self._uploads.needed_from()],
+            self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
+        )  # fmt: skip
+        for partition, position in cut.items():
+            self._journal.discard(TOPIC, partition, position)
+        log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
+
+    async def _take(self, *, again: bool) -> bool:
+        """Whether there was anything new to take a snapshot of."""
         async with self._files:
             await self._runner.settled()
             self._runner.write_state()
@@ -135,23 +153,33 @@ class Upkeep:
                 for partition, processor in self._runner.processors.items()
             }
             if positions == self._positions and not again:
-                return
+                return False
             try:
-                async for _ in self._pieces(self._snapshots.take(self._store, positions)):
-                    await asyncio.sleep(0)
+                await finished(self._snapshots.take(self._store, positions))
             except (HoldfastError, OSError) as error:
                 self._metrics.snapshots_failed += 1
                 log.error("snapshot not taken", error=str(error))
                 raise
         self._positions = positions
         self._metrics.snapshots_taken += 1
-        cut = cut_before(
-            self._snapshots.kept_from(), self._readers(),
-            self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
-        )  # fmt: skip
-        for partition, position in cut.items():
-            self._journal.discard(TOPIC, partition, position)
-        log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
+        return True
+
+    async def export(self, partition: int, blobs: Blobs, name: str) -> None:
+        """Stores a partition as it is now as a blob, while commands go on."""
+        async with self._files:
+            await self._runner.settled()
+            self._runner.write_state()
+            _, stream = export_partition(self._store, partition)
+
+        def store() -> Iterator[None]:
+            with blobs.upload(name) as upload:
+                for piece in stream:
+                    upload.write(piece)
+                    yield
+
+        async with contextlib.aclosing(self._slowly(store())) as pieces:
+            async for _ in pieces:
+                pass
 
     # --- reading what is at rest --------------------------------------------------------------
 
@@ -270,15 +298,11 @@ class Upkeep:
 
     async def _restore_beside(self) -> list[str]:
         """A copy of the newest good snapshot, brought to the end of the log; what was done."""
-        restored: list[list[str]] = []
-
-        def restore() -> Iterator[None]:
-            restored.append((yield from self._snapshots.restore()))
-
-        async for _ in self._pieces(restore()):
-            await asyncio.sleep(0)
+        done = await finished(self._snapshots.restore())
         store = RocksStore(self._snapshots.restored)
+        logs = {each: self._journal.bounds(TOPIC, each) for each in self._runner.processors}
         try:
+            done += await finished(self._uploads.restore_missing(store, logs))
             processors = self._open_processors(store)
             async for _ in recover(processors, self._journal, store):
                 await asyncio.sleep(0)
@@ -287,41 +311,23 @@ class Upkeep:
             store.abandon()
             raise
         store.close()
-        return restored[0]
+        return done
 
     # --- pieces -------------------------------------------------------------------------------
 
-    async def _slowly(self, pieces: Iterator[T]) -> AsyncIterator[T]:
+    async def _slowly(self, pieces: Iterator[T]) -> AsyncGenerator[T, None]:
         """Pieces that use the store or its files, with pauses."""
-        found = self._pieces(pieces)
-        while True:
-            async with self._files:
-                if self._rebuilding:
-                    raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
-                try:
-                    piece = await anext(found)
-                except StopAsyncIteration:
-                    return
-            yield piece
-            await asyncio.sleep(SCRUB_PAUSE_MS / 1000)
-
-    async def _pieces(self, pieces: Iterator[T]) -> AsyncIterator[T]:
-        """The pieces of a generator, each made in a thread."""
-        try:
+        async with contextlib.aclosing(in_thread(pieces)) as found:
             while True:
-                making = self._loop.run_in_executor(None, next, pieces, _END)
-                try:
-                    piece: Any = await asyncio.shield(making)
-                except asyncio.CancelledError:
-                    await asyncio.wait([making])  # it is not to be interrupted in the middle
-                    raise
-                if piece is _END:
-                    return
+                async with self._files:
+                    if self._rebuilding:
+                        raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+                    try:
+                        piece = await anext(found)
+                    except StopAsyncIteration:
+                        return
                 yield piece
-        finally:
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                close()
+                await asyncio.sleep(SCRUB_PAUSE_MS / 1000)
 
 
 async def _attempt(what: str, work: Coroutine[Any, Any, None]) -> bool:

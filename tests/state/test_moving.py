@@ -135,10 +135,14 @@ def test_an_export_of_another_partition_is_refused(open_store: Callable[[str], S
 # --- what is not whole ------------------------------------------------------------------------
 
 
-def small() -> bytes:
+def filled() -> MemoryStore:
     store = MemoryStore()
     fill(store, 1, 6)
-    return export(store, 1)
+    return store
+
+
+def small() -> bytes:
+    return export(filled(), 1)
 
 
 def refused(content: bytes) -> HoldfastError:
@@ -182,6 +186,13 @@ def test_blocks_that_are_left_out_doubled_exchanged_or_added_are_found() -> None
         [header, header, one, two, three, end],
     ):
         assert isinstance(refused(b"".join(blocks)), DataLoss)
+
+
+def test_rows_that_are_not_in_order_are_found() -> None:
+    header, *_ = export_partition(filled(), 1)
+    for keys in ([b"\2", b"\1"], [b"\1", b"\1"], [b"\0"]):
+        content = b"".join(written(header, [[(key, b"")] for key in keys]))
+        assert isinstance(refused(content), DataLoss)
 
 
 def test_an_export_of_a_later_version_is_refused_by_its_number() -> None:

@@ -30,6 +30,7 @@ def register(app: typer.Typer) -> None:
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
             " --tls-key key.pem   others say who they are, over HTTPS",
+            "holdfast start ./data --snapshot-store s3://backups/node-1   snapshots go to S3, too",
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
@@ -71,6 +72,15 @@ def start(
         typer.Option(
             help="Web pages that may use the node, as in https://ui.example.org, with commas.",
             metavar="ORIGINS",
+        ),
+    ] = None,
+    snapshot_store: Annotated[
+        str | None,
+        typer.Option(
+            help="Put each snapshot into this folder or s3://BUCKET/PREFIX, too. A node that lost"
+            " its state starts from there and the log. Each node needs a folder or prefix of its"
+            " own. Credentials of S3 come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            metavar="URL",
         ),
     ] = None,
     log_level: Annotated[
@@ -118,6 +128,7 @@ def start(
         log_json=log_json or None, authorization=authorization or None,
         allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
         tls_certificate=_text(tls_certificate), tls_key=_text(tls_key),
+        snapshot_store=snapshot_store,
     )  # fmt: skip
     if not config.authorization:
         _check_host(config.host, allow_remote)

@@ -79,6 +79,11 @@ def import_partition(
     return header
 
 
+def next_position(header: Header) -> int:
+    """How far the log was that an export was made from."""
+    return _decode_progress(header.progress).applied_position + 1
+
+
 def has_rows(store: Store, partition: int) -> bool:
     """Whether the store knows anything of a partition."""
     return next(store.scan(*partition_range(partition)), None) is not None

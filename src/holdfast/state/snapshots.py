@@ -147,6 +147,13 @@ class Snapshots:
         """The snapshots there are, oldest first, without those that were found damaged."""
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
 
+    def newest(self) -> tuple[Path, Positions] | None:
+        """The folder of the newest snapshot that was read back, and what it stands for."""
+        for number in reversed(self.numbers()):
+            if (manifest := self._manifest(number)) is not None:
+                return self._path(number), manifest.positions
+        return None
+
     def take(self, store: Store, positions: Positions) -> Pieces:
         """Takes a snapshot that stands at least for these positions; drops those no longer kept.
 

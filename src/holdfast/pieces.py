@@ -1,0 +1,44 @@
+"""Long work beside a loop: a generator of small pieces, each made in a thread."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Iterator
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_END: Final = object()
+
+
+async def in_thread(pieces: Iterator[T]) -> AsyncGenerator[T, None]:
+    """The pieces of a generator, each made in a thread, one after the other."""
+    loop = asyncio.get_running_loop()
+    try:
+        while True:
+            making = loop.run_in_executor(None, next, pieces, _END)
+            try:
+                piece: Any = await asyncio.shield(making)
+            except asyncio.CancelledError:
+                await asyncio.wait([making])  # it is not to be interrupted in the middle
+                raise
+            if piece is _END:
+                return
+            yield piece
+    finally:
+        close = getattr(pieces, "close", None)
+        if close is not None:
+            close()
+
+
+async def finished(pieces: Generator[None, None, R]) -> R:
+    """Makes all pieces of a generator in a thread; what it returns."""
+    returned: list[R] = []
+
+    def keeping() -> Iterator[None]:
+        returned.append((yield from pieces))
+
+    async with contextlib.aclosing(in_thread(keeping())) as made:
+        async for _ in made:
+            await asyncio.sleep(0)
+    return returned[0]
