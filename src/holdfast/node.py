@@ -10,8 +10,10 @@
 import asyncio
 import gc
 import stat
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -34,6 +36,7 @@ from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
+from holdfast.partitions import Partitions
 from holdfast.pieces import finished
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.search.serving import FolderTables
@@ -54,6 +57,24 @@ from holdfast.uploads import Uploads
 _GC_THRESHOLD = (50_000, 20, 50)
 
 
+class Place(Protocol):
+    """Where a member stands among others: what it has, and how it reaches the rest."""
+
+    @property
+    def home(self) -> Path:
+        """The folder of the whole node."""
+        ...
+
+    @property
+    def own(self) -> Sequence[int]:
+        """The partitions of the member."""
+        ...
+
+    def around(self, runtime: Runtime) -> Partitions:
+        """All partitions, as this member reaches them."""
+        ...
+
+
 class Node:
     """A running node: a journal, a store, partitions and the gateway to them."""
 
@@ -66,7 +87,9 @@ class Node:
         metrics: Metrics,
         selector: Selector | None = None,
         open_tables: OpenTables | None = None,
+        place: Place | None = None,
     ) -> None:
+        self._place = place
         self.journal = journal
         self.store = store
         self.config = config
@@ -78,7 +101,10 @@ class Node:
         if isinstance(clock, PinnableClock):
             clock.on_turn = self.runner.clock_turned
         self.runtime = Runtime(self.runner, journal, clock, metrics)
-        self.gateway = Gateway(self.runtime.partitions, config, clock, metrics, open_tables)
+        partitions: Partitions = self.runtime.partitions
+        if place is not None:
+            partitions = self.runtime.routed = place.around(self.runtime)
+        self.gateway = Gateway(partitions, config, clock, metrics, open_tables)
         self.runtime.batches.selector = selector or self.gateway.selector
         self.replayed_events = 0
 
@@ -95,7 +121,8 @@ class Node:
     def _open_processors(self, store: Store) -> Processors:
         """The processors of all partitions over a store."""
         count = self.journal.topics()[TOPIC]
-        return {each: open_partition(store, each, count) for each in range(1, count + 1)}
+        own = range(1, count + 1) if self._place is None else self._place.own
+        return {each: open_partition(store, each, count) for each in own}
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
@@ -122,10 +149,13 @@ class LocalNode(Node):
         config: Config,
         clock: Clock,
         metrics: Metrics,
+        place: Place | None = None,
     ) -> None:
-        self._folder = folder
-        self._tables = FolderTables(folder / "tables", self._tables_as_of)
-        super().__init__(journal, store, config, clock, metrics, open_tables=self._open_tables)
+        self._home = folder if place is None else place.home
+        self._tables = FolderTables(self._home / "tables", self._tables_as_of)
+        super().__init__(
+            journal, store, config, clock, metrics, open_tables=self._open_tables, place=place
+        )
         self._starts = Starts(folder)
         self._clock = clock
         self._uploads = uploads
@@ -145,9 +175,13 @@ class LocalNode(Node):
 
     @classmethod
     async def open(
-        cls, folder: Path, config: Config | None = None, clock: Clock | None = None
+        cls,
+        folder: Path,
+        config: Config | None = None,
+        clock: Clock | None = None,
+        place: Place | None = None,
     ) -> "LocalNode":
-        """Opens the node in a folder; a new folder becomes a new node."""
+        """Opens the node in a folder, or a member of it; a new folder becomes a new node."""
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
@@ -163,7 +197,7 @@ class LocalNode(Node):
                 timekeeping.go_on_from(steady, journal)
                 # The log keeps the time of the machine, whatever a test does with the node's.
                 hands = PinnableClock(steady) if config.clock_pinning else steady
-                node = await cls._over_good_state(folder, journal, config, hands, metrics)
+                node = await cls._over_good_state(folder, journal, config, hands, metrics, place)
                 timekeeping.listen(steady, node.runner, metrics)
                 return node
             except BaseException:
@@ -176,17 +210,26 @@ class LocalNode(Node):
 
     @classmethod
     async def _over_good_state(
-        cls, folder: Path, journal: LocalJournal, config: Config, clock: Clock, metrics: Metrics
+        cls,
+        folder: Path,
+        journal: LocalJournal,
+        config: Config,
+        clock: Clock,
+        metrics: Metrics,
+        place: Place | None,
     ) -> "LocalNode":
         """A node over the live state; if that is damaged, over a good snapshot and the log."""
         snapshots = Snapshots(folder / "state")
         uploads = Uploads(snapshots, _stored(config), metrics.storage)
-        logs = {each: journal.bounds(TOPIC, each) for each in range(1, journal.topics()[TOPIC] + 1)}
+        own = range(1, journal.topics()[TOPIC] + 1) if place is None else place.own
+        logs = {each: journal.bounds(TOPIC, each) for each in own}
         store, repairs = snapshots.open_store()
         for _ in range(2):
             try:
                 repairs += await finished(uploads.restore_missing(store, logs))
-                node = cls(folder, journal, snapshots, uploads, store, config, clock, metrics)
+                node = cls(
+                    folder, journal, snapshots, uploads, store, config, clock, metrics, place
+                )
                 await node.begin()
             except BaseException as error:
                 store.abandon()
@@ -233,11 +276,11 @@ class LocalNode(Node):
         search = self._tables.opened()  # one for all that is asked of the tables
         from holdfast.pipeline.batch.tables import PipelineTables
 
-        return PipelineTables(self._folder / "tables", search, self._clock, self._tables_as_of)
+        return PipelineTables(self._home / "tables", search, self._clock, self._tables_as_of)
 
     def _pipeline_lag(self) -> PipelineLag | None:
         """How far the tables beside the log are behind it, if there are tables."""
-        progress = load_progress(self._folder / "tables")
+        progress = load_progress(self._home / "tables")
         if progress.batch < 0:
             return None
         lag = lag_of(progress, self._ends(), self._clock.now_ms())
@@ -245,7 +288,7 @@ class LocalNode(Node):
 
     def _tables_as_of(self) -> AsOf | None:
         """Where the tables beside the log stand, if there are tables."""
-        progress = load_progress(self._folder / "tables")
+        progress = load_progress(self._home / "tables")
         if progress.batch < 0:
             return None
         lag = lag_of(progress, self._ends(), self._clock.now_ms())
@@ -258,7 +301,7 @@ class LocalNode(Node):
         """How far each reader is that left word in the readers' folder."""
         return [
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
-            for path in (self._folder / "readers").glob("*.json")
+            for path in (self._home / "readers").glob("*.json")
         ]
 
 

@@ -9,7 +9,7 @@ from holdfast.engine.identity.asker import Asker
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query
-from holdfast.engine.kernel.runner import Runner
+from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import QUESTIONS, TABLES
 from holdfast.engine.reader import Reader
 from holdfast.engine.state import EngineState
@@ -33,7 +33,7 @@ class LocalPartitions:
         self._clock = clock
         self._waiting: Waiting | None = None
         self.followers = Followers()
-        self.count = len(runner.processors)
+        self.count = journal.topics()[TOPIC]
         self.near: Sequence[int] = sorted(runner.processors)
         self.submit: Callable[..., asyncio.Future[list[Reply]]] = runner.submit
 

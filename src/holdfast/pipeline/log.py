@@ -7,7 +7,8 @@ from typing import Protocol
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.journal import Bounds, Entry
-from holdfast.journal.local import JournalReader
+from holdfast.journal.local import SpreadReader
+from holdfast.layout import layout_of
 
 
 class Log(Protocol):
@@ -30,7 +31,7 @@ class FileLog:
     """The log in a node's folder, read without disturbing whoever writes it."""
 
     def __init__(self, folder: Path) -> None:
-        self._reader = JournalReader.open(str(folder / "journal"))
+        self._reader = SpreadReader(layout_of(folder).journals())
         count = self._reader.topics().get(TOPIC)
         if count is None:
             raise NotFound(

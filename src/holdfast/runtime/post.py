@@ -5,7 +5,7 @@ partition sends again, so nothing here waits, keeps or repeats.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from holdfast.engine.distribution.distributing import sending
 from holdfast.engine.distribution.values import (
@@ -13,7 +13,6 @@ from holdfast.engine.distribution.values import (
     DistributionIntent,
     Postponement,
     Refusal,
-    Resending,
     Sending,
     Targets,
 )
@@ -45,7 +44,10 @@ class Post:
     """Gathers what one round of the partitions has to say, and hands it over in one go."""
 
     def __init__(
-        self, runner: Runner[EngineState], partitions: Partitions, metrics: DistributionMetrics
+        self,
+        runner: Runner[EngineState],
+        partitions: Callable[[], Partitions],
+        metrics: DistributionMetrics,
     ) -> None:
         self._runner = runner
         self._partitions = partitions
@@ -78,12 +80,15 @@ class Post:
         command = Command(_DISTRIBUTION, DistributionIntent.REFUSE, refused.key, value)
         self._say(partition_of(refused.key), command)
 
-    def started(self, partition: int) -> None:
-        """The node started: what a partition sent and nobody acknowledged goes out at once."""
+    def started(self, partition: int, receivers: Collection[int] | None = None) -> None:
+        """A partition started, or some receivers did: what nobody acknowledged goes out at once."""
         view = self._runner.processors[partition].view
         for parcel in view.parcels.all_open():
-            self._say(parcel.receiver, _receive(parcel), len(parcel.value))
+            if receivers is None or parcel.receiver in receivers:
+                self._say(parcel.receiver, _receive(parcel), len(parcel.value))
         for receiver, _ in view.distributions.lines():
+            if receivers is not None and receiver not in receivers:
+                continue
             for key, flight in view.distributions.flights(receiver):
                 stored = view.distributions.active.get(key)
                 assert stored is not None, "what is in flight is being distributed"
@@ -91,13 +96,10 @@ class Post:
                     attempt = flight.attempts
                     self.distribute(sending(TABLES, key, stored, (receiver,), attempt))
 
-    def reached(self, partition: int) -> None:
-        """A partition can be reached that could not: all who have something for it send it."""
-        for origin, processor in self._runner.processors.items():
-            if processor.view.distributions.line(partition).in_flight:
-                value = Resending(partition)
-                command = Command(_DISTRIBUTION, DistributionIntent.RESUME, NO_KEY, value)
-                self._say(origin, command)
+    def reached(self, partitions: Collection[int]) -> None:
+        """Partitions can be reached that could not: who has something for them sends it."""
+        for origin in self._runner.processors:
+            self.started(origin, partitions)
 
     def _say(self, partition: int, command: Command, size_bytes: int = 0) -> None:
         self._said.setdefault(partition, []).append((command, size_bytes))
@@ -134,7 +136,7 @@ class Post:
     def _submit(self, partition: int, commands: Sequence[Command], size_bytes: int) -> None:
         """Nobody waits for the answer: what was not taken is sent again."""
         try:
-            ticket = self._partitions.submit(partition, commands, size_bytes)
+            ticket = self._partitions().submit(partition, commands, size_bytes)
         except HoldfastError as error:
             self._not_taken(partition, commands, error)
         else:

@@ -14,6 +14,7 @@ from holdfast.engine.state import EngineState
 from holdfast.journal import Journal
 from holdfast.logs import log
 from holdfast.metrics import Metrics
+from holdfast.partitions import Partitions
 from holdfast.partitions.local import LocalPartitions
 from holdfast.runtime.batch_driver import BatchDriver
 from holdfast.runtime.gauges import distribution_gauges
@@ -27,7 +28,8 @@ class Runtime:
         self, runner: Runner[EngineState], journal: Journal, clock: Clock, metrics: Metrics
     ) -> None:
         self.partitions = LocalPartitions(runner, journal, clock)
-        self.post = Post(runner, self.partitions, metrics.distribution)
+        self.routed: Partitions = self.partitions  # with those that are elsewhere
+        self.post = Post(runner, lambda: self.routed, metrics.distribution)
         self.batches = BatchDriver(runner, clock)
         metrics.distribution.gauges = lambda: distribution_gauges(runner)
         takers: dict[type[Any], Callable[[Any], None]] = {

@@ -375,7 +375,7 @@ def test_what_goes_to_one_partition_goes_in_portions_that_its_log_takes() -> Non
                 submitted.append((partition, len(commands), size_bytes))
                 return asyncio.get_running_loop().create_future()
 
-        post = Post(Receiver(), Receiver(), DistributionMetrics())  # type: ignore[arg-type]
+        post = Post(Receiver(), Receiver, DistributionMetrics())  # type: ignore[arg-type]
         command = Command(DISTRIBUTION, _I.RESUME, 1, Resending(2), None, Delivery())
         for size_bytes in (3 * MIB, 3 * MIB, 3 * MIB, 1, RESEND_BYTES_MAX + 1, 2 * MIB):
             post.distribute(Sending((2, 3), command, size_bytes))

@@ -16,6 +16,7 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
 from holdfast.journal.local import JournalReader, verify
 from holdfast.journal.local.names import LOCK
+from holdfast.layout import layout_of
 from holdfast.starts import load_suspects
 
 _LOOKS = 3  # at files of a running node that seem damaged
@@ -24,6 +25,13 @@ _AHEAD_MS_MAX = 1_000  # clocks of one machine do not jump by more without being
 
 def folder_checks(folder: Path) -> list[Run]:
     """What is looked at in a node's folder; one check if there is no node in it."""
+    layout = layout_of(folder)
+    if layout.members > 1:
+        return [
+            partial(_of_member, member, run)
+            for member in range(1, layout.members + 1)
+            for run in folder_checks(layout.member_folder(member))
+        ]
     if not (folder / "journal").is_dir():
         return [partial(_no_node, folder)]
     return [
@@ -34,6 +42,11 @@ def folder_checks(folder: Path) -> list[Run]:
         partial(check_times, folder),
         partial(check_quarantine, folder),
     ]
+
+
+def _of_member(member: int, run: Run) -> Check:
+    found = run()
+    return msgspec.structs.replace(found, name=f"{found.name} of process {member}")
 
 
 def _no_node(folder: Path) -> Check:

@@ -158,10 +158,10 @@ def _printer(key: int | None, limit: int | None, as_json: bool) -> "Take":
 def verify(folder: Folder, json: Json = False) -> None:
     """Read every durable byte and check it. Exit code 6 if something is damaged."""
     from holdfast.cli.exit_codes import ExitCode
-    from holdfast.cli.journal.files import journal_path
+    from holdfast.cli.journal.files import journal_paths
     from holdfast.cli.output import print_json
 
-    reports = _verify_with_progress(journal_path(folder))
+    reports = [report for path in journal_paths(folder) for report in _verify_with_progress(path)]
     if json:
         print_json({"items": reports})
     else:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import TABLES
 from holdfast.errors import NotFound
-from holdfast.journal.local import JournalReader
+from holdfast.journal.local import SpreadReader
 from holdfast.journal.local.names import SETTINGS
+from holdfast.layout import layout_of
 
 if TYPE_CHECKING:
     from holdfast.records import Record
@@ -19,25 +20,27 @@ Found = tuple[int, "Record"]  # a partition and a record of it
 Take = Callable[[int, "Record"], bool]  # does something with a record; whether more are wanted
 
 
-def journal_path(folder: Path) -> Path:
-    """Where the journal is: in a node's folder, or the folder itself; NotFound if there is none."""
-    for path in (folder / "journal", folder):
-        if any(path.glob(f"*/{SETTINGS}")):
-            return path
+def journal_paths(folder: Path) -> list[Path]:
+    """Where the log is: in a node's folder, or the folder itself; NotFound if there is none."""
+    for paths in (layout_of(folder).journals(), [folder]):
+        if any(paths[0].glob(f"*/{SETTINGS}")):
+            return paths
     raise NotFound(f"Expected a journal in {folder}, but there is none", path=str(folder))
 
 
-def open_reader(folder: Path) -> JournalReader:
-    """A reader of the folder's journal."""
-    return JournalReader.open(str(journal_path(folder)))
+def open_reader(folder: Path) -> SpreadReader:
+    """A reader of the folder's log."""
+    return SpreadReader(journal_paths(folder))
 
 
 def topic_bytes(folder: Path, topic: str) -> int:
     """The space that a topic's files take."""
-    return sum(file.stat().st_size for file in (journal_path(folder) / topic).iterdir())
+    return sum(
+        file.stat().st_size for path in journal_paths(folder) for file in (path / topic).iterdir()
+    )
 
 
-def partitions_of(reader: JournalReader, partition: int | None) -> list[int]:
+def partitions_of(reader: SpreadReader, partition: int | None) -> list[int]:
     """All partitions of the records, or the one that was asked for."""
     count = reader.topics().get(TOPIC)
     if count is None:
@@ -47,13 +50,13 @@ def partitions_of(reader: JournalReader, partition: int | None) -> list[int]:
     return [partition] if partition is not None else list(range(1, count + 1))
 
 
-def read_records(reader: JournalReader, partitions: list[int], start: int) -> Iterator[Found]:
+def read_records(reader: SpreadReader, partitions: list[int], start: int) -> Iterator[Found]:
     """The records that are there now, in the order of their times over all partitions."""
     streams = (_partition_records(reader, partition, start) for partition in partitions)
     return heapq.merge(*streams, key=lambda found: (found[1].timestamp_ms, found[0]))
 
 
-def _partition_records(reader: JournalReader, partition: int, start: int) -> Iterator[Found]:
+def _partition_records(reader: SpreadReader, partition: int, start: int) -> Iterator[Found]:
     decode = TABLES.codec.decode
     bounds = reader.bounds(TOPIC, partition)
     offset = max(start, bounds.earliest)
@@ -66,7 +69,7 @@ def _partition_records(reader: JournalReader, partition: int, start: int) -> Ite
 
 
 async def follow_records(
-    reader: JournalReader, partitions: list[int], start: int, take: Take
+    reader: SpreadReader, partitions: list[int], start: int, take: Take
 ) -> None:
     """Hands out the records from a position on, and those that come, until one is not taken."""
 

@@ -5,6 +5,7 @@ from holdfast.journal.local.disk import Disk, File, RealDisk
 from holdfast.journal.local.journal import LocalJournal
 from holdfast.journal.local.reader import JournalReader
 from holdfast.journal.local.scrub import scrub
+from holdfast.journal.local.spread import SpreadReader
 from holdfast.journal.local.verify import TopicReport, verify
 from holdfast.journal.local.writer import Observer
 
@@ -16,6 +17,7 @@ __all__ = [
     "LocalJournal",
     "Observer",
     "RealDisk",
+    "SpreadReader",
     "TopicReport",
     "scrub",
     "verify",

@@ -1,0 +1,130 @@
+"""Where things are in a data folder, with one process or with several.
+
+<folder>/journal, state            of the only member
+<folder>/members.json              how many members there are, if it is more than one
+<folder>/members/<n>/journal, state   of each of them
+<folder>/tables, readers           are the node's, whatever its members
+
+A partition is where its number says, for ever: to change the number of members moves partitions,
+which `holdfast partitions rebalance` does while no node runs.
+"""
+
+import os
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from holdfast.errors import DataLoss, InvalidArgument, InvalidState
+
+_FILE = "members.json"
+_FOLDER = "members"
+MEMBERS_MAX = 64  # processes of one machine, each with an interpreter and a store: 80 MB
+
+
+class _Members(msgspec.Struct, frozen=True):
+    """What the file says."""
+
+    members: int
+    partitions: int
+    cluster: str  # members talk only to members of their own folder
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """How the partitions of a folder are divided among members, which are numbered from 1."""
+
+    folder: Path
+    members: int = 1
+    partitions: int = 0  # 0: as the journal says
+    cluster: str = ""
+
+    def member_folder(self, member: int) -> Path:
+        """Where a member keeps its journal and its state."""
+        return self.folder if self.members == 1 else self.folder / _FOLDER / str(member)
+
+    def owner(self, partition: int) -> int:
+        """The member that has a partition."""
+        return (partition - 1) % self.members + 1
+
+    def owned(self, member: int) -> list[int]:
+        """The partitions of a member, in order."""
+        return list(range(member, self.partitions + 1, self.members))
+
+    def journal(self, member: int) -> Path:
+        return self.member_folder(member) / "journal"
+
+    def journals(self) -> list[Path]:
+        """The journals of all members, in their order."""
+        return [self.journal(each) for each in range(1, self.members + 1)]
+
+
+def layout_of(folder: Path) -> Layout:
+    """How a folder is divided; a folder without a word about it has one member."""
+    path = folder / _FILE
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Members)
+    except FileNotFoundError:
+        return Layout(folder)
+    except msgspec.MsgspecError as error:
+        raise DataLoss(f"Expected to read {path}, but {error}", path=str(path)) from error
+    return Layout(folder, found.members, found.partitions, found.cluster)
+
+
+def divide(folder: Path, members: int, partitions: int | None, default_partitions: int) -> Layout:
+    """The layout of a folder for so many members; a new folder is divided now.
+
+    `InvalidState` where the folder is divided in another way, with what to do about it.
+    """
+    found = layout_of(folder)
+    if members > MEMBERS_MAX:
+        raise InvalidArgument(
+            f"Expected 1 to {MEMBERS_MAX} processes, but found {members}", field="processes"
+        )
+    is_new = found.members == 1 and not found.journal(1).exists()
+    if not is_new and found.members != members:
+        raise InvalidState(
+            f"Expected {folder} to be divided among {members} processes, but it is among"
+            f" {found.members}; start it with --processes {found.members}, or stop it and run"
+            f" holdfast partitions rebalance {folder} --processes {members}",
+            path=str(folder),
+        )
+    if members == 1:
+        return found
+    if found.members == members:
+        if partitions not in (None, found.partitions):
+            raise InvalidArgument(
+                f"Expected {partitions} partitions, but the folder was made with"
+                f" {found.partitions}; the number cannot be changed"
+            )
+        return found
+    count = partitions or max(default_partitions, 2 * members)
+    if count < members:
+        raise InvalidArgument(
+            f"Expected at least one partition for each of {members} processes, but found {count}",
+            field="partitions",
+        )
+    return write_layout(Layout(folder, members, count, uuid.uuid4().hex))
+
+
+def write_layout(layout: Layout) -> Layout:
+    """Notes how a folder is divided, durably."""
+    layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = layout.folder / _FILE
+    if layout.members == 1:
+        path.unlink(missing_ok=True)
+    else:
+        content = msgspec.json.encode(_Members(layout.members, layout.partitions, layout.cluster))
+        beside = path.with_suffix(".new")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, content)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        beside.replace(path)
+    handle = os.open(layout.folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return layout
