@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.transport.ways import (
     CLUSTER,
+    COMPUTE,
     ECHO,
     FAIL,
     HASTY,
@@ -174,6 +175,32 @@ def test_a_call_that_nobody_waits_for_any_more_disturbs_nothing(way: Way) -> Non
             call.cancel()
             theirs.held[0].set_result(b"late")
             assert await connection.call(ECHO, b"x") == b"x"
+
+    way.play(story)
+
+
+def test_an_answer_is_encoded_where_it_is_made_and_taken_where_it_arrives(way: Way) -> None:
+    async def story() -> None:
+        async with way.pair() as (connection, _, theirs):
+            seen: list[object] = []
+
+            def take(future: Any, answer: Any) -> None:
+                seen.append(answer)
+                if isinstance(answer, bytes):
+                    future.set_result(int(answer))
+                else:
+                    future.set_exception(KeyError("taken"))
+
+            call = connection.call(COMPUTE, b"20", take)
+            assert await call == 40
+            theirs.error = NotFound("nothing")
+            with pytest.raises(KeyError, match="taken"):
+                await connection.call(FAIL, b"", take)
+            with pytest.raises(Internal):  # what cannot be encoded is a bug there
+                await connection.call(COMPUTE, b"-1")
+            with pytest.raises(ValueError, match="invalid literal"):  # not taken: one here
+                await connection.call(ECHO, b"x", take)
+            assert [type(each) for each in seen] == [bytes, NotFound, bytes]
 
     way.play(story)
 

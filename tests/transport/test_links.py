@@ -12,7 +12,16 @@ from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.testing.loop import run
 from holdfast.testing.network import SimulatedNetwork, Weather
 from holdfast.testing.streams import SimulatedTransport
-from holdfast.transport import Address, Bounds, Identity, Link, Links, TcpAddress, UnixAddress
+from holdfast.transport import (
+    Address,
+    Bounds,
+    Connection,
+    Identity,
+    Link,
+    Links,
+    TcpAddress,
+    UnixAddress,
+)
 from holdfast.transport.sockets import SocketTransport
 
 
@@ -46,7 +55,7 @@ class Members:
             transport = SimulatedTransport(self.network, name, Identity(name, CLUSTER))
             self.transports[name] = transport
             counting = self.answering[name]
-            self.links[name] = Links(name, transport, self.addresses, lambda _, it=counting: it)
+            self.links[name] = Links(name, transport, self.addresses, lambda *_, it=counting: it)
             await self.links[name].start()
 
     async def all_up(self) -> None:
@@ -233,8 +242,8 @@ def test_links_over_real_sockets_come_back_after_a_restart(tmp_path: Path) -> No
     def links_of(name: str, answering: Counting) -> Links:
         transport = SocketTransport(Identity(name, CLUSTER))
 
-        def answer(link: Link) -> Counting:
-            assert link.peer != name
+        def answer(link: Link, connection: Connection) -> Counting:
+            assert link.peer == connection.peer != name
             return answering
 
         return Links(name, transport, addresses, answer)

@@ -1,7 +1,7 @@
 """The ways between two members that the contract is checked on, and peers that break the rules."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,11 @@ from holdfast.testing.network import SimulatedNetwork, Weather
 from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import (
     Address,
+    Answer,
     Bounds,
     Connection,
     Identity,
+    Later,
     Listener,
     TcpAddress,
     Transport,
@@ -32,7 +34,7 @@ WAYS = ("unix", "tcp", "tls", "simulated")
 CLUSTER = "orders"
 QUICK = Bounds(tick_ms=30, silent_ticks_max=3)  # silence is noticed soon
 HASTY = Bounds(tick_ms=30, silent_ticks_max=3, hello_ms_max=500)  # and so is a missing greeting
-ECHO, LATER, FAIL, HOLD, NOTE = range(5)  # kinds of messages that `Script` knows
+ECHO, LATER, FAIL, HOLD, NOTE, COMPUTE = range(6)  # kinds of messages that `Script` knows
 WAIT_S = 10.0
 
 
@@ -54,7 +56,7 @@ class Script:
         self.connection = connection
         return self
 
-    def called(self, kind: int, body: bytes) -> bytes | Awaitable[bytes]:
+    def called(self, kind: int, body: bytes) -> Answer:
         self.heard.append((kind, body))
         if kind == ECHO:
             return body
@@ -63,6 +65,10 @@ class Script:
         if kind == HOLD:
             self.held.append(asyncio.get_running_loop().create_future())
             return self.held[-1]
+        if kind == COMPUTE:
+            number: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            number.set_result(2 * int(body))
+            return Later(number, lambda number: bytes(str(number), "ascii")[: 100 // (number + 2)])
         raise self.error
 
     async def _later(self, body: bytes) -> bytes:

@@ -42,6 +42,20 @@ class Followers:
                 if partition in (ANYWHERE, effect.partition):
                     _tell(tell, effect)
 
+    def missed_all(self) -> None:
+        """Anything may not have been told."""
+        for by_about in list(self._by_type.values()):
+            for told in list(by_about.values()):
+                for _, tell in list(told.values()):
+                    _tell(tell, None)
+
+    def missed_topic(self, topic: Topic) -> None:
+        """Something of one topic may not have been told."""
+        told = self._by_type.get(topic.effect, {}).get(topic.about, {})
+        for where, tell in list(told.values()):
+            if where == topic.partition:
+                _tell(tell, None)
+
     def missed(self, partition: int) -> None:
         """What happened on a partition lately may not have been told."""
         for by_about in list(self._by_type.values()):

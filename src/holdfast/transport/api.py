@@ -8,10 +8,11 @@ sent fails as `Unavailable`, and every other one that has no answer yet as `Unkn
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from holdfast.errors import HoldfastError
 from holdfast.limits import (
     FRAME_BYTES,
     HELLO_MS_MAX,
@@ -79,18 +80,27 @@ class Traffic(msgspec.Struct):
     bytes_received: int = 0
 
 
-Reply = bytes | Awaitable[bytes]
+class Later(NamedTuple):
+    """An answer that is not there yet, and how it becomes bytes."""
+
+    future: "Future[Any]"
+    encode: Callable[[Any], bytes]
+
+
+Answer = bytes | Awaitable[bytes] | Later
+Take = Callable[["Future[Any]", "bytes | HoldfastError"], None]
+"""What becomes of an answer: sets the future, which was given out, or has it set later."""
 
 
 class Handler(Protocol):
     """What answers one peer. Both are called in the order in which the peer sent.
 
-    An answer is bytes, or something to wait for that gives them; the order of what is waited for is
-    the handler's affair. A `HoldfastError` travels as it is; another exception is a bug, and is
+    An answer is bytes, or something to wait for; the order of what is waited for is the handler's
+    affair. A `HoldfastError` travels as it is; another exception is a bug, and is
     told as one.
     """
 
-    def called(self, kind: int, body: bytes) -> Reply: ...
+    def called(self, kind: int, body: bytes) -> Answer: ...
 
     def told(self, kind: int, body: bytes) -> None: ...
 
@@ -98,8 +108,8 @@ class Handler(Protocol):
 class Sender(Protocol):
     """Whatever takes messages for one member."""
 
-    def call(self, kind: int, body: bytes) -> Future[bytes]:
-        """Sends, and gives the answer.
+    def call(self, kind: int, body: bytes, take: Take | None = None) -> "Future[Any]":
+        """Sends, and gives the answer: its bytes, or what `take` makes of them or of an error.
 
         The future fails with what the other side says. `ResourceExhausted` comes while the member
         has more to answer or to read than `held_bytes_max`; nothing was sent then.

@@ -7,10 +7,11 @@ import asyncio
 from asyncio import Future
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from holdfast.errors import HoldfastError, Internal, Unavailable, Unknown
 from holdfast.logs import log
-from holdfast.transport.api import Bounds, Handler
+from holdfast.transport.api import Bounds, Handler, Later, Take
 from holdfast.transport.framing import Frame
 from holdfast.transport.messages import (
     ANSWER,
@@ -43,7 +44,8 @@ class Exchange:
         self._loop = asyncio.get_running_loop()
         self._outbox = Outbox(bounds)
         self._serving = Serving(bounds)
-        self._calls: dict[int, tuple[Future[bytes], int]] = {}  # with the bytes of their bodies
+        # with the bytes of their bodies
+        self._calls: dict[int, tuple[Future[Any], int, Take | None]] = {}
         self._number = 0
         self._flushing = False
         self._paused = False
@@ -58,15 +60,15 @@ class Exchange:
 
     # --- asking -------------------------------------------------------------------------------
 
-    def call(self, kind: int, body: bytes) -> Future[bytes]:
+    def call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         assert kind >= 0, "numbers below 0 are the transport's"
-        future: Future[bytes] = self._loop.create_future()
+        future: Future[Any] = self._loop.create_future()
         trouble = self._outbox.refusal(len(body), self._unsent() if self._paused else 0)
         if trouble is not None:
             future.set_exception(trouble)
             return future
         self._number += 1
-        self._calls[self._number] = (future, len(body))
+        self._calls[self._number] = (future, len(body), take)
         self._outbox.add_call((kind, self._number, body))
         if not self._flushing:
             self._flush_soon()
@@ -143,13 +145,9 @@ class Exchange:
                 else:
                     self._told(handler, kind, body)
             elif kind == ANSWER:
-                future = self._answered(number)
-                if not future.done():
-                    future.set_result(body)
+                self._answered(number, body)
             elif kind == ERROR:
-                future = self._answered(number)
-                if not future.done():
-                    future.set_exception(decode_error(body))
+                self._answered(number, decode_error(body))
             elif kind == PING:
                 self._send(PONG, 0, b"")
             elif kind != PONG:
@@ -158,13 +156,13 @@ class Exchange:
                 return
         self._tell_of_room()
 
-    def _answered(self, number: int) -> Future[bytes]:
+    def _answered(self, number: int, answer: bytes | HoldfastError) -> None:
         try:
-            future, size = self._calls.pop(number)
+            future, size, take = self._calls.pop(number)
         except KeyError:
             raise Fault(f"an answer came to call {number}, which is not open") from None
         self._outbox.answered(size)
-        return future
+        _settle(future, take, answer)
 
     def _told(self, handler: Handler, kind: int, body: bytes) -> None:
         try:
@@ -186,19 +184,28 @@ class Exchange:
         except Exception as error:
             self._answer_error(number, size, error)
             return
-        if isinstance(reply, bytes):
+        if isinstance(reply, Later):
+            reply.future.add_done_callback(partial(self._done, number, size, reply.encode))
+        elif isinstance(reply, bytes):
             self._answer(number, size, reply)
         else:
             future = asyncio.ensure_future(reply)
-            future.add_done_callback(partial(self._done, number, size))
+            future.add_done_callback(partial(self._done, number, size, bytes))
 
-    def _done(self, number: int, size: int, future: Future[bytes]) -> None:
+    def _done(
+        self, number: int, size: int, encode: Callable[[Any], bytes], future: Future[Any]
+    ) -> None:
         if future.cancelled():
             self._answer_error(number, size, Unavailable("The member gave up the request"))
         elif (error := future.exception()) is not None:
             self._answer_error(number, size, error)
         else:
-            self._answer(number, size, future.result())
+            try:
+                body = encode(future.result())
+            except Exception as error:
+                self._answer_error(number, size, error)
+            else:
+                self._answer(number, size, body)
 
     def _answer(self, number: int, size: int, body: bytes) -> None:
         if (trouble := self._outbox.too_large(len(body))) is not None:
@@ -223,7 +230,21 @@ class Exchange:
         self._ended = True
         unsent = self._outbox.unsent_calls()
         calls, self._calls = self._calls, {}
-        for number, (future, _) in calls.items():
-            if not future.done():
-                future.set_exception(gone() if number in unsent else unknown())
+        for number, (future, _, take) in calls.items():
+            _settle(future, take, gone() if number in unsent else unknown())
         self._tell_of_room()
+
+
+def _settle(future: Future[Any], take: Take | None, answer: bytes | HoldfastError) -> None:
+    """Whoever waits gets its answer; nobody may wait any more."""
+    if future.done():
+        return
+    if take is not None:
+        try:
+            take(future, answer)
+        except Exception as error:
+            future.set_exception(error)
+    elif isinstance(answer, bytes):
+        future.set_result(answer)
+    else:
+        future.set_exception(answer)

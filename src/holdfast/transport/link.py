@@ -3,6 +3,7 @@
 import asyncio
 from asyncio import Future
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential
 
@@ -15,6 +16,7 @@ from holdfast.transport.api import (
     Handler,
     Listener,
     Sender,
+    Take,
     Transport,
 )
 
@@ -38,12 +40,12 @@ class Link(Sender):
     def is_up(self) -> bool:
         return self.connection is not None
 
-    def call(self, kind: int, body: bytes) -> Future[bytes]:
+    def call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         if self.connection is None:
-            future: Future[bytes] = asyncio.get_running_loop().create_future()
+            future: Future[Any] = asyncio.get_running_loop().create_future()
             future.set_exception(self._down())
             return future
-        return self.connection.call(kind, body)
+        return self.connection.call(kind, body, take)
 
     def tell(self, kind: int, body: bytes) -> None:
         if self.connection is None:
@@ -100,7 +102,7 @@ class Link(Sender):
         )
 
 
-LinkAnswering = Callable[[Link], Handler]
+LinkAnswering = Callable[[Link, Connection], Handler]
 """Asked for each new connection of a link: who answers what comes over it."""
 
 
@@ -155,7 +157,7 @@ class Links:
                 f"Expected one of the members, but found {connection.peer!r}; register it first",
                 member=connection.peer,
             )
-        handler = self._answering(link)
+        handler = self._answering(link, connection)
         link.adopt(connection)
         return handler
 

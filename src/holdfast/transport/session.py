@@ -6,11 +6,11 @@ A wire brings bytes and takes bytes: a socket, or the simulated network.
 import asyncio
 from asyncio import Future
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.logs import log
-from holdfast.transport.api import Answering, Bounds, Connection, Identity, Traffic
+from holdfast.transport.api import Answering, Bounds, Connection, Identity, Take, Traffic
 from holdfast.transport.exchange import Exchange
 from holdfast.transport.framing import Frame, Incoming, frame_of
 from holdfast.transport.greeting import Keys, refusal
@@ -100,12 +100,12 @@ class Session(Connection):
         """What is kept here for the peer."""
         return self._exchange.held_bytes if self._exchange is not None else self._unsent()
 
-    def call(self, kind: int, body: bytes) -> Future[bytes]:
+    def call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         if self._exchange is None or self._ended is not None:
-            future: Future[bytes] = self._loop.create_future()
+            future: Future[Any] = self._loop.create_future()
             future.set_exception(self._gone())
             return future
-        return self._exchange.call(kind, body)
+        return self._exchange.call(kind, body, take)
 
     def tell(self, kind: int, body: bytes) -> None:
         if self._exchange is None or self._ended is not None:

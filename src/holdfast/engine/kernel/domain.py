@@ -120,6 +120,7 @@ class Tables:
             if domain.last_key is not None:
                 self.last_keys[tag] = domain.last_key
             values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
+        self.values = values
         self.codec = Codec(Schema(values))
         self._decoders = {each: msgspec.msgpack.Decoder(values[each]).decode for each in values}
 

@@ -24,7 +24,7 @@ _COMMAND, _EVENT, _REJECTION = RecordKind.COMMAND, RecordKind.EVENT, RecordKind.
 FROM_OUTSIDE = -1  # the source position of a command that no other record led to
 
 
-class Command(msgspec.Struct, frozen=True, gc=False):
+class Command(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A command that is not on the log yet."""
 
     value_type: ValueType
@@ -51,7 +51,7 @@ class Submission(msgspec.Struct, frozen=True):
     size_bytes: int = 0  # how much content they carry, at most: a step takes a bounded amount
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class Reply(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What became of one command."""
 
     key: int = NO_KEY

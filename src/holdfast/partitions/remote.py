@@ -1,0 +1,153 @@
+"""Partitions of another member, over the link to it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from holdfast.engine.identity.asker import Asker
+from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.query import Query
+from holdfast.errors import HoldfastError, ResourceExhausted, Unavailable
+from holdfast.logs import log
+from holdfast.partitions.api import Tell, Topic
+from holdfast.partitions.followers import Followers
+from holdfast.partitions.wire import (
+    ACTIVATE,
+    ASK,
+    EFFECT,
+    FOLLOW,
+    MISSED,
+    SUBMIT,
+    UNFOLLOW,
+    decode_answer,
+    decode_effect,
+    decode_replies,
+    decode_topic,
+    encode_commands,
+    encode_query,
+    encode_topic,
+)
+from holdfast.transport import Connection, Link
+
+A = TypeVar("A")
+
+Replies = asyncio.Future[list[Reply]]
+OnError = Callable[[HoldfastError, "asyncio.Future[Any]"], bool]
+"""Asked before a submission fails; true if the future is settled by somebody else."""
+
+
+class RemotePartitions:
+    """Asks another member. What is submitted in one turn of the loop travels in one frame.
+
+    A topic is followed there once, however many follow it here. Whenever the member is reached anew
+    it is told all topics again, and whoever follows them is told to ask again.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self._followers = Followers()
+        self._topics: dict[Topic, int] = {}  # how many follow each
+        self._resending: asyncio.Task[None] | None = None
+        link.on_up(self._resend)
+
+    # --- commands and queries -----------------------------------------------------------------
+
+    def submit(
+        self,
+        partition: int,
+        commands: Sequence[Command],
+        size_bytes: int = 0,
+        on_error: OnError | None = None,
+    ) -> Replies:
+        """The replies once they are durable there."""
+        body = encode_commands(partition, commands, size_bytes)
+        return self.link.call(SUBMIT, body, partial(_take_replies, commands, on_error))
+
+    def activate(
+        self, partition: int, command: Command, on_error: OnError | None = None
+    ) -> Replies:
+        commands = (command,)
+        body = encode_commands(partition, commands, 0)
+        return self.link.call(ACTIVATE, body, partial(_take_replies, commands, on_error))
+
+    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+        answer = await self.link.call(ASK, encode_query(partition, query, asker))
+        return decode_answer(query, answer)
+
+    # --- topics -------------------------------------------------------------------------------
+
+    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+        """The topic is there before anything that is asked from now on."""
+        stop = self._followers.follow(topic, tell)
+        count = self._topics.get(topic, 0)
+        self._topics[topic] = count + 1
+        if count == 0:
+            self._tell(FOLLOW, topic)
+        return partial(self._stop, topic, stop)
+
+    def _stop(self, topic: Topic, stop: Callable[[], None]) -> None:
+        stop()
+        count = self._topics.pop(topic, 0)
+        if count > 1:
+            self._topics[topic] = count - 1
+        elif count == 1:
+            self._tell(UNFOLLOW, topic)
+
+    def _tell(self, kind: int, topic: Topic) -> None:
+        try:
+            self.link.tell(kind, encode_topic(topic))
+        except Unavailable:
+            pass  # it is told all topics when it is reached
+        except ResourceExhausted:
+            self._resend_later()
+
+    def _resend(self) -> None:
+        """A new connection knows no topic, and what happened meanwhile was not told."""
+        try:
+            for topic in self._topics:
+                self.link.tell(FOLLOW, encode_topic(topic))
+        except Unavailable:
+            return
+        except ResourceExhausted:
+            self._resend_later()
+            return
+        self._followers.missed_all()
+
+    def _resend_later(self) -> None:
+        """The member has no room for a topic: once it has, it is told all of them."""
+        if self._resending is None and self.link.connection is not None:
+            waiting = self._resend_with_room(self.link.connection)
+            self._resending = asyncio.get_running_loop().create_task(waiting)
+
+    async def _resend_with_room(self, connection: Connection) -> None:
+        with suppress(Unavailable):  # the next connection is told all topics, too
+            await connection.room()
+        self._resending = None
+        self._resend()
+
+    # --- what the member tells ----------------------------------------------------------------
+
+    def told(self, kind: int, body: bytes) -> None:
+        """An effect of one of its partitions, or that some may have been missed."""
+        if kind == EFFECT:
+            self._followers.tell(decode_effect(body))
+        elif kind == MISSED and body:
+            self._followers.missed_topic(decode_topic(body))
+        elif kind == MISSED:
+            self._followers.missed_all()
+        else:
+            log.warning("message from a member not understood", peer=self.link.peer, kind=kind)
+
+
+def _take_replies(
+    commands: Sequence[Command],
+    on_error: OnError | None,
+    future: "asyncio.Future[Any]",
+    answer: bytes | HoldfastError,
+) -> None:
+    if isinstance(answer, bytes):
+        future.set_result(decode_replies(commands, answer))
+    elif on_error is None or not on_error(answer, future):
+        future.set_exception(answer)

@@ -1,0 +1,177 @@
+"""How the port travels between members: every call of it as bytes, by the types that are declared.
+
+Commands, replies, queries, answers and effects are msgpack. A value comes back as the type that its
+domain declares, so whoever is asked from elsewhere sees what it would see from here.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
+from operator import or_
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from holdfast.engine.identity.asker import Asker
+from holdfast.engine.kernel import Command, Reply
+from holdfast.engine.kernel.query import Query, Question
+from holdfast.engine.partition import QUESTIONS, TABLES
+from holdfast.errors import InvalidArgument
+from holdfast.partitions.api import Topic
+from holdfast.records import ValueType
+from holdfast.records.record import Delivery, Rejection
+
+V = TypeVar("V")
+
+# Kinds of messages. A number is never used for something else.
+SUBMIT, ACTIVATE, ASK, FOLLOW, UNFOLLOW, EFFECT, MISSED = range(1, 8)
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Command(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False):
+    """A command as it travels: the fields of `Command`, in their order."""
+
+    value_type: int
+    intent: int
+    key: int
+    value: V
+    claims: dict[str, Any] | None = None
+    delivery: Delivery | None = None
+
+
+class _Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A reply whose value is decoded by what was asked."""
+
+    key: int
+    value: msgspec.Raw
+    rejection: Rejection | None = None
+
+
+class Asked(NamedTuple):
+    """A query that came from another member."""
+
+    question: Question
+    partition: int
+    query: Query[Any]
+    asker: Asker | None
+
+
+class Submitted(NamedTuple):
+    """Commands that came from another member."""
+
+    partition: int
+    commands: list[Command]
+    size_bytes: int
+
+
+_commands = dict.fromkeys(kind for asked, kind in TABLES.values.items() if asked in TABLES.handlers)
+_value: Any = reduce(or_, _commands)
+_submitted = msgspec.msgpack.Decoder(tuple[int, int, list[_Command[_value]]]).decode
+_plain_replies = msgspec.msgpack.Decoder(list[Reply]).decode
+_replies = msgspec.msgpack.Decoder(list[_Reply]).decode
+_asked = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw, Asker | None]).decode
+_topic = msgspec.msgpack.Decoder(tuple[str, int | str | None, int]).decode
+_named = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    return msgspec.msgpack.Decoder(kind).decode
+
+
+# --- commands and replies ---------------------------------------------------------------------
+
+
+def encode_commands(partition: int, commands: Sequence[Command], size_bytes: int) -> bytes:
+    """Commands for a partition."""
+    return _encode((partition, size_bytes, commands))
+
+
+def decode_commands(body: bytes) -> Submitted:
+    """The commands in a message, each with the value that its intent declares."""
+    partition, size_bytes, commands = _submitted(body)
+    return Submitted(partition, [_command(each) for each in commands], size_bytes)
+
+
+def _command(asked: "_Command[Any]") -> Command:
+    expected = TABLES.values.get((asked.value_type, asked.intent))
+    if type(asked.value) is not expected:
+        raise InvalidArgument(
+            f"Expected a command of this version, but found {type(asked.value).__name__} for intent"
+            f" {asked.intent} of value type {asked.value_type}"
+        )
+    return Command(
+        ValueType(asked.value_type), TABLES.intent(asked.value_type, asked.intent), asked.key,
+        asked.value, asked.claims, asked.delivery,
+    )  # fmt: skip
+
+
+encode_replies: Callable[[list[Reply]], bytes] = _encode
+
+
+def decode_replies(commands: Sequence[Command], body: bytes) -> list[Reply]:
+    """The replies to these commands."""
+    answers = [TABLES.answers.get((each.value_type, each.intent)) for each in commands]
+    if not any(answers):
+        return _plain_replies(body)  # a key or a rejection is all that they tell
+    return [_reply(answer, reply) for answer, reply in zip(answers, _replies(body), strict=True)]
+
+
+def _reply(answer: Any, reply: _Reply) -> Reply:
+    kind = None if answer is None else answer | None  # a rejected command has no value
+    return Reply(reply.key, _decoder(kind)(reply.value), reply.rejection)
+
+
+# --- queries and answers ----------------------------------------------------------------------
+
+
+def encode_query(partition: int, query: Query[Any], asker: Asker | None) -> bytes:
+    """A query to a partition, in the name of whoever asks."""
+    return _encode((type(query).__name__, partition, query, asker))
+
+
+def decode_query(body: bytes) -> Asked:
+    """The query in a message."""
+    name, partition, query, asker = _asked(body)
+    question = QUESTIONS.by_name.get(name)
+    if question is None:
+        raise InvalidArgument(f"Expected a query of this version, but found {name!r}")
+    return Asked(question, partition, _decoder(question.query)(query), asker)
+
+
+encode_answer: Callable[[Any], bytes] = _encode
+
+
+def decode_answer(query: Query[Any], body: bytes) -> Any:
+    """What a query was answered."""
+    return _decoder(QUESTIONS.by_name[type(query).__name__].answer)(body)
+
+
+# --- topics and effects -----------------------------------------------------------------------
+
+
+def encode_topic(topic: Topic) -> bytes:
+    return _encode((topic.effect.__name__, topic.about, topic.partition))
+
+
+def decode_topic(body: bytes) -> Topic:
+    """What another member wants to be told of, or may have missed."""
+    name, about, partition = _topic(body)
+    return Topic(_followed(name), about, partition)
+
+
+def encode_effect(effect: Any) -> bytes:
+    return _encode((type(effect).__name__, effect))
+
+
+def decode_effect(body: bytes) -> Any:
+    """What happened on a partition elsewhere."""
+    name, effect = _named(body)
+    return _decoder(_followed(name))(effect)
+
+
+def _followed(name: str) -> type[Any]:
+    effect = TABLES.followed.get(name)
+    if effect is None:
+        raise InvalidArgument(f"Expected an effect that can be followed, but found {name!r}")
+    return effect
