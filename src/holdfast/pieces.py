@@ -42,3 +42,12 @@ async def finished(pieces: Generator[None, None, R]) -> R:
         async for _ in made:
             await asyncio.sleep(0)
     return returned[0]
+
+
+def end_of(pieces: Generator[None, None, R]) -> R:
+    """Makes all pieces of a generator at once, for whoever has no loop; what it returns."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return end.value

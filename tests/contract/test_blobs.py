@@ -184,7 +184,9 @@ with open_blobs(sys.argv[1]).upload("a/one") as upload:
 """
 
 
-def test_what_a_killed_process_left_is_never_seen_and_goes_at_the_next_open(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_not_seen_and_goes_with_the_next_upload(
+    tmp_path: Path,
+) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(tmp_path)], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -193,13 +195,22 @@ def test_what_a_killed_process_left_is_never_seen_and_goes_at_the_next_open(tmp_
     assert child.stdout is not None and child.stdout.readline() == "wrote\n"
 
     def parts() -> list[Path]:
-        return list(tmp_path.rglob("*.part"))
+        return list(tmp_path.rglob("*-part"))
 
     blobs = open_blobs(str(tmp_path))
-    assert names(blobs) == [] and len(parts()) == 1  # somebody works on it
+    put(blobs, "a/two", [b"2"])
+    assert names(blobs) == ["a/two"] and len(parts()) == 1  # somebody works on the other
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    assert names(open_blobs(str(tmp_path))) == [] and parts() == []
+    assert names(open_blobs(str(tmp_path))) == ["a/two"]
+    put(blobs, "a/three", [b"3"])
+    assert parts() == []
+
+
+def test_a_folder_that_is_only_read_is_not_made(tmp_path: Path) -> None:
+    blobs = open_blobs(str(tmp_path / "none"), create=False)
+    assert names(blobs) == [] and blobs.head("one") is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_synced_before_it_has_its_name_and_the_name_afterwards(
@@ -219,7 +230,7 @@ def test_a_file_is_synced_before_it_has_its_name_and_the_name_afterwards(
     )
     put(blobs, "a/one", [b"1"])
     *_, file, moved, folder = done
-    assert file.endswith(".part") and moved == f"-> {tmp_path}/blobs/a/one"
+    assert file.endswith("-part") and moved == f"-> {tmp_path}/blobs/a/one"
     assert folder == f"{tmp_path}/blobs/a"
 
 

@@ -232,4 +232,4 @@ async def test_a_node_that_stops_in_the_middle_of_an_upload_leaves_nothing_behin
 
 
 def parts(folder: Path) -> list[Path]:
-    return list((folder.parent / "store").rglob(".*.part"))
+    return list((folder.parent / "store").rglob(".*-part"))

@@ -64,7 +64,7 @@ def take_in(store: Store, content: bytes, partition: int | None = None) -> Heade
         try:
             next(pieces)
         except StopIteration as end:
-            return end.value
+            return end.value.header
 
 
 def in_pieces(content: bytes, size: int = 700) -> Iterator[bytes]:

@@ -21,19 +21,19 @@ from holdfast.errors import HoldfastError, ResourceExhausted, Unavailable
 from holdfast.files import make_folder, sync_folder, write_all
 from holdfast.limits import BLOB_PIECE_BYTES, DISK_FULL_RETRY_MS
 
-_PART = ".part"  # behind the name of a file that is not whole yet; before it stands a dot
+_PART = ".holdfast-part"  # ends the name of a file that is not whole yet; a dot begins it
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FolderBlobs:
     """Blobs in the files of a folder, which several processes may share."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.url = str(folder)
         self._folder = folder
-        with self._told(f"to use the folder {folder}"):
-            make_folder(folder)
-            self._clean_up()
+        if create:
+            with self._told(f"to use the folder {folder}"):
+                make_folder(folder)
 
     def upload(self, name: str) -> "_FolderUpload":
         return _FolderUpload(self, self._folder / checked_name(name), name)
@@ -88,13 +88,6 @@ class FolderBlobs:
                 path.unlink(missing_ok=True)
                 sync_folder(path.parent)
 
-    def _clean_up(self) -> None:
-        """Removes what processes left that ended in the middle of an upload: nobody locks it."""
-        for path in self._folder.rglob(f".*{_PART}"):
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
         try:
@@ -125,6 +118,7 @@ class _FolderUpload:
     def __enter__(self) -> "_FolderUpload":
         try:
             make_folder(self._path.parent)
+            self._clean_up()
             self._file = os.open(
                 self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
             )
@@ -133,6 +127,13 @@ class _FolderUpload:
             self._give_up()
             raise self._blobs.failed(self._what, error) from error
         return self
+
+    def _clean_up(self) -> None:
+        """Removes what processes left that ended in the middle of an upload: nobody locks it."""
+        for path in self._path.parent.glob(f".*{_PART}"):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
     def write(self, piece: bytes) -> None:
         try:

@@ -12,17 +12,17 @@ _FORMS = "a folder, file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=NA
 _SETTINGS = ("endpoint", "region")
 
 
-def open_blobs(url: str) -> Blobs:
-    """Opens the store that a folder or a URL names.
+def open_blobs(url: str, *, create: bool = True) -> Blobs:
+    """Opens the store that a folder or a URL names; a folder is made, if it is to be created.
 
     Credentials of S3 come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or stand in the URL,
     with %XX for what is no letter or digit: s3://KEY:SECRET@BUCKET/PREFIX.
     """
     parts = urlsplit(url)
     if len(parts.scheme) < 2:  # none, or the drive of a path
-        return FolderBlobs(_folder(url))
+        return FolderBlobs(_folder(url), create=create)
     if parts.scheme == "file" and parts.netloc in ("", "localhost"):
-        return FolderBlobs(_folder(unquote(parts.path)))
+        return FolderBlobs(_folder(unquote(parts.path)), create=create)
     if parts.scheme != "s3" or not parts.hostname:
         shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         raise InvalidArgument(f"Expected a blob store as {_FORMS}, but found {shown}")

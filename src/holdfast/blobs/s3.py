@@ -170,4 +170,5 @@ class _S3Upload:
 
 def _first_line(error: Exception) -> str:
     """What obstore says, without its own inner structure; an answer of S3 in one line."""
-    return " ".join(str(error).split("\n\nDebug source")[0].split())
+    text = str(error).split("\n\nDebug source")[0].removeprefix("Generic S3 error: ")
+    return " ".join(text.split())

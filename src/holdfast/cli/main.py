@@ -24,6 +24,7 @@ from holdfast.cli.exit_codes import ExitCode, exit_code_of
 from holdfast.cli.help_text import examples, exit_codes
 from holdfast.cli.identity import groups, permissions, tokens, users
 from holdfast.cli.journal import command as journal
+from holdfast.cli.partitions import command as partitions
 from holdfast.cli.processes import definitions, instances, messages, start
 from holdfast.cli.report import command as report
 from holdfast.errors import HoldfastError
@@ -59,8 +60,8 @@ for _verb in (
     _verb.register(app)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app,
-    distributions.app, journal.app, pipeline.app, users.app, groups.groups, groups.roles,
-    tokens.app, permissions.app,
+    distributions.app, journal.app, partitions.app, pipeline.app, users.app, groups.groups,
+    groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)
 

@@ -6,6 +6,7 @@ it ends, and not at all before.
 """
 
 from collections.abc import Generator, Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +18,13 @@ from holdfast.state.portable import VERSION, ExportReader, Header, Row, pages, w
 _PARTITION_BYTES = 2  # of every key, which an export leaves out
 
 _decode_progress = msgspec.msgpack.Decoder(Progress).decode
+
+
+class Imported(NamedTuple):
+    """An export that was taken in."""
+
+    header: Header
+    rows: int
 
 
 def export_partition(store: Store, partition: int) -> tuple[Header, Iterator[bytes]]:
@@ -45,7 +53,7 @@ def _without_partition(rows: Iterator[Row]) -> Iterator[Row]:
 
 def import_partition(
     store: Store, stream: Iterable[bytes], source: str, partition: int | None = None
-) -> Generator[None, None, Header]:
+) -> Generator[None, None, Imported]:
     """Takes in an export, of which every byte is checked first; what it was.
 
     DataLoss where it is not whole, InvalidArgument where it is another partition's or of another
@@ -76,7 +84,7 @@ def import_partition(
             yield [(own + key, value) for key, value in page]
 
     yield from store.ingest(rows())
-    return header
+    return Imported(header, reader.rows)
 
 
 def next_position(header: Header) -> int:

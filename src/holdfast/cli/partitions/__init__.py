@@ -1,0 +1,1 @@
+"""`holdfast partitions`: the state of single partitions, in a file or an object store."""

@@ -1,0 +1,128 @@
+"""The partitions of a node that is stopped: exported from its folder, and imported into it."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from holdfast.blobs import Blobs, put
+from holdfast.config import load_config
+from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
+from holdfast.engine.partition import open_partition
+from holdfast.errors import DataLoss, InvalidState, NotFound
+from holdfast.journal.local import LocalJournal
+from holdfast.journal.local.names import SETTINGS
+from holdfast.pieces import end_of
+from holdfast.state.moving import export_partition, import_partition, next_position
+from holdfast.state.portable import ExportReader, Header
+from holdfast.state.rocks import RocksStore
+from holdfast.state.snapshots import Snapshots
+
+Told = Callable[[int], None]  # is told how many more bytes went by
+
+
+class Moved(msgspec.Struct, frozen=True, rename="camel"):
+    """A partition that was exported or imported."""
+
+    partition: int
+    position: int  # the first of the log that the rows do not stand for
+    next_position: int  # how far the log was
+    rows: int
+    size_bytes: int
+
+
+class StoppedNode:
+    """The files of a node's folder while no node runs there."""
+
+    def __init__(self, folder: Path, journal: LocalJournal, store: RocksStore) -> None:
+        self._folder = folder
+        self._journal = journal
+        self._store = store
+
+    async def export(self, partition: int, blobs: Blobs, name: str, told: Told) -> Moved:
+        """Stores a partition as it is at the end of its log as a blob, and reads it back."""
+        if not self._log(partition)[1]:
+            raise NotFound(
+                f"Expected records of partition {partition} in {self._folder}, but nothing has"
+                " happened there yet",
+                partition=partition,
+            )
+        processor = open_partition(self._store, partition, self._journal.topics()[TOPIC])
+        async for _ in recover({partition: processor}, self._journal, self._store):
+            pass
+        write_state([processor], self._store)
+        header, stream = export_partition(self._store, partition)
+        size_bytes = put(blobs, name, _counted(stream, told))
+        reader = ExportReader(blobs.get(name), f"{name} in {blobs.url}")
+        for _ in reader.pages():
+            pass
+        if reader.header != header:
+            raise DataLoss(f"Expected {reader.source} to be as it was written, but it is another")
+        return _moved(header, reader.rows, size_bytes)
+
+    def import_(self, blobs: Blobs, name: str, told: Told) -> Moved:
+        """Takes in an export of a partition that has no state here, and whose log is here."""
+        source = f"{name} in {blobs.url}"
+        self._check_log(ExportReader(blobs.get(name), source).header, source)
+        size_bytes = 0
+
+        def count(more: int) -> None:
+            nonlocal size_bytes
+            size_bytes += more
+            told(more)
+
+        importing = import_partition(self._store, _counted(blobs.get(name), count), source)
+        header, rows = end_of(importing)
+        return _moved(header, rows, size_bytes)
+
+    def _check_log(self, header: Header, source: str) -> None:
+        """Rows without the log behind them would be a node that forgot what it acknowledged."""
+        earliest, end = self._log(header.partition)
+        if not earliest <= header.position <= next_position(header) <= end:
+            raise InvalidState(
+                f"Expected the log of partition {header.partition} in {self._folder} to go on from"
+                f" position {header.position}, as {source} does, but it has {earliest} to {end}:"
+                " bring the journal of the node that the export was made from",
+                partition=header.partition,
+            )
+
+    def _log(self, partition: int) -> tuple[int, int]:
+        count = self._journal.topics()[TOPIC]
+        if not 1 <= partition <= count:
+            raise NotFound(
+                f"Expected a partition from 1 to {count}, as {self._folder} was made with, but"
+                f" found {partition}",
+                partition=partition,
+            )
+        return self._journal.bounds(TOPIC, partition)
+
+
+@asynccontextmanager
+async def open_stopped(folder: Path) -> AsyncIterator[StoppedNode]:
+    """The files of a node; Unavailable while it runs, NotFound if the folder is no node's."""
+    if not (folder / "journal" / TOPIC / SETTINGS).exists():
+        raise NotFound(
+            f"Expected the data folder of a node in {folder}, but it has no log; check the path",
+            path=str(folder),
+        )
+    segment_bytes = load_config(folder, {}).segment_bytes
+    journal = LocalJournal.open(folder / "journal", segment_bytes=segment_bytes)
+    try:
+        store, _ = Snapshots(folder / "state").open_store()
+        try:
+            yield StoppedNode(folder, journal, store)
+        finally:
+            store.close()
+    finally:
+        await journal.close()
+
+
+def _counted(pieces: Iterable[bytes], told: Told) -> Iterator[bytes]:
+    for piece in pieces:
+        told(len(piece))
+        yield piece
+
+
+def _moved(header: Header, rows: int, size_bytes: int) -> Moved:
+    return Moved(header.partition, header.position, next_position(header), rows, size_bytes)

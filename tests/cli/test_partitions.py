@@ -1,0 +1,85 @@
+"""A partition of a stopped node goes into a file and comes back."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from holdfast.journal.local import LocalJournal
+
+from .shell import Shell
+
+
+@pytest.fixture
+def keys(shell: Shell) -> list[str]:
+    """Tasks of a node that is stopped."""
+    node = shell.start_node("--partitions", "2")
+    made = [shell.submit("add", '{"a": 1, "b": 2}') for _ in range(6)]
+    node.end()
+    return made
+
+
+def test_a_partition_goes_into_a_file_and_comes_back(shell: Shell, keys: list[str]) -> None:
+    data = shell.folder / "data"
+    for partition in (1, 2):
+        done = shell.run("partitions", "export", "data", str(partition), f"out/{partition}.export")
+        assert done.code == 0, done.err
+        assert f"exported partition {partition}: " in done.out and "rows" in done.out
+    shutil.rmtree(data / "state")
+    for partition in (1, 2):
+        name = f"out/{partition}.export"
+        moved = shell.run("partitions", "import", "data", name, "--json").json
+        assert moved["partition"] == partition and moved["blob"] == name
+        assert 0 < moved["position"] <= moved["nextPosition"] and moved["rows"] > 0
+        assert moved["sizeBytes"] == (shell.folder / name).stat().st_size
+    bounds = shell.run("journal", "bounds", "data", "--json").json["items"]
+    node = shell.start_node()
+    assert node.started["replayedEvents"] == 0, bounds
+    assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
+
+
+def test_a_node_that_runs_is_left_alone(shell: Shell) -> None:
+    shell.start_node("--partitions", "1")
+    shell.submit("add")
+    for words in (("export", "data", "1", "one.export"), ("import", "data", "one.export")):
+        done = shell.run("partitions", *words)
+        assert done.code == 4, done.err
+    assert not (shell.folder / "one.export").exists()
+
+
+def test_an_export_is_refused_where_it_does_not_belong(shell: Shell, keys: list[str]) -> None:
+    del keys
+    for words, text in (
+        (("export", "nowhere", "1", "one.export"), "data folder of a node in nowhere"),
+        (("export", "data", "3", "one.export"), "partition from 1 to 2"),
+        (("import", "data", "no/one.export"), "a blob one.export in"),
+        (("import", "nowhere", "one.export"), "data folder of a node in nowhere"),
+    ):
+        done = shell.run("partitions", *words)
+        assert done.code == 3 and text in done.err, done.err
+    assert {path.name for path in shell.folder.iterdir()} == {"shop.py", "data"}
+
+    data, file = shell.folder / "data", shell.folder / "one.export"
+    assert shell.run("partitions", "export", "data", "1", "one.export").code == 0
+    there = shell.run("partitions", "import", "data", "one.export")
+    assert there.code == 5 and "no state of partition 1" in there.err
+
+    shutil.rmtree(data / "state")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])
+    damaged = shell.run("partitions", "import", "data", "one.export")
+    assert damaged.code == 6 and "ends in the middle" in damaged.err
+    file.write_bytes(whole)
+
+    asyncio.run(make_empty_log(shell.folder / "other" / "journal"))
+    log = shell.run("partitions", "import", "other", "one.export")
+    assert log.code == 5 and "bring the journal of the node" in log.err
+
+    assert shell.run("partitions", "import", "data", "one.export").code == 0
+
+
+async def make_empty_log(folder: Path) -> None:
+    journal = LocalJournal.open(folder)
+    journal.create_topic("records", 2)
+    await journal.close()
