@@ -15,7 +15,7 @@ from holdfast.errors import Code
 from .shell import Shell
 
 _HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console", "lxml", "lark",
-          "pyspark", "pyarrow", "deltalake", "matplotlib")  # fmt: skip
+          "pyspark", "pyarrow", "deltalake", "matplotlib", "obstore")  # fmt: skip
 
 
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -55,6 +55,7 @@ def test_all_the_verbs_are_there() -> None:
         "batch retry-tasks", "batch discard-tasks", "batch list", "batch show", "batch items",
         "batch suspend", "batch resume", "batch abort", "batch change", "batch retry",
         "journal topics", "journal bounds", "journal cat", "journal verify",
+        "partitions export", "partitions import",
         "pipeline run", "pipeline status",
         "users create", "users list", "users update", "users delete",
         "groups create", "groups list", "groups delete", "groups add", "groups remove",
