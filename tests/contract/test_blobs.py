@@ -325,7 +325,7 @@ def test_credentials_and_endpoint_come_from_the_environment(
 @pytest.mark.parametrize(
     "url",
     ["", "gs://bucket", "http://x/y", "s3://", "s3:///x", "file://host/x", "s3://b/a?color=red",
-     "s3://b/a b"],
+     "s3://b/a b", "s3://key@b/a", "s3://key:@b/a"],
 )  # fmt: skip
 def test_a_store_that_nobody_can_open_is_refused(url: str) -> None:
     with pytest.raises(InvalidArgument):

@@ -86,6 +86,7 @@ def test_a_scan_begins_at_its_start_and_ends_before_its_end(
     store.write(ROWS.items(), [])
     expected = [(key, value) for key, value in sorted(ROWS.items()) if start <= key < end]
     assert list(store.scan(start, end)) == expected
+    assert list(store.scan_once(start, end)) == expected
 
 
 def test_a_scan_keeps_its_bounds_for_as_long_as_it_runs(store: Store) -> None:

@@ -48,7 +48,13 @@ def _open_s3(url: str) -> Blobs:
             f"Expected {' and '.join(_SETTINGS)} behind the ? of an S3 URL, but found"
             f" {', '.join(sorted(unknown))}"
         )
-    if parts.username and parts.password:
+    if "@" in parts.netloc:
+        if not parts.username or not parts.password:
+            raise InvalidArgument(
+                "Expected credentials as KEY:SECRET before the @ of an S3 URL, but found only"
+                " one of them; leave both out to take them from AWS_ACCESS_KEY_ID and"
+                " AWS_SECRET_ACCESS_KEY"
+            )
         settings["access_key_id"] = unquote(parts.username)
         settings["secret_access_key"] = unquote(parts.password)
     prefix = parts.path.strip("/")

@@ -20,13 +20,12 @@ class Store(Protocol):
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]: ...
 
-    def scan(
-        self, start: bytes, end: bytes, *, cached: bool = True
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Rows with start <= key < end in the order of their bytes, as they are now.
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Rows with start <= key < end in the order of their bytes, as they are now."""
+        ...
 
-        Whoever reads very many rows once says that they are not `cached`.
-        """
+    def scan_once(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Like `scan`, for very many rows that are not read again: they are not cached."""
         ...
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:

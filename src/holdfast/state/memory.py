@@ -48,10 +48,10 @@ class MemoryStore:
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         return [self._rows.get(key) for key in keys]
 
-    def scan(
-        self, start: bytes, end: bytes, *, cached: bool = True
-    ) -> Iterator[tuple[bytes, bytes]]:
-        del cached
+    def scan_once(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        return self.scan(start, end)
+
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         low, high = bisect_left(self._order, start), bisect_left(self._order, end)
         scan = _Scan(self._order, self._rows, low, high)
         self._scans.add(scan)

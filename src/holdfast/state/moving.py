@@ -30,7 +30,7 @@ class Imported(NamedTuple):
 def export_partition(store: Store, partition: int) -> tuple[Header, Iterator[bytes]]:
     """What an export of this moment stands for, and its stream."""
     low, high = partition_range(partition)
-    found = store.scan(low, high, cached=False)
+    found = store.scan_once(low, high)
     first = next(found, None)
     if first is None or first[0] != progress_key(partition):
         raise NotFound(

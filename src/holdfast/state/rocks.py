@@ -103,13 +103,9 @@ class RocksStore:
         except Exception as error:
             raise self._failed(error, "rows cannot be read") from error
 
-    def scan(
-        self, start: bytes, end: bytes, *, cached: bool = True
-    ) -> Iterator[tuple[bytes, bytes]]:
-        options: Any = ReadOptions()
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        if not cached:
-            options.fill_cache(False)
         rows = self._iterate(options, start)
         if not rows.valid():
             ended = [rows]
@@ -117,6 +113,12 @@ class RocksStore:
             self._check(ended)
             return iter(())
         return self._scanned(rows, (end, options))
+
+    def scan_once(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        options: Any = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        options.fill_cache(False)
+        return self._scanned(self._iterate(options, start), (end, options))
 
     def _iterate(self, options: Any, start: bytes) -> Any:
         try:
