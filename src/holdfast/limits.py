@@ -39,6 +39,7 @@ STREAM_POLL_MS_MAX = (
 )
 REBUILD_RETRY_MS = 1_000  # a state of 1 GB is rebuilt in 10 s or so
 DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
+LATE_APPEND_MS = 5_000  # how long a node that closes waits for an append: as long as for a quorum
 
 # --- blobs ------------------------------------------------------------------------------------
 BLOB_NAME_BYTES_MAX = 500  # S3 takes 1,024 with the prefix

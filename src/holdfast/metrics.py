@@ -30,6 +30,7 @@ class PartitionMetrics:
         self.bugs = 0
         self.in_flight = 0
         self.lag = 0
+        self.open = 0
 
     def step(self, records: int, commands: int, rejections: int, bugs: int, lag: int) -> None:
         """A step became durable."""
@@ -48,6 +49,7 @@ _COUNTED = (
 )
 _GAUGED = (
     ("in_flight", "holdfast_commands_in_flight", "Commands waiting for their answer"),
+    ("open", "holdfast_partition_open", "Whether the partition runs: 1, or 0 if it has stopped"),
     ("lag", "holdfast_lag_records", "Records on the log that are not processed yet"),
 )
 
@@ -268,7 +270,10 @@ class Metrics:
 
     def partition(self, partition: int) -> PartitionMetrics:
         """The numbers of one partition, to be counted up."""
-        return self._partitions.setdefault(partition, PartitionMetrics())
+        found = self._partitions.get(partition)
+        if found is None:
+            found = self._partitions[partition] = PartitionMetrics()
+        return found
 
     def refused(self, commands: int) -> None:
         """Commands were not taken because too many are in flight."""

@@ -22,6 +22,7 @@ from holdfast.blobs import open_blobs
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.engine.batch.selector import Selector
+from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
@@ -96,8 +97,9 @@ class Node:
         self.metrics = metrics
         self.runner: Runner[EngineState] = Runner(
             self._open_processors(store), journal, store, clock, metrics,
-            config.commands_in_flight_max,
+            config.commands_in_flight_max, self._open_processor,
         )  # fmt: skip
+        self._is_pinnable = isinstance(clock, PinnableClock)
         if isinstance(clock, PinnableClock):
             clock.on_turn = self.runner.clock_turned
         self.runtime = Runtime(self.runner, journal, clock, metrics)
@@ -112,6 +114,8 @@ class Node:
         """Brings all partitions to the end of their logs and begins to run."""
         try:
             self.replayed_events = await self.runner.recover()
+            if self._is_pinnable:  # its log may be of any time
+                self.runner.clock_turned()
             self.runner.start()
         except BaseException:
             self.runtime.stop()
@@ -122,7 +126,10 @@ class Node:
         """The processors of all partitions over a store."""
         count = self.journal.topics()[TOPIC]
         own = range(1, count + 1) if self._place is None else self._place.own
-        return {each: open_partition(store, each, count) for each in own}
+        return {each: self._open_processor(store, each) for each in own}
+
+    def _open_processor(self, store: Store, partition: int) -> Processor[EngineState]:
+        return open_partition(store, partition, self.journal.topics()[TOPIC])
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""

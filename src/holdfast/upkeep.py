@@ -109,7 +109,10 @@ class Upkeep:
             return Health("REBUILDING", [self._rebuilding])
         self._damage = {path: text for path, text in self._damage.items() if Path(path).exists()}
         self._metrics.damaged_files = len(self._damage)
-        damage = list(self._damage.values())
+        stopped = self._runner.stopped
+        damage = [*stopped.values(), *self._damage.values()]
+        if stopped:
+            return Health("DEGRADED", damage)
         if not self._is_read:  # a row that nobody has asked for may be damaged
             return Health("CHECKING", damage)
         return Health("DEGRADED", damage) if damage else Health("UP")
@@ -149,7 +152,7 @@ class Upkeep:
             await self._runner.settled()
             self._runner.write_state()
             positions = {
-                partition: processor.replay_from
+                partition: processor.stored_offset
                 for partition, processor in self._runner.processors.items()
             }
             if positions == self._positions and not again:
@@ -264,12 +267,12 @@ class Upkeep:
                 self._store.abandon()
                 done += self._snapshots.replace_live()
                 store = await self._open_live()
-                processors = self._open_processors(store)
-                async for _ in recover(processors, self._journal, store):
+                processors, broken = self._open_processors(store), dict[int, Exception]()
+                async for _ in recover(processors, self._journal, store, broken):
                     await asyncio.sleep(0)
                 self._watch(store)
                 self._rebuilding = ""
-                self._runner.resume(processors, store)
+                self._runner.resume(processors, store, broken)
         except Exception as error:
             self._runner.fail(
                 DataLoss(
@@ -303,10 +306,10 @@ class Upkeep:
         logs = {each: self._journal.bounds(TOPIC, each) for each in self._runner.processors}
         try:
             done += await finished(self._uploads.restore_missing(store, logs))
-            processors = self._open_processors(store)
-            async for _ in recover(processors, self._journal, store):
+            processors, broken = self._open_processors(store), dict[int, Exception]()
+            async for _ in recover(processors, self._journal, store, broken):
                 await asyncio.sleep(0)
-            write_state(processors.values(), store)
+            write_state([each for n, each in processors.items() if n not in broken], store)
         except BaseException:
             store.abandon()
             raise

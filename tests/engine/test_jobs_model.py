@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from job_model import LEASE_EXPIRIES_MAX, PAUSE_MS, Known, Model, ModelJob, ModelLease
-from partition_driver import Driver
+from partition_driver import Driver, counted
 
 from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
 from holdfast.engine.jobs import commands as job_commands
@@ -267,10 +267,10 @@ class Jobs(RuleBasedStateMachine):
     def restart(self, with_store: bool, written: bool) -> None:
         if written:
             self.driver.write_state()
-        before, progress = self.driver.dump(), self.driver.processor.progress
+        before, progress = self.driver.dump(), counted(self.driver.processor)
         self.driver.restart(with_store=with_store)
         assert self.driver.dump() == before
-        assert self.driver.processor.progress == progress
+        assert counted(self.driver.processor) == progress
 
     # --- what always holds --------------------------------------------------------------------
 

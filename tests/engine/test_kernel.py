@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_driver import Driver
+from partition_driver import Driver, counted
 
 from holdfast.engine.kernel import Command, Domain, DueCommand, Processor, Submission, Turn
 from holdfast.engine.kernel import processor as processor_module
@@ -359,6 +359,6 @@ def test_replay_from_any_store_and_any_prefix_is_processing(
             for store in (MemoryStore(), MemoryStore(dict(driver.store.scan(b"", b"\xff")))):
                 reader = driver.replayed(store, batch=data.draw(st.integers(1, 9)))
                 assert reader.state.dump() == driver.dump()
-                assert reader.progress == driver.processor.progress
+                assert counted(reader) == counted(driver.processor)
                 assert reader.next_position == driver.processor.next_position
                 assert reader.has_leftover == driver.processor.has_leftover

@@ -121,7 +121,7 @@ class Script:
 def replayed(journal: Journal, partition: int, store: Store) -> EngineProcessor:
     """A processor that has read the log of a partition to its end, from where the store stands."""
     processor = open_partition(store, partition)
-    offset = processor.replay_from
+    offset = processor.next_offset
     while entries := journal.read_now(TOPIC, partition, offset):
         processor.replay(entries)
         offset = entries[-1].offset + 1
@@ -132,7 +132,10 @@ def check_same_as_fresh(processor: EngineProcessor, journal: Journal) -> None:
     """The state is, byte for byte, what the log alone gives."""
     fresh = replayed(journal, processor.partition, MemoryStore())
     assert processor.state.dump() == fresh.state.dump(), "state is not what the log says"
-    assert processor.progress == fresh.progress
+    now, then = processor.progress, fresh.progress
+    assert msgspec.structs.replace(now, replay_offset=0) == msgspec.structs.replace(
+        then, replay_offset=0
+    )
 
 
 def endings(journal: Journal, partition: int) -> list[int]:

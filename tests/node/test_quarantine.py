@@ -18,6 +18,7 @@ from holdfast.engine.kernel.quarantine import Note, Quarantine
 from holdfast.engine.partition import TABLES, open_partition
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef
 from holdfast.gateway.tasks.shapes import NewTask
+from holdfast.journal import Appended
 from holdfast.node import LocalNode
 from holdfast.records import Delivery, ValueType
 from holdfast.state.memory import MemoryStore
@@ -109,7 +110,7 @@ def processor(notes: Memory, deaths: dict[str, int]) -> Any:
 
 def step(made: Any, *commands: Command) -> Any:
     done = made.step([Submission(commands, object())], 1_000_000)
-    made.commit(done)
+    made.commit(done, Appended(0, len(done.entries)))
     return done
 
 

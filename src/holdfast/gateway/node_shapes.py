@@ -25,8 +25,8 @@ class Topology(Shape, frozen=True):
 class Health(Shape, frozen=True, omit_defaults=True):
     """How the node is: UP, CHECKING, DEGRADED, or an error.
 
-    CHECKING: it works; not all of its state was read since it started. DEGRADED: files are damaged;
-    all work is readable.
+    CHECKING: it works; not all of its state was read since it started. DEGRADED: files are damaged,
+    and all work is readable; or a partition has stopped, and the others work.
     """
 
     status: str

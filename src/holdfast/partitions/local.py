@@ -38,7 +38,12 @@ class LocalPartitions:
         self.submit: Callable[..., asyncio.Future[list[Reply]]] = runner.submit
 
     def placement(self) -> list[Placement]:
-        return [Placement(each, "", 0) for each in self.near]
+        epochs = {each: self._runner.epoch(each) for each in self.near}
+        return [Placement(each, "", epoch or 0) for each, epoch in epochs.items()]
+
+    def placed(self) -> None:
+        """A partition was opened or closed: what may go anywhere goes to those that are open."""
+        self.near = self._runner.open_partitions() or self.near
 
     def submit_all(
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
@@ -46,7 +51,7 @@ class LocalPartitions:
         return self._runner.submit_all(commands, size_bytes)
 
     def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
-        jobs = self._runner.processors[partition].view.jobs
+        jobs = self._runner.processor(partition).view.jobs
         if any(map(jobs.has_waiting, command.value.types)):
             return self._runner.submit(partition, [command])
         nothing = asyncio.get_running_loop().create_future()
@@ -55,8 +60,8 @@ class LocalPartitions:
 
     async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
         if query.is_settled:
-            await self._runner.settled()
-        processor = self._runner.processors[partition]
+            await self._runner.settled(partition)
+        processor = self._runner.processor(partition)
         reader = Reader(processor, TABLES, self._journal, self._clock.now_ms(), asker)
         answer: Any = QUESTIONS.answer(reader, query)
         # What reads more than the state takes its time.

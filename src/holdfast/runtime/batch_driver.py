@@ -119,7 +119,7 @@ class BatchDriver:
         if self._is_stopped:
             return
         now_ms = self._clock.now_ms()
-        for partition in partitions:
+        for partition in partitions & self._runner.processors.keys():
             wanted = agenda(self._runner.processors[partition].view.batches, now_ms)
             self._select_wanted(partition, wanted.selecting)
             if wanted.executing:
@@ -222,7 +222,7 @@ class BatchDriver:
                 self._look_for_gap()
                 return
         self._waiting_seconds = None
-        self._runner.store_rows_max = BATCH_LIVE_STORE_ROWS_MAX if is_live else STORE_ROWS_MAX
+        self._runner.behind.rows_max = BATCH_LIVE_STORE_ROWS_MAX if is_live else STORE_ROWS_MAX
         self._execute(is_live)
 
     def _look_for_gap(self) -> None:

@@ -77,6 +77,12 @@ class Runtime:
     def refresh(self, partition: int) -> None:
         self.partitions.followers.missed(partition)
 
+    def stopped(self, partition: int) -> None:
+        """Nothing of it can be had here: whoever follows asks, and is told so."""
+        self.partitions.placed()
+        self.partitions.followers.missed(partition)
+
     def started(self, partition: int) -> None:
+        self.partitions.placed()
         self.post.started(partition)
         self.batches.look(partition)

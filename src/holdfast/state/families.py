@@ -38,10 +38,16 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     applied_position: int = -1  # events up to here are in the state
     processed_position: int = -1  # commands up to here were processed
     key_counter: int = 0  # the last key counter that was given out
+    # where the journal is read on from, by its own count; -1: an earlier version, which counted as
+    # positions do
+    replay_offset: int = -1
+    last_ms: int = 0  # the time of the last record
 
     @property
     def replay_from(self) -> int:
-        """The first position of the log that the state does not stand for."""
+        """Where the journal is read from to bring the state to the end of the log: an offset."""
+        if self.replay_offset >= 0:
+            return self.replay_offset
         return min(self.applied_position, self.processed_position) + 1
 
 

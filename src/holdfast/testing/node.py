@@ -1,7 +1,8 @@
 """A whole node in memory, on virtual time, that can lose its power and come back.
 
-With a `SimulatedDisk` its log is the real local journal on that disk; without one it is the journal
-in memory. Its state is a `MemoryStore`, which a crash throws back to what was last flushed.
+With a `SimulatedDisk` its log is the real local journal on that disk; without one it is a journal
+in memory, or the one that it is given. Its state is a `MemoryStore`, which a crash throws back to
+what was last flushed.
 """
 
 import asyncio
@@ -49,6 +50,7 @@ class MemoryNode:
         config: Config | None = None,
         selector: Selector | None = None,
         open_tables: OpenTables | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.partitions = partitions
         self.disk = disk
@@ -57,7 +59,7 @@ class MemoryNode:
         self.selector = selector
         self.open_tables = open_tables
         self._given_clock = clock
-        self._journal: Journal | None = None
+        self._journal: Journal | None = journal
         self._node: Node | None = None
 
     @property
@@ -107,11 +109,13 @@ class MemoryNode:
     async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
         """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
         self.node.runtime.batches.stop()
-        task = self.node.runner._task
-        assert task is not None
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        runner = self.node.runner
+        assert runner._task is not None
+        for task in (runner._task, *runner._outcomes.opening.values()):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        runner.forget_timers()
         self._node = None
         self.store = self.store.crash()
         if self.disk is not None:

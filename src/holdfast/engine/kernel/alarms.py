@@ -34,6 +34,11 @@ class Alarms:
         """The partition wakes up at once, and looks again at what is due."""
         self._set(partition, 0, 0.0)
 
+    def forget(self, partition: int) -> None:
+        """The partition does not wake up by itself any more."""
+        if (known := self._timers.pop(partition, None)) is not None:
+            known[1].cancel()
+
     def stop(self) -> None:
         for _, timer in self._timers.values():
             timer.cancel()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.errors import ResourceExhausted
@@ -13,20 +13,40 @@ from holdfast.metrics import Metrics
 class Inbox:
     """The submissions of each partition in the order they came, with a limit on their commands."""
 
-    def __init__(self, partitions: Iterable[int], commands_max: int, metrics: Metrics) -> None:
+    def __init__(
+        self, commands_max: int, metrics: Metrics, why_closed: Callable[[int], Exception]
+    ) -> None:
         self._commands_max = commands_max
         self._metrics = metrics
-        self._waiting: dict[int, deque[Submission]] = {each: deque() for each in partitions}
-        self.in_flight = dict.fromkeys(self._waiting, 0)
+        self._why_closed = why_closed
+        self._waiting: dict[int, deque[Submission]] = {}  # by partition that is open
+        self.in_flight: dict[int, int] = {}  # by partition that takes more
         self.accepted = 0  # commands, ever
         self._rate = 10_000.0  # commands a second, lately: for the hint when to come back
 
+    def open(self, partition: int) -> None:
+        """Takes submissions for a partition from now on; what waits already stays."""
+        self._waiting.setdefault(partition, deque())
+        self.in_flight.setdefault(partition, 0)
+
+    def shut(self, partition: int) -> None:
+        """Takes no more for a partition; what waits is processed."""
+        self.in_flight.pop(partition, None)
+
+    def close(self, partition: int) -> list[Submission]:
+        """Takes nothing for a partition any more; what waited for it."""
+        self.shut(partition)
+        return list(self._waiting.pop(partition, ()))
+
     def has(self, partition: int) -> bool:
-        return bool(self._waiting[partition])
+        return bool(self._waiting.get(partition))
 
     def check_room(self, partition: int, commands: int) -> None:
         """Refuses what would be too much, with a hint when to come back."""
-        waiting = self.in_flight[partition]
+        try:
+            waiting = self.in_flight[partition]
+        except KeyError:
+            raise self._why_closed(partition) from None
         if waiting and waiting + commands > self._commands_max:
             self._metrics.refused(commands)
             raise ResourceExhausted(
@@ -59,7 +79,7 @@ class Inbox:
 
     def answered(self, partition: int, taken: Collection[Submission]) -> None:
         """These are no longer in flight."""
-        if taken:
+        if taken and partition in self.in_flight:
             self.in_flight[partition] -= sum(len(submission.commands) for submission in taken)
             self._metrics.partition(partition).in_flight = self.in_flight[partition]
 

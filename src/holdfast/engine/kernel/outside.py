@@ -21,6 +21,10 @@ class Outside(Protocol):
         """The partition runs again: what it owes others may be sent."""
         ...
 
+    def stopped(self, partition: int) -> None:
+        """The partition does not run here any more: nothing of it can be had."""
+        ...
+
     def refresh(self, partition: int) -> None:
         """What the partition has waiting may have changed without an effect: look at its state."""
         ...

@@ -3,11 +3,15 @@
 A step takes many commands and gives one append. The order in which its owner must act on a step:
 
     1. append `step.entries` to the journal and wait until they are durable
-    2. `commit(step)`: the changes of the step can no longer be taken back
+    2. `commit(step, appended)`: the changes of the step can no longer be taken back
     3. hand out `step.replies` and `step.effects`
 
-If the append is refused (a full disk), `abandon(step)` takes everything back as if the step had not
-been.
+If the append is refused (a full disk, a newer epoch), `abandon(step)` takes everything back as if
+the step had not been. If its outcome is unknown, the processor is thrown away and another one reads
+the log.
+
+Records are numbered by their position, without gaps. Where the journal has them, their offset, is
+the journal's own count: it is kept for reading on, and nothing is concluded from it.
 """
 
 from collections import deque
@@ -19,6 +23,7 @@ import msgspec
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import DueCommand, Tables
 from holdfast.engine.kernel.quarantine import Quarantine
+from holdfast.engine.kernel.standing import Standing
 from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step
 from holdfast.engine.kernel.turn import (
     Command,
@@ -29,7 +34,7 @@ from holdfast.engine.kernel.turn import (
     failure,
 )
 from holdfast.errors import Code, DataLoss, Internal
-from holdfast.journal import Entry
+from holdfast.journal import Appended, Entry
 from holdfast.limits import (
     DUE_BUG_PAUSE_MS,
     STEP_COMMANDS_MAX,
@@ -54,20 +59,18 @@ def _no_demand(effects: list[Any]) -> Iterable[Submission]:
     return ()
 
 
-class Processor(Generic[S]):
+class Processor(Standing, Generic[S]):
     """Runs the commands of one partition."""
 
     def __init__(
         self, state: PartitionState, domains_state: S, tables: Tables, due: DueSource
     ) -> None:
-        self.partition = state.partition
-        self.state = state
+        super().__init__(state)
         self.view = domains_state
         self._tables = tables
         self._handlers = tables.handlers
         self._due = due
         self._turn: Turn[S] = Turn(state, domains_state, tables)
-        self._leftover: deque[Record] = deque()  # on the log, not processed yet
         self._awaited: dict[int, tuple[Awaited, int]] = {}  # position -> whose reply, which one
         self._due_again_ms: int | None = None  # when to look again at a source that threw
         self.unserved: list[Submission] = []  # what the last step that raised had demanded
@@ -85,11 +88,16 @@ class Processor(Generic[S]):
         self._processed = progress.processed_position
         self._turn.key_counter = progress.key_counter
         self._turn.next_position = progress.applied_position + 1
+        self._last_ms = progress.last_ms
 
     @property
     def progress(self) -> Progress:
         """What the state stands for now."""
-        return Progress(self._applied, self._processed, self._turn.key_counter)
+        held = self._held
+        return Progress(
+            self._applied, self._processed, self._turn.key_counter,
+            held[0][1] if held else self.next_offset, self._last_ms,
+        )  # fmt: skip
 
     @property
     def next_position(self) -> int:
@@ -97,9 +105,9 @@ class Processor(Generic[S]):
         return self._turn.next_position
 
     @property
-    def has_leftover(self) -> bool:
-        """Whether commands on the log are still waiting to be processed."""
-        return bool(self._leftover)
+    def lag(self) -> int:
+        """How far the log is ahead of the last command that was processed, if some are waiting."""
+        return self.next_position - 1 - self._processed if self._leftover else 0
 
     def awaits(self, ticket: Any) -> bool:
         """Whether commands of a ticket are on the log and not processed yet."""
@@ -141,6 +149,8 @@ class Processor(Generic[S]):
         If that fails as a whole, it is done again carefully: one command must not cost the others.
         """
         turn = self._turn
+        if now_ms < self._last_ms:  # as after a move to a machine whose clock is behind
+            now_ms = self._last_ms
         turn.now_ms, turn.careful, turn.is_braked = now_ms, careful or self._watching, False
         before = Before(self.progress, tuple(self._leftover), dict(self._awaited))
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
@@ -161,6 +171,8 @@ class Processor(Generic[S]):
         if turn.careful is not None:
             turn.careful.end()
         self._applied = turn.next_position - 1
+        if step.entries:
+            self._last_ms = now_ms
         return step
 
     def step_again(
@@ -310,9 +322,14 @@ class Processor(Generic[S]):
             step.rejections += 1
         return reply
 
-    def commit(self, step: Step) -> None:
-        """The step's entries are durable."""
+    def commit(self, step: Step, appended: Appended | None) -> None:
+        """The step's entries are durable; None: it had none."""
         self.state.commit()
+        if appended is None:
+            return
+        self.next_offset = appended.next
+        if self._leftover or self._held:
+            self._hold(self._applied, appended.first)
 
     def abandon(self, step: Step) -> None:
         """The step's entries could not be written: takes back all that it did."""
@@ -331,12 +348,17 @@ class Processor(Generic[S]):
         """Goes on for another processor of the same partition whose state was damaged."""
         assert self.next_position == other.next_position, "it stands at another place of the log"
         self._awaited = other._awaited
+        self.next_offset = other.next_offset
         self.watch(other._quarantine)
 
-    @property
-    def replay_from(self) -> int:
-        """The first position of the log that recovery has to read."""
-        return min(self._applied, self._processed) + 1
+    def succeed(self, other: "Processor[S]") -> None:
+        """Comes after a processor of the same partition whose memory was dropped."""
+        self.watch(other._quarantine)
+        self._turn.elapsed = other._turn.elapsed
+
+    def turn_clock_back(self) -> None:
+        """The clock was set by hand, as a test does: time need not go on from the last record."""
+        self._last_ms = 0
 
     def replay(self, entries: Sequence[Entry]) -> int:
         """Applies the events among these entries; returns how many. Called in the log's order."""
@@ -345,6 +367,7 @@ class Processor(Generic[S]):
         appliers, state, partition = self._tables.appliers, self.view, self.partition
         records = self._tables.codec.decode_many([entry.payload for entry in entries])
         already, processed, events = self._applied, self._processed, 0
+        self._check_no_gap(records, already)
         last_key, keys_end = key_of(partition, 0), key_of(partition, KEY_COUNTER_MAX)
         undo_log, last_keys = self.state.undo_log, self._tables.last_keys
         for record in records:
@@ -360,7 +383,9 @@ class Processor(Generic[S]):
                 if record.value_type in last_keys:
                     last_key = max(last_key, last_keys[record.value_type](record.value))
         self._processed = processed
-        self._applied = max(already, entries[-1].offset)
+        self._applied = max(already, records[-1].position)
+        self._last_ms = max(self._last_ms, records[-1].timestamp_ms)
+        self.next_offset, self.replayed_position = entries[-1].offset + 1, records[-1].position
         turn = self._turn
         turn.next_position = self._applied + 1
         turn.key_counter = max(turn.key_counter, counter_of(last_key))
@@ -369,4 +394,6 @@ class Processor(Generic[S]):
         self._leftover.extend(
             [each for each in records if each.kind is _COMMAND and each.position > processed]
         )
+        if self._leftover or self._held:
+            self._hold(records[-1].position, entries[0].offset)
         return events

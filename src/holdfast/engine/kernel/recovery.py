@@ -13,31 +13,57 @@ TOPIC = "records"  # the topic in which every partition has its log
 
 
 async def recover(
-    processors: Mapping[int, Processor[Any]], journal: Journal, store: Store
+    processors: Mapping[int, Processor[Any]],
+    journal: Journal,
+    store: Store,
+    broken: dict[int, Exception],
 ) -> AsyncIterator[int]:
-    """Replays every partition's log behind its state; yields how many events a piece had."""
+    """Replays every partition's log behind its state; yields how many events a piece had.
+
+    A partition whose events cannot be applied is left out, and `broken` says why. Damage concerns
+    all of them, and is raised.
+    """
     for partition, processor in processors.items():
-        bounds = journal.bounds(TOPIC, partition)
-        offset = processor.replay_from
-        if processor.next_position > bounds.next:
-            # An older state would hide it: records that were acknowledged are not there.
-            raise DataLoss(
-                f"Expected the log of partition {partition} to reach to"
-                f" {processor.next_position - 1}, as the state does, but it ends before"
-                f" {bounds.next}; restore the journal's folder from a copy",
-                partition=partition,
-            )
-        if offset < bounds.earliest:
-            raise store.damaged(
-                f"it stands for position {offset} of partition {partition}, and the log begins at"
-                f" {bounds.earliest}"
-            )
-        while entries := await journal.read(TOPIC, partition, offset, REPLAY_BYTES):
-            applied = processor.replay(entries)
-            offset = entries[-1].offset + 1
-            if processor.state.changed_rows() > STORE_ROWS_MAX:
-                write_state(processors.values(), store)
-            yield applied
+        try:
+            async for applied in recover_one(processor, journal, store):
+                yield applied
+        except DataLoss:
+            raise
+        except Exception as error:
+            broken[partition] = error
+
+
+async def recover_one(
+    processor: Processor[Any], journal: Journal, store: Store
+) -> AsyncIterator[int]:
+    """Replays the log of one partition behind its state; yields how many events a piece had."""
+    partition, applied_position = processor.partition, processor.next_position - 1
+    bounds = journal.bounds(TOPIC, partition)
+    if processor.next_offset > bounds.next:
+        raise _log_is_short(partition, applied_position)
+    if processor.next_offset < bounds.earliest:
+        raise store.damaged(
+            f"it stands for offset {processor.next_offset} of partition {partition}, and the log"
+            f" begins at {bounds.earliest}"
+        )
+    last_position = applied_position
+    while entries := await journal.read(TOPIC, partition, processor.next_offset, REPLAY_BYTES):
+        applied = processor.replay(entries)
+        last_position = processor.replayed_position
+        if processor.state.changed_rows() > STORE_ROWS_MAX:
+            write_state([processor], store)
+        yield applied
+    if last_position < applied_position:
+        raise _log_is_short(partition, applied_position)
+
+
+def _log_is_short(partition: int, applied_position: int) -> DataLoss:
+    """An older state would hide it: records that were acknowledged are not there."""
+    return DataLoss(
+        f"Expected the log of partition {partition} to reach to {applied_position}, as the state"
+        " does, but it ends before; restore the journal's folder from a copy",
+        partition=partition,
+    )
 
 
 def write_state(processors: Collection[Processor[Any]], store: Store) -> None:

@@ -27,7 +27,7 @@ from holdfast.engine.jobs.values import (
     JobOrigin as EngineOrigin,
 )
 from holdfast.engine.kernel import Command, Reply, Required, Submission
-from holdfast.errors import Code, HoldfastError, InvalidArgument
+from holdfast.errors import Code, HoldfastError, InvalidArgument, Moved, Unavailable
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, claims_now
 from holdfast.gateway.tasks.available import Available
@@ -99,7 +99,7 @@ class Jobs:
             known = self._available.next(activation.types)
             if known is not None:
                 command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation)
-                jobs = await self._jobs_of(self._asked.activate(known[1], command))
+                jobs = await self._activated(known[1], command)
                 if not jobs:
                     self._available.none(*known)
             else:
@@ -109,6 +109,15 @@ class Jobs:
                 jobs = await self._wait(activation, left)
             if jobs:
                 return _job_shapes(jobs, self._clock.now_ms())
+
+    async def _activated(self, partition: int, command: Command) -> list[EngineJob]:
+        """The jobs that a partition gives; one that is away for now keeps none of the others'."""
+        try:
+            return await self._jobs_of(self._asked.activate(partition, command))
+        except (Moved, Unavailable) as error:
+            if error.fields.get("partition") != partition:
+                raise
+            return []
 
     async def _wait(self, activation: Activation, seconds: float) -> list[EngineJob]:
         parked = _Parked(activation)

@@ -1,0 +1,165 @@
+"""Which partitions are open here: how one is opened, closed, stopped and opened again.
+
+Each partition lives by itself. One that fails stops alone; the others go on.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from holdfast.clock import Clock
+from holdfast.engine.kernel.alarms import Alarms
+from holdfast.engine.kernel.careful import reason_of
+from holdfast.engine.kernel.inbox import Inbox, tell
+from holdfast.engine.kernel.processor import Processor
+from holdfast.engine.kernel.recovery import TOPIC, recover_one
+from holdfast.engine.kernel.turn import Submission
+from holdfast.engine.kernel.work import Stepped, Work
+from holdfast.errors import HoldfastError, InvalidState, Moved, Unavailable, Unknown
+from holdfast.journal import Journal, Refused
+from holdfast.logs import log
+from holdfast.metrics import Metrics
+from holdfast.state import Store
+
+S = TypeVar("S")
+
+OpenProcessor = Callable[[Store, int], Processor[S]]
+"""A processor of a partition over its rows in a store."""
+
+
+class Lives(Generic[S]):
+    """The partitions of a runner, each with its epoch, and why the others are not open."""
+
+    def __init__(
+        self,
+        processors: dict[int, Processor[S]],
+        journal: Journal,
+        store: Store,
+        clock: Clock,
+        metrics: Metrics,
+        in_flight_max: int,
+        open_processor: "OpenProcessor[S]",
+        alarms: Alarms,
+    ) -> None:
+        self.processors = processors
+        self.store = store
+        self.epochs: dict[int, int] = {}  # of the partitions that are open
+        self.closed: dict[int, HoldfastError] = {}  # why the others are not
+        self.inbox = Inbox(in_flight_max, metrics, self.why_closed)
+        self._journal = journal
+        self._clock = clock
+        self._metrics = metrics
+        self._open_processor = open_processor
+        self._alarms = alarms
+
+    def why_closed(self, partition: int) -> HoldfastError:
+        """What whoever asks for a partition is told that is not open here."""
+        error = self.closed.get(partition)
+        if error is None:
+            return moved(partition, "it has not been opened")
+        return copy.copy(error)
+
+    async def open(self, partition: int, epoch: int | None = None) -> int:
+        """Takes a partition, in an epoch or the next one, and brings it to the end of its log.
+
+        Returns how many events were applied. Moved if a newer epoch has it.
+        """
+        if partition in self.epochs:
+            raise InvalidState(
+                f"Partition {partition} is open here in epoch {self.epochs[partition]}"
+            )
+        return await self.bring_up(self._open_processor(self.store, partition), epoch)
+
+    async def bring_up(self, processor: Processor[S], epoch: int | None = None) -> int:
+        """Takes the partition of a processor, which then reads its log to the end."""
+        partition, events = processor.partition, 0
+        taken = await self._journal.take(TOPIC, partition, epoch)
+        if isinstance(taken, Refused):
+            raise moved(partition, taken.reason)
+        async for applied in recover_one(processor, self._journal, self.store):
+            events += applied
+        processor.next_offset = taken.next
+        processor.measure(self._clock.monotonic)
+        self.processors[partition] = processor
+        self.epochs[partition] = taken.epoch
+        self.closed.pop(partition, None)
+        self.inbox.open(partition)
+        self._metrics.partition(partition).open = 1
+        return events
+
+    async def open_again(self, partition: int, work: Work[S]) -> bool:
+        """Reads the log of a partition whose memory cannot be trusted; whether it is open again."""
+        former = self.processors[partition]
+        try:
+            processor = self._open_processor(self.store, partition)
+            processor.succeed(former)
+            await self.bring_up(processor)
+        except Moved as error:
+            self.drop(partition, error, work)
+            return False
+        except Exception as error:
+            self.stop(partition, error, work)
+            return False
+        work.changed[partition] = processor.state.changed_rows()
+        return True
+
+    def moved(self, stepped: Stepped, refused: Refused, work: Work[S]) -> None:
+        """The log refused a step: nothing of it happened, and another owner has the partition."""
+        partition = stepped.partition
+        error = moved(partition, refused.reason)
+        self.processors[partition].abandon(stepped.step)
+        work.give_up(stepped, error)
+        self.drop(partition, error, work)
+
+    def drop(self, partition: int, error: HoldfastError, work: Work[S]) -> None:
+        """Forgets a partition. What is on its log and not answered is for its next owner."""
+        log.info("partition closed", partition=partition, reason=error.message)
+        self._close(partition, error, work)
+
+    def stop(self, partition: int, error: Exception, work: Work[S]) -> None:
+        """The partition cannot go on: it stops alone, and says why to whoever asks."""
+        reason = reason_of(error)
+        stopped = Unavailable(
+            f"Partition {partition} has stopped: {reason}; the others go on. Its log is whole:"
+            " restart the node, with a version that can go on from it",
+            partition=partition,
+        )
+        log.error("partition stopped", partition=partition, error=reason)
+        self._close(partition, stopped, work)
+
+    def leave(self, partition: int, work: Work[S]) -> None:
+        """What is in the memory of a partition does not count any more."""
+        self.epochs.pop(partition, None)
+        work.changed.pop(partition, None)
+        self._alarms.forget(partition)
+
+    def _close(self, partition: int, error: HoldfastError, work: Work[S]) -> None:
+        self.leave(partition, work)
+        self.closed[partition] = error
+        self._metrics.partition(partition).open = 0
+        tell(self.inbox.close(partition), error)
+        if (processor := self.processors.pop(partition, None)) is not None:
+            tell_awaited(processor, partition)
+        if work.outside is not None:
+            work.outside.stopped(partition)
+
+
+def tell_awaited(processor: Processor[S], partition: int) -> None:
+    """Whoever waits for commands that are on the log hears that their answer is not known."""
+    tickets = processor.awaited_tickets()
+    if tickets:
+        tell([Submission((), ticket) for ticket in tickets], unknown(partition))
+
+
+def moved(partition: int, reason: str) -> Moved:
+    """What whoever asks is told when nothing reached the log."""
+    return Moved(f"Partition {partition} is not open here: {reason}", partition=partition)
+
+
+def unknown(partition: int) -> Unknown:
+    """What whoever asked is told when the log may have it."""
+    return Unknown(
+        f"It is not known whether partition {partition} has done this; ask again with the same"
+        " request id",
+        partition=partition,
+    )
