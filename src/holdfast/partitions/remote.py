@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from holdfast.engine.identity.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query
-from holdfast.errors import HoldfastError, ResourceExhausted, Unavailable
+from holdfast.errors import HoldfastError, Moved, ResourceExhausted, Unavailable
 from holdfast.logs import log
 from holdfast.partitions.api import Tell, Topic
 from holdfast.partitions.followers import Followers
@@ -34,8 +34,19 @@ from holdfast.transport import Connection, Link
 A = TypeVar("A")
 
 Replies = asyncio.Future[list[Reply]]
-OnError = Callable[[HoldfastError, "asyncio.Future[Any]"], bool]
-"""Asked before a submission fails; true if the future is settled by somebody else."""
+
+
+class Asked(NamedTuple):
+    """What was asked of a member that does not own the partition."""
+
+    is_activation: bool
+    partition: int
+    commands: Sequence[Command]
+    size_bytes: int
+
+
+OnMoved = Callable[[Moved, Asked, "asyncio.Future[Any]"], None]
+"""Has the future settled by the owner, or with the error."""
 
 
 class RemotePartitions:
@@ -50,27 +61,38 @@ class RemotePartitions:
         self._followers = Followers()
         self._topics: dict[Topic, int] = {}  # how many follow each
         self._resending: asyncio.Task[None] | None = None
+        self.on_moved: OnMoved | None = None
         link.on_up(self._resend)
 
     # --- commands and queries -----------------------------------------------------------------
 
-    def submit(
-        self,
-        partition: int,
-        commands: Sequence[Command],
-        size_bytes: int = 0,
-        on_error: OnError | None = None,
-    ) -> Replies:
-        """The replies once they are durable there."""
+    def submit(self, partition: int, commands: Sequence[Command], size_bytes: int = 0) -> Replies:
+        """The replies, once what was done is durable there."""
         body = encode_commands(partition, commands, size_bytes)
-        return self.link.call(SUBMIT, body, partial(_take_replies, commands, on_error))
+        take = partial(self._take, SUBMIT, partition, commands, size_bytes)
+        return self.link.call(SUBMIT, body, take)
 
-    def activate(
-        self, partition: int, command: Command, on_error: OnError | None = None
-    ) -> Replies:
+    def activate(self, partition: int, command: Command) -> Replies:
         commands = (command,)
         body = encode_commands(partition, commands, 0)
-        return self.link.call(ACTIVATE, body, partial(_take_replies, commands, on_error))
+        return self.link.call(ACTIVATE, body, partial(self._take, ACTIVATE, partition, commands, 0))
+
+    def _take(
+        self,
+        kind: int,
+        partition: int,
+        commands: Sequence[Command],
+        size_bytes: int,
+        future: "asyncio.Future[Any]",
+        answer: bytes | HoldfastError,
+    ) -> None:
+        if isinstance(answer, bytes):
+            future.set_result(decode_replies(commands, answer))
+        elif isinstance(answer, Moved) and self.on_moved is not None:
+            asked = Asked(kind == ACTIVATE, partition, commands, size_bytes)
+            self.on_moved(answer, asked, future)
+        else:
+            future.set_exception(answer)
 
     async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
         answer = await self.link.call(ASK, encode_query(partition, query, asker))
@@ -139,15 +161,3 @@ class RemotePartitions:
             self._followers.missed_all()
         else:
             log.warning("message from a member not understood", peer=self.link.peer, kind=kind)
-
-
-def _take_replies(
-    commands: Sequence[Command],
-    on_error: OnError | None,
-    future: "asyncio.Future[Any]",
-    answer: bytes | HoldfastError,
-) -> None:
-    if isinstance(answer, bytes):
-        future.set_result(decode_replies(commands, answer))
-    elif on_error is None or not on_error(answer, future):
-        future.set_exception(answer)

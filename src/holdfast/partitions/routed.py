@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from holdfast.engine.identity.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query
-from holdfast.errors import HoldfastError, Moved, Unavailable
+from holdfast.errors import Moved, Unavailable
 from holdfast.partitions.api import ANYWHERE, Partitions, Placement, Tell, Topic, Waiting
 from holdfast.partitions.placement import Placements
-from holdfast.partitions.remote import RemotePartitions
+from holdfast.partitions.remote import Asked, RemotePartitions
 from holdfast.partitions.serving import Serving
 from holdfast.transport import Connection, Link
 
@@ -42,6 +42,8 @@ class RoutedPartitions:
         self._member = member
         self._local = local
         self.remotes = {name: RemotePartitions(link) for name, link in links.items()}
+        for remote in self.remotes.values():
+            remote.on_moved = self._again
         self._submits: dict[int, Callable[..., Replies]] = {}
         self._followed: dict[int, _Followed] = {}  # what is followed of one partition
         self._last = 0
@@ -82,33 +84,18 @@ class RoutedPartitions:
         return [futures[each] for each in commands]
 
     def activate(self, partition: int, command: Command) -> Replies:
-        owner = self._owner(partition)
-        if not isinstance(owner, RemotePartitions):
-            return owner.activate(partition, command)
+        return self._owner(partition).activate(partition, command)
 
-        def on_error(error: HoldfastError, future: "asyncio.Future[Any]") -> bool:
-            return self._again(error, future, lambda: self.activate(partition, command))
-
-        return owner.activate(partition, command, on_error)
-
-    def _submit_there(
-        self, partition: int, commands: Sequence[Command], size_bytes: int = 0
-    ) -> Replies:
-        def on_error(error: HoldfastError, future: "asyncio.Future[Any]") -> bool:
-            return self._again(error, future, lambda: self.submit(partition, commands, size_bytes))
-
-        owner = self._owner(partition)
-        assert isinstance(owner, RemotePartitions), "what is here goes the short way"
-        return owner.submit(partition, commands, size_bytes, on_error)
-
-    def _again(
-        self, error: HoldfastError, future: "asyncio.Future[Any]", submit: Callable[[], Replies]
-    ) -> bool:
-        """The partition was not there: the owner is asked, if that is news."""
-        if not isinstance(error, Moved) or not self.placements.learn_from(error):
-            return False
-        submit().add_done_callback(lambda done: _copy(done, future))
-        return True
+    def _again(self, error: Moved, asked: Asked, future: "asyncio.Future[Any]") -> None:
+        """The partition was not there: the owner is asked, if it is news who that is."""
+        if not self.placements.learn_from(error):
+            future.set_exception(error)
+            return
+        if asked.is_activation:
+            again = self.activate(asked.partition, asked.commands[0])
+        else:
+            again = self.submit(asked.partition, asked.commands, asked.size_bytes)
+        again.add_done_callback(lambda done: _copy(done, future))
 
     # --- queries and topics -------------------------------------------------------------------
 
@@ -159,7 +146,15 @@ class RoutedPartitions:
 
     def _place(self, placement: Placement) -> None:
         is_here = placement.member == self._member
-        self._submits[placement.partition] = self._local.submit if is_here else self._submit_there
+        remote = self.remotes.get(placement.member)
+        if is_here:
+            submit = self._local.submit
+        else:
+            submit = remote.submit if remote is not None else self._submit_nowhere
+        self._submits[placement.partition] = submit
+
+    def _submit_nowhere(self, partition: int, *_: Any) -> Replies:
+        return self._owner(partition).submit(partition, ())  # which says why not
 
     def _moved_on(self, placement: Placement) -> None:
         """A partition has another owner: whoever follows it follows it there, and asks again."""

@@ -64,8 +64,14 @@ class Submitted(NamedTuple):
     size_bytes: int
 
 
-_commands = dict.fromkeys(kind for asked, kind in TABLES.values.items() if asked in TABLES.handlers)
-_value: Any = reduce(or_, _commands)
+# each command by its numbers: their names, and the struct of its value
+_KNOWN = {
+    (value_type, intent): (
+        ValueType(value_type), TABLES.intent(value_type, intent), TABLES.values[value_type, intent],
+    )
+    for value_type, intent in TABLES.handlers
+}  # fmt: skip
+_value: Any = reduce(or_, dict.fromkeys(known[2] for known in _KNOWN.values()))
 _submitted = msgspec.msgpack.Decoder(tuple[int, int, list[_Command[_value]]]).decode
 _plain_replies = msgspec.msgpack.Decoder(list[Reply]).decode
 _replies = msgspec.msgpack.Decoder(list[_Reply]).decode
@@ -94,16 +100,13 @@ def decode_commands(body: bytes) -> Submitted:
 
 
 def _command(asked: "_Command[Any]") -> Command:
-    expected = TABLES.values.get((asked.value_type, asked.intent))
-    if type(asked.value) is not expected:
+    known = _KNOWN.get((asked.value_type, asked.intent))
+    if known is None or type(asked.value) is not known[2]:
         raise InvalidArgument(
             f"Expected a command of this version, but found {type(asked.value).__name__} for intent"
             f" {asked.intent} of value type {asked.value_type}"
         )
-    return Command(
-        ValueType(asked.value_type), TABLES.intent(asked.value_type, asked.intent), asked.key,
-        asked.value, asked.claims, asked.delivery,
-    )  # fmt: skip
+    return Command(known[0], known[1], asked.key, asked.value, asked.claims, asked.delivery)
 
 
 encode_replies: Callable[[list[Reply]], bytes] = _encode

@@ -208,7 +208,8 @@ class Exchange:
                 self._answer(number, size, body)
 
     def _answer(self, number: int, size: int, body: bytes) -> None:
-        if (trouble := self._outbox.too_large(len(body))) is not None:
+        if len(body) > self._bounds.message_bytes_max:
+            trouble = self._outbox.too_large(len(body))
             self._answer_error(number, size, trouble)
             return
         self._serving.end(size)

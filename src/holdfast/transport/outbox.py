@@ -43,10 +43,8 @@ class Outbox:
         held = self._waiting_bytes + unsent
         return self._full(held, "taken") if held >= self._bounds.held_bytes_max else None
 
-    def too_large(self, size: int) -> HoldfastError | None:
+    def too_large(self, size: int) -> HoldfastError:
         """Why a message of this size is never taken."""
-        if size <= self._bounds.message_bytes_max:
-            return None
         return InvalidArgument(
             f"Expected a message of at most {self._bounds.message_bytes_max} bytes"
             f" (MESSAGE_BYTES_MAX), but it has {size}; send it in parts",

@@ -102,10 +102,13 @@ class Session(Connection):
 
     def call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         if self._exchange is None or self._ended is not None:
-            future: Future[Any] = self._loop.create_future()
-            future.set_exception(self._gone())
-            return future
+            return self._refuse_call(kind, body, take)
         return self._exchange.call(kind, body, take)
+
+    def _refuse_call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
+        future: Future[Any] = self._loop.create_future()
+        future.set_exception(self._gone())
+        return future
 
     def tell(self, kind: int, body: bytes) -> None:
         if self._exchange is None or self._ended is not None:
@@ -205,6 +208,7 @@ class Session(Connection):
             self._exchange = None
             self._refuse(error)
             return
+        self.call = exchange.call  # the short way, until the end
         if self._expected is None:
             self._write(frame_of(hello_of(self._identity)))
         self._incoming.admit()
@@ -279,6 +283,7 @@ class Session(Connection):
         if not self.opened.done():
             self.opened.set_exception(self._gone())
         if self._exchange is not None:
+            self.call = self._refuse_call
             self._exchange.end(self._gone, self._unknown)
         for callback in self._on_closed:
             callback(why)
