@@ -60,7 +60,7 @@ async def fill(url: str, count: int) -> None:
     api = RemoteApi(url)
     batch = _tasks()
     for _ in range(count // BATCH):
-        await api.submit(batch)
+        await api.tasks.submit(batch)
     await api.close()
 
 
@@ -71,8 +71,8 @@ async def tasks_per_second(url: str, count: int) -> float:
     request = ActivationRequest(["nothing"], jobs_max=BATCH, wait_ms=10_000)
     begun, left = time.perf_counter(), count
     while left > 0:
-        receipts, jobs = await asyncio.gather(api.submit(batch), api.activate(request))
-        await api.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
+        receipts, jobs = await asyncio.gather(api.tasks.submit(batch), api.jobs.activate(request))
+        await api.jobs.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
         left -= len(receipts)
     seconds = time.perf_counter() - begun
     await api.close()

@@ -56,9 +56,9 @@ async def _run_through(folder: Path, count: int) -> None:
     node = await LocalNode.open(folder)
     request = ActivationRequest(["nothing"], jobs_max=BATCH, wait_ms=1_000)
     for _ in range(count // BATCH):
-        await node.gateway.submit(_tasks(BATCH))
-        jobs = await node.gateway.activate(request)
-        await node.gateway.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
+        await node.gateway.tasks.submit(_tasks(BATCH))
+        jobs = await node.gateway.jobs.activate(request)
+        await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
     await node.close()
 
 
@@ -76,7 +76,7 @@ async def _events_per_second(folder: Path) -> float:
 async def _leave_waiting(folder: Path, count: int) -> None:
     node = await LocalNode.open(folder)
     for _ in range(count // BATCH):
-        await node.gateway.submit(_tasks(BATCH))
+        await node.gateway.tasks.submit(_tasks(BATCH))
     await node.take_snapshot()
     await node.close()
 
@@ -85,7 +85,7 @@ async def _restart_seconds(folder: Path) -> float:
     """From nothing to the first answer."""
     begun = time.perf_counter()
     node = await LocalNode.open(folder)
-    await node.gateway.submit(_tasks(1))
+    await node.gateway.tasks.submit(_tasks(1))
     seconds = time.perf_counter() - begun
     await node.close()
     return seconds

@@ -36,7 +36,7 @@ async def _make(folder: Path, tasks: Mapping[str, int], instances: Mapping[str, 
         for type_, count in tasks.items():
             keys[type_] = await _dead_letters(node, type_, count)
         for process_id, count in instances.items():
-            await node.gateway.deploy([resource_of(Process(process_id).task("never"))])
+            await node.gateway.processes.deploy([resource_of(Process(process_id).task("never"))])
             keys[process_id] = await _instances(node, process_id, count)
     finally:
         await node.close()
@@ -49,12 +49,12 @@ async def _dead_letters(node: LocalNode, type_: str, count: int) -> list[int]:
     while left := count - len(keys):
         groups = _groups(left)
         await asyncio.gather(
-            *(gateway.submit([NewTask(type_, retries=0)] * group) for group in groups)
+            *(gateway.tasks.submit([NewTask(type_, retries=0)] * group) for group in groups)
         )
         wanted = sum(groups)
         while wanted:
-            jobs = await gateway.activate(ActivationRequest([type_], "bench", wanted, 60_000))
-            await gateway.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
+            jobs = await gateway.jobs.activate(ActivationRequest([type_], "bench", wanted, 60_000))
+            await gateway.jobs.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
             keys += [int(job.job_key) for job in jobs]
             wanted -= len(jobs)
     return keys
@@ -65,7 +65,7 @@ async def _instances(node: LocalNode, process_id: str, count: int) -> list[int]:
     keys: list[int] = []
     while left := count - len(keys):
         new = [[NewProcessInstance(process_id, keep_ms=0)] * group for group in _groups(left)]
-        for receipts in await asyncio.gather(*map(node.gateway.start, new)):
+        for receipts in await asyncio.gather(*map(node.gateway.instances.start, new)):
             keys += [int(each.process_instance_key) for each in receipts]
     return keys
 

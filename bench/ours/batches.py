@@ -107,14 +107,14 @@ class OurBatches:
 
     def begin(self, type_: BatchOperationType, filter: Mapping[str, str]) -> str:
         new = NewBatchOperation(type=type_, filter=msgspec.Raw(msgspec.json.encode(filter)))
-        receipt = self._portal.call(self._api.create_batch_operation(new))
+        receipt = self._portal.call(self._api.batches.create(new))
         assert receipt.batch_operation_key is not None
         return receipt.batch_operation_key
 
     def until(self, key: str, is_so: Callable[[BatchOperationView], bool]) -> BatchOperationView:
         """Looks at an operation until it is as wanted."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while not is_so(view := self._portal.call(self._api.batch_operation(key))):
+        while not is_so(view := self._portal.call(self._api.batches.get(key))):
             assert view.end_date is None, f"it ended before: {view}"
             assert time.monotonic() < deadline, f"it does not get there: {view}"
             time.sleep(LOOK_SECONDS)
@@ -124,13 +124,13 @@ class OurBatches:
 
     def suspend(self, key: str) -> float:
         """Seconds from the request until the last item was done; below 0.001 counts as that."""
-        return self._seconds_of(lambda: self._api.suspend_batch_operation(key))
+        return self._seconds_of(lambda: self._api.batches.suspend(key))
 
     def cancel(self, key: str) -> float:
-        return self._seconds_of(lambda: self._api.cancel_batch_operation(key))
+        return self._seconds_of(lambda: self._api.batches.cancel(key))
 
     def resume(self, key: str) -> None:
-        self._portal.call(self._api.resume_batch_operation(key))
+        self._portal.call(self._api.batches.resume(key))
 
     def _seconds_of(self, request: Callable[[], object]) -> float:
         places, asked = self._places(), time.time()
@@ -149,7 +149,7 @@ class OurBatches:
         spans: list[float] = []
         for _ in range(count):
             begun = time.perf_counter()
-            await self._api.submit([NewTask("later")])
+            await self._api.tasks.submit([NewTask("later")])
             spans.append(time.perf_counter() - begun)
             await asyncio.sleep(pause_seconds)
         return spans

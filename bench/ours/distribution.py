@@ -107,7 +107,7 @@ class OurDistribution:
         async def return_() -> float:
             partition = self._dark.pop()
             started = time.perf_counter()
-            await self._node.gateway.resume_distributions(partition)
+            await self._node.gateway.distributions.resume(partition)
             await self._drained(partition)
             return time.perf_counter() - started
 

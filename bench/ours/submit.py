@@ -10,7 +10,7 @@ TASKS_PER_SUBMIT = 1_000
 
 def main() -> None:
     count = int(sys.argv[1])
-    app.portal.call(app.api.topology())  # the connection is there before the clock starts
+    app.portal.call(app.api.node.topology())  # the connection is there before the clock starts
     print(time.time(), flush=True)
     for start in range(0, count, TASKS_PER_SUBMIT):
         app.submit_many(

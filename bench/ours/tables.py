@@ -97,9 +97,9 @@ async def _write_log(folder: Path, records: int) -> None:
     partitions = node.runner.processors
     while sum(node.journal.bounds("records", each).next for each in partitions) < records:
         tasks = [NewTask("nothing", msgspec.Raw(b'{"n":%d}' % n)) for n in range(BATCH)]
-        await node.gateway.submit(tasks)
-        jobs = await node.gateway.activate(request)
-        await node.gateway.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
+        await node.gateway.tasks.submit(tasks)
+        jobs = await node.gateway.jobs.activate(request)
+        await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
     await node.close()
 
 
@@ -163,7 +163,7 @@ async def _submit(api: RemoteApi, tasks_per_second: int, seconds: float) -> list
     tasks = [NewTask("later", msgspec.Raw(b"[1]")) for _ in range(int(tasks_per_second * interval))]
     begun, times = time.perf_counter(), []
     for number in range(int(seconds / interval)):
-        await api.submit(tasks)
+        await api.tasks.submit(tasks)
         times.append(time.perf_counter())
         await asyncio.sleep(max(0.0, begun + (number + 1) * interval - time.perf_counter()))
     return times

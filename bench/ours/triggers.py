@@ -41,7 +41,7 @@ async def _our_trigger_ms(spark: "SparkSession", folder: Path) -> float:
     query = Projection(str(folder), tables, SystemClock(), small).start(spark)
     try:
         for _ in range(WARM + BATCHES):
-            await node.gateway.submit([NewTask("later", msgspec.Raw(b"[1]"))])
+            await node.gateway.tasks.submit([NewTask("later", msgspec.Raw(b"[1]"))])
             ends = {each: node.journal.bounds("records", each).next for each in range(1, 5)}
             await _reached(query, tables, ends)
     finally:

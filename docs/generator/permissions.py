@@ -13,7 +13,7 @@ from holdfast.engine.identity.values import (
     Permission,
     ResourceType,
 )
-from holdfast.gateway.access.needs import NEEDS, Everyone
+from holdfast.gateway.access.needs import Everyone, Need
 from holdfast.gateway.access.roles import FIRST_CLIENT, ROLES
 from holdfast.gateway.http.endpoints import ENDPOINTS
 
@@ -21,7 +21,7 @@ _EVERYONE = {
     Everyone.ANYBODY: "nothing, not even to say who one is",
     Everyone.KNOWN: "only to say who one is",
 }
-_OPENAPI = "get_openapi"  # made of the others, so that it is not among them
+_OPENAPI = ("GET", "/openapi", Everyone.KNOWN)  # made of the others, so it is not among them
 
 
 def page() -> str:
@@ -31,9 +31,8 @@ def page() -> str:
         (code(each), names[each.name] or f"only {code(EVERY_ID)}", _words(PERMISSIONS[each]))
         for each in ResourceType
     ]
-    paths = {each.name: (code(each.method), code(each.path)) for each in ENDPOINTS}
-    paths[_OPENAPI] = (code("GET"), code("/openapi"))
-    needs = [(*paths[name], _need(name)) for name in NEEDS]
+    rows = [*((each.method, each.path, each.need) for each in ENDPOINTS), _OPENAPI]
+    needs = [(code(method), code(path), _need(need)) for method, path, need in rows]
     said = [f"{code(each)}: {remarks[each.name]}." for each in Permission if remarks[each.name]]
     owners = ", ".join(
         code(each) + (f" ({remark})" if (remark := members_of(OwnerType)[each.name]) else "")
@@ -63,8 +62,7 @@ def page() -> str:
     )
 
 
-def _need(name: str) -> str:
-    need = NEEDS[name]
+def _need(need: Need) -> str:
     if isinstance(need, Everyone):
         return _EVERYONE[need]
     return " or ".join(

@@ -15,8 +15,6 @@ from prometheus_client.core import (
     Metric,
 )
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 _SYNC_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
 

@@ -30,7 +30,7 @@ from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailabl
 from holdfast.files import make_folder
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
-from holdfast.gateway.node_shapes import Health
+from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Bounds, Journal
@@ -172,7 +172,7 @@ class LocalNode(Node):
             folder, snapshots, self.runner, journal, config, clock, metrics.storage,
             self._open_processors, self._reader_positions, uploads,
         )  # fmt: skip
-        self.gateway.health_now = self._health
+        self.gateway.show_health(self._health)
         self._opened = store
 
     async def begin(self) -> None:

@@ -20,7 +20,7 @@ from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.runner import Runner
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
-from holdfast.gateway.node_shapes import Health
+from holdfast.gateway.node.shapes import Health
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local import scrub as scrub_journal
 from holdfast.limits import (

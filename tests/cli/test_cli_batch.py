@@ -37,10 +37,12 @@ class Served:
             partitions=2, clock=SystemClock(), open_tables=self.tables.open
         ).start()
         gateway = self.node.gateway
-        await asyncio.gather(*(gateway.submit([NewTask("send", retries=0)]) for _ in range(count)))
+        await asyncio.gather(
+            *(gateway.tasks.submit([NewTask("send", retries=0)]) for _ in range(count))
+        )
         while len(self.tables.keys) < count:
-            jobs = await gateway.activate(ActivationRequest(["send"], "worker", 100, 60_000))
-            await gateway.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
+            jobs = await gateway.jobs.activate(ActivationRequest(["send"], "worker", 100, 60_000))
+            await gateway.jobs.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
             self.tables.keys += [int(job.job_key) for job in jobs]
         self.server = HttpServer(gateway)
         await self.server.start()

@@ -209,7 +209,7 @@ def test_one_bad_task_among_many_keeps_all_of_them_out(app: Holdfast) -> None:
         app.submit_many([nothing.bind(1), nothing.bind(2)], keys=["one", ""])
     with pytest.raises(InvalidArgument, match="Expected 2 keys"):
         app.submit_many([nothing.bind(1), nothing.bind(2)], keys=["one"])
-    topology = app.portal.call(app.api.topology())
+    topology = app.portal.call(app.api.node.topology())
     assert sum(partition.next_position for partition in topology.partitions) == 0
 
 

@@ -97,11 +97,11 @@ def test_a_pause_that_is_longer_than_the_patience_is_not_begun() -> None:
 @pytest.mark.parametrize(("timeout", "asked"), [(0.3, 1), (0.5, 2), (None, 2)])
 def test_the_callers_own_deadline_bounds_the_patience(timeout: float | None, asked: int) -> None:
     async def story() -> None:
-        inner = Refusing(FULL)
+        inner = Parts(FULL)
         api: Any = patient(inner, 10, lambda: 0)
         with pytest.raises(ResourceExhausted if asked == 1 else InvalidState):
             await wait_for_outcome(api, "7", timeout)
-        assert len(inner.asked_at) == asked
+        assert len(inner.tasks.asked_at) == asked
 
     run(story(), VirtualClock())
 
@@ -222,7 +222,7 @@ def submit_to(url: str, patience_s: float = 10) -> list[Any]:
     async def story() -> list[Any]:
         api = RemoteApi(url)
         try:
-            return await patient(api, patience_s, lambda: 0).submit([NewTask("mail")])
+            return await patient(api, patience_s, lambda: 0).tasks.submit([NewTask("mail")])
         finally:
             await api.close()
 
@@ -313,6 +313,10 @@ def test_a_worker_comes_back_when_the_node_says() -> None:
     times: list[float] = []
 
     class Busy:
+        @property
+        def jobs(self) -> "Busy":
+            return self
+
         async def activate(self, _request: Any) -> list[Any]:
             loop = asyncio.get_running_loop()
             times.append(loop.time())
@@ -370,8 +374,8 @@ def test_an_embedded_node_that_is_overloaded_gets_everything_once(
 
         errors = overload(lambda number: app.submit(mail.bind(number), key=str(number)))
         refused = [each for each in errors if each is not None]
-        stored = app.portal.call(app.api.tasks(TaskQuery(limit=1000))).items
-        assert b"holdfast_refused_commands_total 0.0" not in app.portal.call(app.api.metrics())
+        stored = app.portal.call(app.api.tasks.page(TaskQuery(limit=1000))).items
+        assert b"holdfast_refused_commands_total 0.0" not in app.portal.call(app.api.node.metrics())
         assert len(stored) == CLIENTS - len(refused)
         assert bool(refused) is (patience == 0)
         assert {type(each) for each in refused} <= {ResourceExhausted}
@@ -387,12 +391,12 @@ def test_a_node_elsewhere_that_is_overloaded_gets_everything_once() -> None:
         try:
             api = patient(raw, 20)
             receipts = await asyncio.gather(
-                *(api.submit([NewTask("mail")] * 2) for _ in range(CLIENTS))
+                *(api.tasks.submit([NewTask("mail")] * 2) for _ in range(CLIENTS))
             )
             assert all(each.created for receipt in receipts for each in receipt)
-            stored = (await api.tasks(TaskQuery(limit=1000))).items
+            stored = (await api.tasks.page(TaskQuery(limit=1000))).items
             assert len(stored) == 2 * CLIENTS
-            assert b"holdfast_refused_commands_total 0.0" not in await api.metrics()
+            assert b"holdfast_refused_commands_total 0.0" not in await api.node.metrics()
         finally:
             await raw.close()
             await server.close()

@@ -123,7 +123,7 @@ def test_a_graceful_stop_finishes_what_runs_and_gives_back_the_rest(app: Holdfas
     stopping.join(WAIT)
     assert handles[0].view().state == "COMPLETED"
     request = ActivationRequest(["slow"], jobs_max=10)
-    others = app.portal.call(app.api.activate(request))
+    others = app.portal.call(app.api.jobs.activate(request))
     assert {job.job_key for job in others} == {handle.key for handle in waiting}
     assert {job.attempt for job in others} == {1}, "giving back costs nothing"
 
@@ -144,7 +144,7 @@ def test_leases_run_on_while_the_worker_lives(app: Holdfast) -> None:
     extended = b'holdfast_processed_commands_total{partition="'
 
     def processed() -> float:
-        lines = app.portal.call(app.api.metrics()).splitlines()
+        lines = app.portal.call(app.api.node.metrics()).splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(extended))
 
     before = processed()
@@ -179,15 +179,18 @@ def test_a_timeout_bounds_one_attempt(app: Holdfast) -> None:
 
 
 class Shaky:
-    """An api that is away every so often."""
+    """An api that is away every so often, when it is asked about jobs."""
 
     def __init__(self, api: Any) -> None:
         self._api = api
+        self.jobs = self
         self.refused = 0
         self._asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._api, name)
+        if not hasattr(self._api.jobs, name):
+            return getattr(self._api, name)
+        method = getattr(self._api.jobs, name)
         if name not in ("activate", "complete", "fail"):
             return method
 
@@ -222,14 +225,15 @@ class Recording:
 
     def __init__(self, api: Any) -> None:
         self._api = api
+        self.jobs = self
         self.asked: list[ActivationRequest] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._api, name)
+        return getattr(self._api.jobs if hasattr(self._api.jobs, name) else self._api, name)
 
     async def activate(self, request: ActivationRequest) -> Any:
         self.asked.append(request)
-        return await self._api.activate(request)
+        return await self._api.jobs.activate(request)
 
 
 def test_a_worker_tells_its_options_once_and_then_waits_for_work(app: Holdfast) -> None:

@@ -28,7 +28,7 @@ def test_a_node_that_lost_its_state_starts_from_s3_and_its_log(tmp_path: Path, m
         node, keys = await LocalNode.open(tmp_path, config), []
         for number in range(4):
             payload = msgspec.Raw(b'{"number":%d,"text":"%s"}' % (number, b"x" * 500))
-            receipts = await node.gateway.submit([NewTask("work", payload)] * 300)
+            receipts = await node.gateway.tasks.submit([NewTask("work", payload)] * 300)
             keys += [each.task_key for each in receipts]
             if number < 3:
                 await node.take_snapshot()
@@ -37,7 +37,7 @@ def test_a_node_that_lost_its_state_starts_from_s3_and_its_log(tmp_path: Path, m
         await node.close()
         shutil.rmtree(tmp_path / "state")
         again = await LocalNode.open(tmp_path, config)
-        assert {(await again.gateway.task(key)).state for key in keys} == {"WAITING"}
+        assert {(await again.gateway.tasks.get(key)).state for key in keys} == {"WAITING"}
         await again.close()
 
     with s3_server() as address:

@@ -28,31 +28,33 @@ from holdfast.testing.node import MemoryNode
 
 KEY = str((1 << 51) + 7)
 CALLS: dict[str, Any] = {
-    "NewTask.key": lambda api: api.submit([NewTask("a", key="")]),
-    "NewProcessInstance.key": lambda api: api.start([NewProcessInstance("a", key="")]),
-    "MessagePublication.message_id": lambda api: api.publish(NewMessage("a", "b", message_id="")),
+    "NewTask.key": lambda api: api.tasks.submit([NewTask("a", key="")]),
+    "NewProcessInstance.key": lambda api: api.instances.start([NewProcessInstance("a", key="")]),
+    "MessagePublication.message_id": lambda api: api.messages.publish(
+        NewMessage("a", "b", message_id="")
+    ),
     "NewUser.password": lambda api: api.identity.create_user(NewUser("ann", password="")),
     "UserChange.password": lambda api: api.identity.update_user("ann", UserChange(password="")),
-    "BatchPageQuery.after": lambda api: api.batch_operations(
+    "BatchPageQuery.after": lambda api: api.batches.page(
         BatchOperationQuery(page=BatchPageQuery(after=""))
     ),
-    "NewSchedule.cron": lambda api: api.put_schedule(
+    "NewSchedule.cron": lambda api: api.schedules.put(
         "a", NewSchedule(NewTask("a"), cron="", interval_ms=1_000)
     ),
-    "TaskQuery.after": lambda api: api.tasks(TaskQuery(after="")),
-    "IncidentQuery.after": lambda api: api.incidents(IncidentQuery(after="")),
-    "ProcessInstanceQuery.after": lambda api: api.instances(ProcessInstanceQuery(after="")),
-    "DistributionQuery.after": lambda api: api.distributions(DistributionQuery(after="")),
-    "ActivateElement.ancestor_key": lambda api: api.modify_instance(
+    "TaskQuery.after": lambda api: api.tasks.page(TaskQuery(after="")),
+    "IncidentQuery.after": lambda api: api.incidents.page(IncidentQuery(after="")),
+    "ProcessInstanceQuery.after": lambda api: api.instances.page(ProcessInstanceQuery(after="")),
+    "DistributionQuery.after": lambda api: api.distributions.page(DistributionQuery(after="")),
+    "ActivateElement.ancestor_key": lambda api: api.instances.modify(
         KEY, NewModification([ActivateElement("a", "")])
     ),
-    "BatchItemFilter.batch_operation_key": lambda api: api.batch_operation_items(
+    "BatchItemFilter.batch_operation_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(batch_operation_key=""))
     ),
-    "BatchItemFilter.item_key": lambda api: api.batch_operation_items(
+    "BatchItemFilter.item_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(item_key=""))
     ),
-    "BatchItemFilter.process_instance_key": lambda api: api.batch_operation_items(
+    "BatchItemFilter.process_instance_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(process_instance_key=""))
     ),
 }

@@ -22,7 +22,9 @@ def inside(story: Callable[[Gateway], Awaitable[None]], monkeypatch: pytest.Monk
 
     async def run() -> None:
         node = await MemoryNode(partitions=3, clock=SystemClock()).start()
-        await node.gateway.deploy([Resource("p.bpmn", write_bpmn(FORKED.definition()).decode())])
+        await node.gateway.processes.deploy(
+            [Resource("p.bpmn", write_bpmn(FORKED.definition()).decode())]
+        )
         for processor in node.node.runner.processors.values():
             monkeypatch.setattr(processor.view.incidents.open, "scan", refuse)
         try:
@@ -39,19 +41,19 @@ def refuse(*_: Any, **__: Any) -> None:
 
 async def break_all(gateway: Gateway, type_: str, of: set[str] | None = None) -> None:
     """The jobs of a type fail: all, or those of some instances."""
-    while jobs := await gateway.activate(ActivationRequest([type_], "w", 100, 60_000, 0)):
+    while jobs := await gateway.jobs.activate(ActivationRequest([type_], "w", 100, 60_000, 0)):
         chosen = [
             JobFailure(job.job_key, job.lease, "no")
             for job in jobs
             if of is None or (job.origin and job.origin.process_instance_key in of)
         ]
         if chosen:
-            await gateway.fail(chosen)
+            await gateway.jobs.fail(chosen)
 
 
 async def start(gateway: Gateway, instances: int) -> list[str]:
     return [
-        (await gateway.start([NewProcessInstance("p")]))[0].process_instance_key
+        (await gateway.instances.start([NewProcessInstance("p")]))[0].process_instance_key
         for _ in range(instances)
     ]
 
@@ -65,14 +67,14 @@ def test_incidents_of_one_instance_are_listed_page_by_page(
         await break_all(gateway, "b")
         for key in keys:
             query = IncidentQuery(process_instance_key=key)
-            both = (await gateway.incidents(query)).items
+            both = (await gateway.incidents.page(query)).items
             assert {each.process_instance_key for each in both} == {key} and len(both) == 2
-            first = await gateway.incidents(IncidentQuery(limit=1, process_instance_key=key))
+            first = await gateway.incidents.page(IncidentQuery(limit=1, process_instance_key=key))
             assert first.items == both[:1]
             rest = IncidentQuery(after=first.after, process_instance_key=key)
-            assert (await gateway.incidents(rest)).items == both[1:]
+            assert (await gateway.incidents.page(rest)).items == both[1:]
             of_a = IncidentQuery("a", process_instance_key=key)
-            assert [each.type for each in (await gateway.incidents(of_a)).items] == ["a"]
+            assert [each.type for each in (await gateway.incidents.page(of_a)).items] == ["a"]
             assert await gateway.look.has_incident(int(key))
 
     inside(story, monkeypatch)
@@ -81,9 +83,9 @@ def test_incidents_of_one_instance_are_listed_page_by_page(
 @pytest.mark.parametrize("key", ["", "x", "0", "7", "9" * 30, "2251799813999999"])
 def test_what_is_no_instance_has_no_incidents(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gateway: Gateway) -> None:
-        await gateway.submit([NewTask("a", retries=0)])
+        await gateway.tasks.submit([NewTask("a", retries=0)])
         await break_all(gateway, "a")
-        page = await gateway.incidents(IncidentQuery(process_instance_key=key))
+        page = await gateway.incidents.page(IncidentQuery(process_instance_key=key))
         assert page.items == []
 
     inside(story, monkeypatch)
@@ -102,7 +104,7 @@ def test_instances_are_listed_with_the_number_of_their_incidents(
                 found: dict[str, int] = {}
                 page = ProcessInstanceQuery(limit=limit, with_incidents=broken)
                 while True:
-                    answer = await gateway.instances(page)
+                    answer = await gateway.instances.page(page)
                     found |= {each.process_instance_key: each.incidents for each in answer.items}
                     if answer.after is None:
                         break

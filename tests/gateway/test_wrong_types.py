@@ -32,36 +32,39 @@ async def started() -> tuple[MemoryNode, str, str]:
     """A node with a job in a worker's hands: its key and lease."""
     node = await MemoryNode().start()
     file = Resource("p.bpmn", write_bpmn(JOB.definition()).decode())
-    await node.gateway.deploy([file])
-    await node.gateway.submit([NewTask("held")])
-    (job,) = await node.gateway.activate(ActivationRequest(["held"]))
+    await node.gateway.processes.deploy([file])
+    await node.gateway.tasks.submit([NewTask("held")])
+    (job,) = await node.gateway.jobs.activate(ActivationRequest(["held"]))
     return node, job.job_key, job.lease
 
 
 def questions(job: str, lease: str) -> dict[str, tuple[Any, Any]]:
     """Each shape that is asked with, right in all fields, and how it is asked."""
     return {
-        "task": (NewTask("t"), lambda api, each: api.submit([each])),
-        "backoff": (RetryBackoff(), lambda api, each: api.submit([NewTask("t", backoff=each)])),
-        "activation": (ActivationRequest(["t"]), lambda api, each: api.activate(each)),
-        "completion": (JobCompletion(job, lease), lambda api, each: api.complete([each])),
-        "failure": (JobFailure(job, lease, "no"), lambda api, each: api.fail([each])),
-        "error": (JobError(job, lease, "no"), lambda api, each: api.throw([each])),
-        "held": (HeldJob(job, lease), lambda api, each: api.release([each])),
+        "task": (NewTask("t"), lambda api, each: api.tasks.submit([each])),
+        "backoff": (
+            RetryBackoff(),
+            lambda api, each: api.tasks.submit([NewTask("t", backoff=each)]),
+        ),
+        "activation": (ActivationRequest(["t"]), lambda api, each: api.jobs.activate(each)),
+        "completion": (JobCompletion(job, lease), lambda api, each: api.jobs.complete([each])),
+        "failure": (JobFailure(job, lease, "no"), lambda api, each: api.jobs.fail([each])),
+        "error": (JobError(job, lease, "no"), lambda api, each: api.jobs.throw([each])),
+        "held": (HeldJob(job, lease), lambda api, each: api.jobs.release([each])),
         "schedule": (
             NewSchedule(NewTask("t"), interval_ms=1_000),
-            lambda api, each: api.put_schedule("s", each),
+            lambda api, each: api.schedules.put("s", each),
         ),
-        "instance": (NewProcessInstance("p"), lambda api, each: api.start([each])),
-        "message": (NewMessage("m", "k"), lambda api, each: api.publish(each)),
+        "instance": (NewProcessInstance("p"), lambda api, each: api.instances.start([each])),
+        "message": (NewMessage("m", "k"), lambda api, each: api.messages.publish(each)),
         "batch": (
             NewBatchOperation(
                 type=BatchOperationType.RETRY_TASK, filter=msgspec.Raw(b'{"type": "t"}')
             ),
-            lambda api, each: api.create_batch_operation(each),
+            lambda api, each: api.batches.create(each),
         ),
-        "change": (BatchChange(), lambda api, each: api.change_batch_operation("5", each)),
-        "retry": (BatchRetry(), lambda api, each: api.retry_batch_operation("5", each)),
+        "change": (BatchChange(), lambda api, each: api.batches.change("5", each)),
+        "retry": (BatchRetry(), lambda api, each: api.batches.retry("5", each)),
     }
 
 
@@ -83,13 +86,13 @@ def test_no_value_of_a_wrong_type_keeps_the_node_from_starting_again(name: str) 
                 except (TypeError, ValueError, AttributeError, KeyError, OverflowError):
                     continue  # refused as well, in Python's words
         assert node.node.runner.failure is None
-        (receipt,) = await node.gateway.submit([NewTask("t")])
+        (receipt,) = await node.gateway.tasks.submit([NewTask("t")])
         await node.crash()
         try:
             await node.restart()
         except HoldfastError as error:
             raise AssertionError(f"{error.message}\nof these: {accepted}") from error
-        assert (await node.gateway.task(receipt.task_key)).state == "WAITING"
+        assert (await node.gateway.tasks.get(receipt.task_key)).state == "WAITING"
         await node.close()
 
     run(story())

@@ -41,16 +41,16 @@ async def main(folder: Path, armed: str) -> None:
         files = [
             Resource(f"{p.id}.bpmn", write_bpmn(p.definition()).decode()) for p in (DOOMED, FINE)
         ]
-        await api.deploy(files)
-        await api.start([NewProcessInstance("doomed"), NewProcessInstance("fine")])
+        await api.processes.deploy(files)
+        await api.instances.start([NewProcessInstance("doomed"), NewProcessInstance("fine")])
     if armed != "armed":
-        for incident in (await api.incidents(IncidentQuery())).items:
-            await api.resolve_incident(incident.incident_key, 1)
-    jobs = await api.activate(ActivationRequest(["a"], wait_ms=5_000))
+        for incident in (await api.incidents.page(IncidentQuery())).items:
+            await api.incidents.resolve(incident.incident_key, 1)
+    jobs = await api.jobs.activate(ActivationRequest(["a"], wait_ms=5_000))
     print("jobs", [job.origin.process_id for job in jobs if job.origin])
-    for incident in (await api.incidents(IncidentQuery())).items:
+    for incident in (await api.incidents.page(IncidentQuery())).items:
         print("incident", incident.reason.value, incident.process_id, incident.element_id)
-    print("health", *(await api.health()).warnings)
+    print("health", *(await api.node.health()).warnings)
     await node.close()
 
 

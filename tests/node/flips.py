@@ -53,10 +53,12 @@ async def work(node: LocalNode, truth: Truth, batch: int) -> None:
     payloads = [
         b'{"batch":%d,"task":%d,"text":"%s"}' % (batch, n, TEXT[n : n + 300]) for n in range(TASKS)
     ]
-    receipts = await node.gateway.submit([NewTask("work", msgspec.Raw(each)) for each in payloads])
+    receipts = await node.gateway.tasks.submit(
+        [NewTask("work", msgspec.Raw(each)) for each in payloads]
+    )
     truth.waiting |= {each.task_key: data for each, data in zip(receipts, payloads, strict=True)}
-    jobs = await node.gateway.activate(ActivationRequest(["work"], jobs_max=10, wait_ms=0))
-    await node.gateway.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
+    jobs = await node.gateway.jobs.activate(ActivationRequest(["work"], jobs_max=10, wait_ms=0))
+    await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease) for job in jobs])
     for job in jobs:
         del truth.waiting[job.job_key]
         truth.ended.add(job.job_key)
@@ -111,17 +113,17 @@ async def check_all(node: LocalNode, truth: Truth) -> None:
     """Every acknowledged task can be read, and is right."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     for key, payload in truth.waiting.items():
-        task = await persistently(lambda key=key: node.gateway.task(key), deadline)
+        task = await persistently(lambda key=key: node.gateway.tasks.get(key), deadline)
         assert bytes(task.payload) == payload, key
     for key in truth.ended:
-        task = await persistently(lambda key=key: node.gateway.task(key), deadline)
+        task = await persistently(lambda key=key: node.gateway.tasks.get(key), deadline)
         assert task.state == "COMPLETED", key
 
 
 async def check_what_health_says(node: LocalNode, truth: Truth) -> None:
     """Once the node says that all work is readable, without having been asked for any, it is."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while (health := await node.gateway.health()).status not in ("UP", "DEGRADED"):
+    while (health := await node.gateway.node.health()).status not in ("UP", "DEGRADED"):
         assert time.monotonic() < deadline, health
         await asyncio.sleep(0.005)
     rebuilds = node.metrics.storage.rebuilds
@@ -140,7 +142,7 @@ async def start_after_flip(folder: Path, truth: Truth, *, reads_at_once: bool = 
         check = check_all if reads_at_once else check_what_health_says
         await asyncio.wait_for(check(node, truth), DEADLINE_SECONDS)
         await asyncio.wait_for(node.upkeep.scrubbed.wait(), DEADLINE_SECONDS)
-        if (await node.gateway.health()).status == "DEGRADED":
+        if (await node.gateway.node.health()).status == "DEGRADED":
             truth = Truth(dict(truth.waiting), set(truth.ended))
             await work_on(node, truth)
         await until_healthy(node)
@@ -186,7 +188,7 @@ async def work_on(node: LocalNode, truth: Truth) -> None:
 async def until_healthy(node: LocalNode) -> None:
     """Segments that were given up are removed beside the node's work."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while (health := await node.gateway.health()).status != "UP":
+    while (health := await node.gateway.node.health()).status != "UP":
         assert time.monotonic() < deadline, health
         await asyncio.sleep(0.02)
 

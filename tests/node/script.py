@@ -64,7 +64,7 @@ class Script:
     async def _command(self, number: int) -> None:
         if number == 10:
             task = NewTask("tick")
-            await self._node.gateway.put_schedule("s", NewSchedule(task, interval_ms=60_000))
+            await self._node.gateway.schedules.put("s", NewSchedule(task, interval_ms=60_000))
             self._ledger.scheduled = True
             return
         draw = self._random.random()
@@ -82,34 +82,34 @@ class Script:
         delay_ms = 50 if number % 5 == 0 else 0
         payload = msgspec.Raw(msgspec.json.encode("x" * self._random.randrange(2_000)))
         task = NewTask("t", payload, key, priority=number % 2, delay_ms=delay_ms)
-        (receipt,) = await self._node.gateway.submit([task])
+        (receipt,) = await self._node.gateway.tasks.submit([task])
         self._ledger.submitted.append(receipt.task_key)
         if key:
             self._ledger.by_key[key] = receipt.task_key
 
     async def _activate(self) -> None:
         request = ActivationRequest(["t"], jobs_max=2, lease_ms=3_600_000)
-        self._held += await self._node.gateway.activate(request)
+        self._held += await self._node.gateway.jobs.activate(request)
 
     async def _report(self) -> None:
         gateway, job = self._node.gateway, self._held.pop(0)
         match self._random.randrange(4):
             case 0:
                 failure = JobFailure(job.job_key, job.lease, "boom", retry_after_ms=20)
-                await gateway.fail([failure])
+                await gateway.jobs.fail([failure])
             case 1:
-                await gateway.release([HeldJob(job.job_key, job.lease)])
+                await gateway.jobs.release([HeldJob(job.job_key, job.lease)])
             case _:
                 result = job.job_key.encode()
                 completion = JobCompletion(job.job_key, job.lease, msgspec.Raw(result))
-                (answer,) = await gateway.complete([completion])
+                (answer,) = await gateway.jobs.complete([completion])
                 if answer.code is None:
                     self._ledger.completed[job.job_key] = result
 
     async def _cancel(self) -> None:
         key = self._random.choice(self._ledger.submitted)
         try:
-            await self._node.gateway.cancel(key)
+            await self._node.gateway.tasks.cancel(key)
         except NotFound:
             return
         self._ledger.canceled.add(key)
@@ -157,7 +157,7 @@ def endings(journal: Journal, partition: int) -> list[int]:
 async def check_ledger(node: MemoryNode, ledger: Ledger) -> None:
     """Nothing acknowledged is lost, and nothing ended twice."""
     for key in ledger.submitted:
-        view = await node.gateway.task(key)
+        view = await node.gateway.tasks.get(key)
         if key in ledger.completed:
             assert view.state == JobState.COMPLETED
             assert isinstance(view.result, msgspec.Raw)
@@ -167,7 +167,7 @@ async def check_ledger(node: MemoryNode, ledger: Ledger) -> None:
     for partition in range(1, node.partitions + 1):
         ended = endings(node.journal, partition)
         assert len(ended) == len(set(ended)), "a job ended twice"
-    assert len(await node.gateway.schedules()) >= ledger.scheduled
+    assert len(await node.gateway.schedules.all()) >= ledger.scheduled
     for key, task_key in list(ledger.by_key.items())[-3:]:
-        (receipt,) = await node.gateway.submit([NewTask("t", key=key)])
+        (receipt,) = await node.gateway.tasks.submit([NewTask("t", key=key)])
         assert (receipt.task_key, receipt.created) == (task_key, False)

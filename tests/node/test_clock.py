@@ -109,17 +109,17 @@ def test_set_back_schedules_delays_and_leases_go_on() -> None:
     async def story() -> None:
         node = await start(clock)
         api = node.gateway
-        await api.put_schedule("often", NewSchedule(NewTask("tick"), interval_ms=1_000))
-        (held,) = await api.submit([NewTask("held")])
-        await api.activate(ActivationRequest(["held"], lease_ms=10_000))
-        (delayed,) = await api.submit([NewTask("later", delay_ms=10_000)])
+        await api.schedules.put("often", NewSchedule(NewTask("tick"), interval_ms=1_000))
+        (held,) = await api.tasks.submit([NewTask("held")])
+        await api.jobs.activate(ActivationRequest(["held"], lease_ms=10_000))
+        (delayed,) = await api.tasks.submit([NewTask("later", delay_ms=10_000)])
         clock.set_by_ms = -HOUR_MS
         await asyncio.sleep(12)
-        assert (await api.task(held.task_key)).state == JobState.WAITING
-        assert (await api.task(delayed.task_key)).state == JobState.WAITING
-        (schedule,) = await api.schedules()
+        assert (await api.tasks.get(held.task_key)).state == JobState.WAITING
+        assert (await api.tasks.get(delayed.task_key)).state == JobState.WAITING
+        (schedule,) = await api.schedules.all()
         assert 10 <= schedule.fired <= 12
-        assert b"holdfast_clock_jumps_total 1.0" in await api.metrics()
+        assert b"holdfast_clock_jumps_total 1.0" in await api.node.metrics()
         await node.close()
 
     run(story(), clock)
@@ -132,17 +132,17 @@ def test_set_forward_living_workers_keep_their_leases_and_schedules_fire_in_time
         async def story(clock: SetClock, set_by_ms: int) -> None:
             node = await start(clock)
             api = node.gateway
-            await api.put_schedule("often", NewSchedule(NewTask("tick"), interval_ms=2_000))
-            await api.submit([NewTask("held")])
-            (job,) = await api.activate(ActivationRequest(["held"], lease_ms=30_000))
+            await api.schedules.put("often", NewSchedule(NewTask("tick"), interval_ms=2_000))
+            await api.tasks.submit([NewTask("held")])
+            (job,) = await api.jobs.activate(ActivationRequest(["held"], lease_ms=30_000))
             clock.set_by_ms = set_by_ms
             for _ in range(4):
                 await asyncio.sleep(10)
-                (answer,) = await api.extend([job.lease], 30_000)
+                (answer,) = await api.jobs.extend([job.lease], 30_000)
                 assert answer.code is None
-            (answer,) = await api.complete([JobCompletion(job.job_key, job.lease)])
+            (answer,) = await api.jobs.complete([JobCompletion(job.job_key, job.lease)])
             assert answer.code is None
-            (schedule,) = await api.schedules()
+            (schedule,) = await api.schedules.all()
             assert 18 <= schedule.fired <= 24
             await node.close()
 
@@ -155,14 +155,14 @@ def test_far_forward_the_lease_of_a_dead_worker_ends_after_the_span_that_it_had_
     async def story() -> None:
         node = await start(clock)
         api = node.gateway
-        (held,) = await api.submit([NewTask("held")])
-        await api.activate(ActivationRequest(["held"], lease_ms=30_000))
+        (held,) = await api.tasks.submit([NewTask("held")])
+        await api.jobs.activate(ActivationRequest(["held"], lease_ms=30_000))
         clock.set_by_ms = 30 * HOUR_MS
-        await api.submit([NewTask("other")])  # somebody looks at the clock
+        await api.tasks.submit([NewTask("other")])  # somebody looks at the clock
         await asyncio.sleep(28)
-        assert (await api.task(held.task_key)).state == JobState.ACTIVE
+        assert (await api.tasks.get(held.task_key)).state == JobState.ACTIVE
         await asyncio.sleep(4)
-        assert (await api.task(held.task_key)).state == JobState.WAITING
+        assert (await api.tasks.get(held.task_key)).state == JobState.WAITING
         await node.close()
 
     run(story(), clock)
@@ -181,18 +181,18 @@ def test_after_a_restart_with_the_clock_set_back_time_goes_on_from_the_log(tmp_p
     async def story() -> None:
         clock, config = ShiftedClock(), Config(partitions=2)
         node = await LocalNode.open(tmp_path, config, clock)
-        (delayed,) = await node.gateway.submit([NewTask("later", delay_ms=600)])
-        created = (await node.gateway.task(delayed.task_key)).created
+        (delayed,) = await node.gateway.tasks.submit([NewTask("later", delay_ms=600)])
+        created = (await node.gateway.tasks.get(delayed.task_key)).created
         assert created is not None
         await node.close()
         clock.shift_ms = -HOUR_MS
         node = await LocalNode.open(tmp_path, config, clock)
-        (warning,) = (await node.gateway.health()).warnings
+        (warning,) = (await node.gateway.node.health()).warnings
         assert "clock is 3,6" in warning and "behind the time of the node" in warning
-        (job,) = await node.gateway.activate(ActivationRequest(["later"], wait_ms=20_000))
+        (job,) = await node.gateway.jobs.activate(ActivationRequest(["later"], wait_ms=20_000))
         assert job.job_key == delayed.task_key
-        (after,) = await node.gateway.submit([NewTask("after")])
-        created_after = (await node.gateway.task(after.task_key)).created
+        (after,) = await node.gateway.tasks.submit([NewTask("after")])
+        created_after = (await node.gateway.tasks.get(after.task_key)).created
         assert created_after is not None and created_after > created
         await node.close()
 

@@ -47,10 +47,10 @@ class Live:
     async def once(self) -> None:
         gateway = self._gateway
         began = time.perf_counter()
-        await gateway.submit([task("live", len(self.seconds))])
+        await gateway.tasks.submit([task("live", len(self.seconds))])
         self.seconds.append(time.perf_counter() - began)
-        (job,) = await gateway.activate(ActivationRequest(["live"], jobs_max=1, wait_ms=0))
-        await gateway.complete([JobCompletion(job.job_key, job.lease)])
+        (job,) = await gateway.jobs.activate(ActivationRequest(["live"], jobs_max=1, wait_ms=0))
+        await gateway.jobs.complete([JobCompletion(job.job_key, job.lease)])
         self.most_bytes = max(self.most_bytes, memory_bytes())
         await asyncio.sleep(0.001)
 
@@ -65,7 +65,9 @@ class Live:
 async def move(folder: Path, tasks: int) -> None:
     node = await LocalNode.open(folder / "one", CONFIG)
     for first in range(0, tasks, 1_000):
-        await node.gateway.submit([task("waiting", first + number) for number in range(1_000)])
+        await node.gateway.tasks.submit(
+            [task("waiting", first + number) for number in range(1_000)]
+        )
     await node.upkeep.scrub()  # what it does after a start is over
     alone = Live(node)
     for _ in range(200):

@@ -58,10 +58,12 @@ async def dead_letters(node: MemoryNode, count: int) -> list[int]:
     keys: list[int] = []
     while len(keys) < count:
         await asyncio.gather(
-            *(node.gateway.submit([NewTask("send", retries=0)] * 5) for _ in range(8))
+            *(node.gateway.tasks.submit([NewTask("send", retries=0)] * 5) for _ in range(8))
         )
-        jobs = await node.gateway.activate(ActivationRequest(["send"], "worker", 1_000, 60_000))
-        await node.gateway.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
+        jobs = await node.gateway.jobs.activate(
+            ActivationRequest(["send"], "worker", 1_000, 60_000)
+        )
+        await node.gateway.jobs.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
         keys += [int(job.job_key) for job in jobs]
     return keys
 

@@ -48,14 +48,16 @@ def hold_appends(node: MemoryNode) -> asyncio.Event:
 def test_beyond_the_commands_in_flight_a_submit_is_refused_with_a_hint() -> None:
     async def story() -> None:
         node = await MemoryNode(config=Config(commands_in_flight_max=10)).start()
-        answers = await refusals(*(node.gateway.submit([NewTask("t")]) for _ in range(25)))
+        answers = await refusals(*(node.gateway.tasks.submit([NewTask("t")]) for _ in range(25)))
         refused = [answer for answer in answers if isinstance(answer, ResourceExhausted)]
         assert len(refused) == 15
         assert all(error.retry_after_ms >= 1 for error in refused)
         assert "at most 10 commands in flight" in refused[0].message
-        assert len((await node.gateway.tasks(TaskQuery())).items) == 10
-        assert (await node.gateway.submit([NewTask("t")]))[0].created, "it recovers on its own"
-        assert b"holdfast_refused_commands_total 15.0" in await node.gateway.metrics()
+        assert len((await node.gateway.tasks.page(TaskQuery())).items) == 10
+        assert (await node.gateway.tasks.submit([NewTask("t")]))[0].created, (
+            "it recovers on its own"
+        )
+        assert b"holdfast_refused_commands_total 15.0" in await node.gateway.node.metrics()
         await node.close()
 
     run(story())
@@ -64,7 +66,7 @@ def test_beyond_the_commands_in_flight_a_submit_is_refused_with_a_hint() -> None
 def test_one_submit_larger_than_the_limit_is_taken_when_nothing_else_waits() -> None:
     async def story() -> None:
         node = await MemoryNode(config=Config(commands_in_flight_max=10)).start()
-        assert len(await node.gateway.submit([NewTask("t")] * 50)) == 50
+        assert len(await node.gateway.tasks.submit([NewTask("t")] * 50)) == 50
         await node.close()
 
     run(story())
@@ -77,11 +79,13 @@ def test_workers_that_wait_are_refused_and_the_node_lives_on() -> None:
         node = await MemoryNode(config=Config(commands_in_flight_max=1)).start()
         go_on = hold_appends(node)
         submitting = asyncio.ensure_future(
-            node.gateway.submit([NewTask("a"), NewTask("b"), NewTask("c")])
+            node.gateway.tasks.submit([NewTask("a"), NewTask("b"), NewTask("c")])
         )
         await asyncio.sleep(0.1)  # the step waits for the disk
         workers = [
-            asyncio.ensure_future(node.gateway.activate(ActivationRequest([each], wait_ms=1_000)))
+            asyncio.ensure_future(
+                node.gateway.jobs.activate(ActivationRequest([each], wait_ms=1_000))
+            )
             for each in "abc"
         ]
         await asyncio.sleep(0.1)
@@ -101,9 +105,11 @@ def test_closing_with_workers_waiting_ends_well() -> None:
     async def story() -> None:
         node = await MemoryNode().start()
         go_on = hold_appends(node)
-        submitting = asyncio.ensure_future(node.gateway.submit([NewTask("a")]))
+        submitting = asyncio.ensure_future(node.gateway.tasks.submit([NewTask("a")]))
         await asyncio.sleep(0.1)
-        worker = asyncio.ensure_future(node.gateway.activate(ActivationRequest(["a"], wait_ms=500)))
+        worker = asyncio.ensure_future(
+            node.gateway.jobs.activate(ActivationRequest(["a"], wait_ms=500))
+        )
         await asyncio.sleep(0.1)
         runner = node.node.runner
         closing = asyncio.ensure_future(runner.close())
@@ -115,7 +121,7 @@ def test_closing_with_workers_waiting_ends_well() -> None:
         (answer,) = await refusals(worker)
         assert isinstance(answer, Unavailable)
         with pytest.raises(Unavailable, match="closing"):
-            await node.gateway.submit([NewTask("a")])
+            await node.gateway.tasks.submit([NewTask("a")])
 
     run(story())
 
@@ -127,14 +133,14 @@ def test_requests_with_more_content_than_one_append_holds_are_refused() -> None:
     async def story() -> None:
         node = await MemoryNode().start()
         with pytest.raises(InvalidArgument, match="bytes of payload in one request"):
-            await node.gateway.submit([NewTask("t", BIG)] * 5)
-        (receipt,) = await node.gateway.submit([NewTask("t", BIG)])
-        (job,) = await node.gateway.activate(ActivationRequest(["t"]))
+            await node.gateway.tasks.submit([NewTask("t", BIG)] * 5)
+        (receipt,) = await node.gateway.tasks.submit([NewTask("t", BIG)])
+        (job,) = await node.gateway.jobs.activate(ActivationRequest(["t"]))
         larger = msgspec.Raw(b'"%s"' % (b"x" * PAYLOAD_BYTES_MAX))
         with pytest.raises(InvalidArgument, match="bytes of a result"):
-            await node.gateway.complete([JobCompletion(job.job_key, job.lease, larger)])
-        await node.gateway.complete([JobCompletion(job.job_key, job.lease, BIG)])
-        assert (await node.gateway.task(receipt.task_key)).result == BIG
+            await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease, larger)])
+        await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease, BIG)])
+        assert (await node.gateway.tasks.get(receipt.task_key)).result == BIG
         await node.close()
 
     run(story())
@@ -144,7 +150,7 @@ def test_large_requests_that_come_together_are_spread_over_steps() -> None:
     async def story() -> None:
         node = await MemoryNode(partitions=3, disk=SimulatedDisk()).start()
         receipts = await asyncio.gather(
-            *(node.gateway.submit([NewTask("t", BIG)] * 4) for _ in range(9))
+            *(node.gateway.tasks.submit([NewTask("t", BIG)] * 4) for _ in range(9))
         )
         assert all(receipt.created for group in receipts for receipt in group)
         assert node.node.runner.failure is None
@@ -172,8 +178,8 @@ def test_what_the_log_refuses_is_refused_and_its_neighbours_are_not() -> None:
         replies = [reply for ticket in tickets for reply in await ticket]
         codes = [reply.rejection and reply.rejection.code for reply in replies]
         assert codes == [None, "INVALID_ARGUMENT", None, None]
-        assert len((await node.gateway.tasks(TaskQuery())).items) == 3
-        assert (await node.gateway.submit([NewTask("t")]))[0].created
+        assert len((await node.gateway.tasks.page(TaskQuery())).items) == 3
+        assert (await node.gateway.tasks.submit([NewTask("t")]))[0].created
         assert runner.load()[1] == 0, "nothing is in flight any more"
         before = node.dump()
         await node.crash()
@@ -190,7 +196,7 @@ def test_what_the_log_refuses_is_refused_and_its_neighbours_are_not() -> None:
 async def submit_until_full(node: MemoryNode, keys: list[str]) -> ResourceExhausted:
     for _ in range(10_000):
         try:
-            (receipt,) = await node.gateway.submit([NewTask("t")])
+            (receipt,) = await node.gateway.tasks.submit([NewTask("t")])
         except ResourceExhausted as error:
             return error
         keys.append(receipt.task_key)
@@ -201,19 +207,19 @@ def test_a_full_disk_refuses_writes_and_not_reads_until_there_is_room() -> None:
     async def story() -> None:
         disk = SimulatedDisk()
         node = await MemoryNode(disk=disk).start()
-        keys = [receipt.task_key for receipt in await node.gateway.submit([NewTask("t")] * 3)]
+        keys = [receipt.task_key for receipt in await node.gateway.tasks.submit([NewTask("t")] * 3)]
         disk.capacity_bytes -= disk.free_bytes("")
         error = await submit_until_full(node, keys)
         assert error.retry_after_ms > 0
         before = node.dump()
         for _ in range(3):
             with pytest.raises(ResourceExhausted):
-                await node.gateway.submit([NewTask("t", key="again")])
+                await node.gateway.tasks.submit([NewTask("t", key="again")])
             assert node.dump() == before, "what was refused has not happened"
         for key in keys:
-            assert (await node.gateway.task(key)).state == JobState.WAITING
+            assert (await node.gateway.tasks.get(key)).state == JobState.WAITING
         disk.capacity_bytes += 1 << 30
-        (receipt,) = await node.gateway.submit([NewTask("t", key="again")])
+        (receipt,) = await node.gateway.tasks.submit([NewTask("t", key="again")])
         assert receipt.created, "it was not stored before"
         keys.append(receipt.task_key)
         after = node.dump()
@@ -221,7 +227,7 @@ def test_a_full_disk_refuses_writes_and_not_reads_until_there_is_room() -> None:
         await node.restart()
         assert node.dump() == after
         for key in keys:
-            assert (await node.gateway.task(key)).state == JobState.WAITING
+            assert (await node.gateway.tasks.get(key)).state == JobState.WAITING
         await node.close()
 
     run(story())
@@ -232,14 +238,14 @@ def test_what_becomes_due_while_the_disk_is_full_happens_when_there_is_room() ->
         disk = SimulatedDisk()
         node = await MemoryNode(disk=disk).start()
         # So many that waking them needs more room than the last refused submit.
-        delayed, *_ = await node.gateway.submit([NewTask("t", delay_ms=5_000)] * 200)
+        delayed, *_ = await node.gateway.tasks.submit([NewTask("t", delay_ms=5_000)] * 200)
         disk.capacity_bytes -= disk.free_bytes("")
         await submit_until_full(node, [])
         await asyncio.sleep(60)
-        assert (await node.gateway.task(delayed.task_key)).state == JobState.SCHEDULED
+        assert (await node.gateway.tasks.get(delayed.task_key)).state == JobState.SCHEDULED
         disk.capacity_bytes += 1 << 30
         await asyncio.sleep(60)
-        assert (await node.gateway.task(delayed.task_key)).state == JobState.WAITING
+        assert (await node.gateway.tasks.get(delayed.task_key)).state == JobState.WAITING
         await node.close()
 
     run(story())
@@ -249,16 +255,16 @@ def test_a_failed_sync_stops_the_node_with_a_reason() -> None:
     async def story() -> None:
         disk = SimulatedDisk()
         node = await MemoryNode(disk=disk).start()
-        (receipt,) = await node.gateway.submit([NewTask("t")])
+        (receipt,) = await node.gateway.tasks.submit([NewTask("t")])
         disk.fail_sync_at = disk.syncs + 1
         with pytest.raises(HoldfastError):
-            await node.gateway.submit([NewTask("t")])
+            await node.gateway.tasks.submit([NewTask("t")])
         with pytest.raises(Unavailable, match="The node stopped"):
-            await node.gateway.submit([NewTask("t")])
+            await node.gateway.tasks.submit([NewTask("t")])
         disk.fail_sync_at = None
         await node.crash()
         await node.restart()
-        assert (await node.gateway.task(receipt.task_key)).state == JobState.WAITING
+        assert (await node.gateway.tasks.get(receipt.task_key)).state == JobState.WAITING
         await node.close()
 
     run(story())
@@ -278,7 +284,7 @@ def test_a_due_command_that_is_refused_is_tried_after_pauses_that_double() -> No
     async def story() -> None:
         node = await MemoryNode().start()
         add_poison(node)
-        await node.gateway.submit([NewTask("t")])
+        await node.gateway.tasks.submit([NewTask("t")])
         await asyncio.sleep(10)  # tries after 0, 1, 3 and 7 s: a command and a rejection each
         assert node.journal.bounds(TOPIC, 1).next == 2 + 4 * 2
         await asyncio.sleep(3_600)
@@ -294,7 +300,7 @@ def test_live_commands_do_not_shorten_the_pause_of_one_that_is_refused() -> None
         node = await MemoryNode().start()
         add_poison(node)
         for _ in range(100):
-            await node.gateway.submit([NewTask("t")])
+            await node.gateway.tasks.submit([NewTask("t")])
             await asyncio.sleep(0.1)
         assert node.journal.bounds(TOPIC, 1).next == 100 * 2 + 4 * 2
         await node.close()
@@ -308,13 +314,13 @@ def test_what_else_is_due_does_not_wait_for_one_that_is_refused() -> None:
     async def story() -> None:
         node = await MemoryNode().start()
         add_poison(node)
-        await node.gateway.submit([NewTask("t", delay_ms=60) for _ in range(3)])
-        await node.gateway.submit([NewTask("t", delay_ms=20_000)])
+        await node.gateway.tasks.submit([NewTask("t", delay_ms=60) for _ in range(3)])
+        await node.gateway.tasks.submit([NewTask("t", delay_ms=20_000)])
         await asyncio.sleep(3)
-        states = [task.state for task in (await node.gateway.tasks(TaskQuery())).items]
+        states = [task.state for task in (await node.gateway.tasks.page(TaskQuery())).items]
         assert states.count(JobState.WAITING) == 3
         await asyncio.sleep(17.1)
-        states = [task.state for task in (await node.gateway.tasks(TaskQuery())).items]
+        states = [task.state for task in (await node.gateway.tasks.page(TaskQuery())).items]
         assert states.count(JobState.WAITING) == 4
         await node.close()
 
@@ -325,7 +331,7 @@ async def answers_of_a_step(node: MemoryNode) -> list[object]:
     """What three who ask in one step, with one command that throws, are told."""
     broken = Command(ValueType.JOB_BATCH, JobBatchIntent.PURGE, 0, Purge(-1))
     ticket = node.node.runner.submit(1, [broken])
-    asked = [node.gateway.submit([NewTask(each)]) for each in ("a", "b", "c")]
+    asked = [node.gateway.tasks.submit([NewTask(each)]) for each in ("a", "b", "c")]
     (reply,) = await asyncio.wait_for(ticket, 5)
     assert reply.rejection is not None and reply.rejection.code == "INTERNAL"
     return await refusals(*(asyncio.wait_for(each, 5) for each in asked))
@@ -354,8 +360,8 @@ def test_an_exception_anywhere_in_a_step_is_answered_and_the_partition_runs_on(w
         answers = await answers_of_a_step(node)
         assert not [each for each in answers if isinstance(each, Exception)]
         assert runner.load()[1] == 0
-        (job,) = await node.gateway.activate(ActivationRequest(["a"], jobs_max=1))
-        await node.gateway.complete([JobCompletion(job.job_key, job.lease)])
+        (job,) = await node.gateway.jobs.activate(ActivationRequest(["a"], jobs_max=1))
+        await node.gateway.jobs.complete([JobCompletion(job.job_key, job.lease)])
         before = node.dump()
         await node.crash()
         await node.restart()
@@ -374,9 +380,11 @@ def test_a_lease_runs_out_and_the_job_goes_to_the_next_worker_in_virtual_time() 
 
     async def story() -> None:
         node = await MemoryNode(clock=clock).start()
-        await node.gateway.submit([NewTask("t")])
-        (first,) = await node.gateway.activate(ActivationRequest(["t"], "one", lease_ms=30_000))
-        (second,) = await node.gateway.activate(
+        await node.gateway.tasks.submit([NewTask("t")])
+        (first,) = await node.gateway.jobs.activate(
+            ActivationRequest(["t"], "one", lease_ms=30_000)
+        )
+        (second,) = await node.gateway.jobs.activate(
             ActivationRequest(["t"], "two", lease_ms=30_000, wait_ms=60_000)
         )
         assert second.job_key == first.job_key

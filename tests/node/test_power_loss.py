@@ -75,10 +75,10 @@ async def check(folder: Path, said: list[str]) -> None:
     try:
         for line in said:
             what, key, _ = line.split()
-            task = await node.gateway.task(key)
+            task = await node.gateway.tasks.get(key)
             assert what == "submitted" or task.state == "COMPLETED", line
         await node.upkeep.scrubbed.wait()
-        assert (await node.gateway.health()).status == "UP"
+        assert (await node.gateway.node.health()).status == "UP"
     finally:
         await node.close()
 

@@ -64,7 +64,7 @@ def test_files_that_cannot_be_read_keep_no_node_from_starting(
 
     async def story() -> None:
         node = await LocalNode.open(tmp_path, Config(partitions=1))
-        assert (await node.gateway.submit([NewTask("t")]))[0].created
+        assert (await node.gateway.tasks.submit([NewTask("t")]))[0].created
         assert (tmp_path / "running").exists()
         await node.close()
         assert not (tmp_path / "running").exists(), "it was stopped in order"

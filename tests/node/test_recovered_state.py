@@ -190,14 +190,16 @@ def test_a_command_that_meets_damage_is_not_decided_by_it(
         keys, refused = list(truth.waiting), 0
         for key in keys:
             try:
-                await node.gateway.cancel(key)
+                await node.gateway.tasks.cancel(key)
             except Unavailable:
                 refused += 1
-                await persistently(lambda key=key: node.gateway.cancel(key), time.monotonic() + 30)
+                await persistently(
+                    lambda key=key: node.gateway.tasks.cancel(key), time.monotonic() + 30
+                )
         assert refused and node.metrics.storage.rebuilds == 1
         assert node.metrics.partition(1).rejected == node.metrics.partition(2).rejected == 0
         for key in keys:
-            assert (await node.gateway.task(key)).state == "CANCELED"
+            assert (await node.gateway.tasks.get(key)).state == "CANCELED"
         await node.close()
 
     asyncio.run(story())
@@ -214,7 +216,7 @@ def test_a_state_that_cannot_be_rebuilt_stops_the_node_by_name(folder: Path) -> 
             await asyncio.sleep(0.01)
         assert isinstance(node.runner.failure, DataLoss)
         assert "could not be rebuilt" in node.runner.failure.message
-        health = await node.gateway.health()
+        health = await node.gateway.node.health()
         assert health.status == "DOWN" and "restore the folder" in health.damage[0]
         scrubbing.cancel()
         await node.close()
@@ -228,7 +230,9 @@ def test_a_damaged_snapshot_is_replaced_while_the_node_runs(folder: Path) -> Non
         await node.upkeep.scrubbed.wait()
         spoil(next((folder / "state" / "snapshots" / "3").glob("*.sst")))
         await node.upkeep.scrub()
-        assert b'holdfast_damage_found_total{what="snapshot"} 1.0' in await node.gateway.metrics()
+        assert (
+            b'holdfast_damage_found_total{what="snapshot"} 1.0' in await node.gateway.node.metrics()
+        )
         there = sorted(path.name for path in (folder / "state" / "snapshots").iterdir())
         assert there == ["2", "4"]
         await node.close()

@@ -98,6 +98,6 @@ def start(node: ServedNode, process: str, count: int) -> set[int]:
     keys: set[int] = set()
     for at in range(0, count, TOGETHER):
         new = [NewProcessInstance(process)] * min(TOGETHER, count - at)
-        receipts = node.portal.call(node.api.start(new))
+        receipts = node.portal.call(node.api.instances.start(new))
         keys |= {int(each.process_instance_key) for each in receipts}
     return keys

@@ -49,28 +49,34 @@ class NodeStory:
         node = await LocalNode.open(self.folder, self._config)
         gateway, random = node.gateway, self._random
         process = Process("order").task("pay").wait("w", message="paid", key="id").task("ship")
-        await gateway.deploy([Resource("order.bpmn", write_bpmn(process.definition()).decode())])
+        await gateway.processes.deploy(
+            [Resource("order.bpmn", write_bpmn(process.definition()).decode())]
+        )
         for _ in range(rounds):
             ids = [str(random.randrange(40)) for _ in range(random.randrange(1, 8))]
             variables = [msgspec.Raw(msgspec.json.encode({"id": each})) for each in ids]
-            await gateway.start([NewProcessInstance("order", variables=v) for v in variables])
-            await gateway.submit([NewTask("mail", msgspec.Raw(b"[1]"), retries=0)])
+            await gateway.instances.start(
+                [NewProcessInstance("order", variables=v) for v in variables]
+            )
+            await gateway.tasks.submit([NewTask("mail", msgspec.Raw(b"[1]"), retries=0)])
             for each in ids:
                 if random.random() < 0.6:
-                    await gateway.publish(NewMessage("paid", each, ttl_ms=self._lasting_ms))
+                    await gateway.messages.publish(
+                        NewMessage("paid", each, ttl_ms=self._lasting_ms)
+                    )
             request = ActivationRequest(["pay", "ship", "mail"], "w", 20, self._lasting_ms, 0)
-            for job in await gateway.activate(request):
+            for job in await gateway.jobs.activate(request):
                 if random.random() < 0.7:
-                    await gateway.complete([JobCompletion(job.job_key, job.lease)])
+                    await gateway.jobs.complete([JobCompletion(job.job_key, job.lease)])
                 elif random.random() < 0.7:
                     failure = JobFailure(job.job_key, job.lease, "broke", final=True)
-                    await gateway.fail([failure])
-            for incident in (await gateway.incidents(IncidentQuery())).items:
+                    await gateway.jobs.fail([failure])
+            for incident in (await gateway.incidents.page(IncidentQuery())).items:
                 if random.random() < 0.3:
-                    await gateway.resolve_incident(incident.incident_key, 1)
+                    await gateway.incidents.resolve(incident.incident_key, 1)
                 elif random.random() < 0.2 and incident.task_key:
                     try:
-                        await gateway.discard_incident(incident.incident_key)
+                        await gateway.incidents.discard(incident.incident_key)
                     except HoldfastError:
                         continue  # a job of a process cannot be given up
         await node.close()

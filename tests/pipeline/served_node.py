@@ -52,22 +52,24 @@ class ServedNode:
 
     def submit(self, count: int, type_: str = "mail") -> None:
         tasks = [NewTask(type_, msgspec.Raw(b'{"n":%d}' % n), f"{type_}-{n}") for n in range(count)]
-        self.portal.call(self.api.submit(tasks))
+        self.portal.call(self.api.tasks.submit(tasks))
 
     def deploy(self, process: Process) -> None:
         resource = Resource(f"{process.id}.bpmn", write_bpmn(process.definition()).decode())
-        self.portal.call(self.api.deploy([resource]))
+        self.portal.call(self.api.processes.deploy([resource]))
 
     def live_a_little(self) -> None:
         """Events of many kinds, and a rejection."""
         self.submit(40)
         self.deploy(Process("order").task("charge").task("ship"))
         starts = [NewProcessInstance("order", key=f"o{n}") for n in range(12)]
-        self.portal.call(self.api.start(starts))
-        self.portal.call(self.api.start(starts))
-        jobs = self.portal.call(self.api.activate(ActivationRequest(["mail", "charge"], "w", 20)))
+        self.portal.call(self.api.instances.start(starts))
+        self.portal.call(self.api.instances.start(starts))
+        jobs = self.portal.call(
+            self.api.jobs.activate(ActivationRequest(["mail", "charge"], "w", 20))
+        )
         done = [JobCompletion(job.job_key, job.lease, msgspec.Raw(b"{}")) for job in jobs]
-        self.portal.call(self.api.complete(done))
+        self.portal.call(self.api.jobs.complete(done))
 
     def records(self) -> dict[int, list[Record]]:
         """All records that the files hold, by partition."""

@@ -219,4 +219,4 @@ class Gate:
             await self._opened.wait()
         finally:
             self.waiting -= 1
-        return await self._api.read_journal(*arguments)
+        return await self._api.journal.read(*arguments)

@@ -58,27 +58,27 @@ class Console:
         failed = 0
         while failed < count:
             request = ActivationRequest([type_], "worker", 100, 60_000)
-            jobs = self.node.portal.call(self.node.api.activate(request))
+            jobs = self.node.portal.call(self.node.api.jobs.activate(request))
             failures = [JobFailure(each.job_key, each.lease, error, final=True) for each in jobs]
-            self.node.portal.call(self.node.api.fail(failures))
+            self.node.portal.call(self.node.api.jobs.fail(failures))
             failed += len(jobs)
         assert failed == count
 
     def taken(self, type_: str) -> int:
         """How many jobs of a type a worker gets."""
         request, count = ActivationRequest([type_], "worker", 100, 600_000), 0
-        while jobs := self.node.portal.call(self.node.api.activate(request)):
+        while jobs := self.node.portal.call(self.node.api.jobs.activate(request)):
             count += len(jobs)  # of one partition
         return count
 
     def open_incidents(self) -> int:
         query = IncidentQuery(limit=1_000)
-        return len(self.node.portal.call(self.node.api.incidents(query)).items)
+        return len(self.node.portal.call(self.node.api.incidents.page(query)).items)
 
     def dead_letters(self, type_: str, count: int) -> None:
         """Tasks that wait for a person, on every partition."""
         for _ in range(count):
-            self.node.portal.call(self.node.api.submit([NewTask(type_, retries=0)]))
+            self.node.portal.call(self.node.api.tasks.submit([NewTask(type_, retries=0)]))
         self.fail_all(type_, count, "the bank says no")
 
     def log_of(self, *keys: str) -> list[list[tuple[str, int]]]:
@@ -125,7 +125,7 @@ def instances_are_canceled_modified_migrated_and_deleted(console: Console) -> No
     again = console.batch("retry", key)
     assert outcomes(again) == ("COMPLETED", 12, 0, 0, 0) and again["repeats"] == key
     for each in orders | late:
-        assert node.portal.call(node.api.instance(str(each))).version == 2
+        assert node.portal.call(node.api.instances.get(str(each))).version == 2
 
     others = start(node, "order", 5)
     view = console.batch("cancel", "--where", '{"processId":"order","version":{"$gte":2}}')
@@ -261,14 +261,14 @@ def what_the_creator_may_not_read_is_never_chosen(console: Console) -> None:
     async def cancel(*, dry_run: bool) -> BatchOperationReceipt:
         asked = NewBatchOperation(type=_T.CANCEL_PROCESS_INSTANCE, filter=where, dry_run=dry_run)
         with asking(Asker("clerk")):
-            return await node.api.create_batch_operation(asked)
+            return await node.api.batches.create(asked)
 
     preview = node.portal.call(cancel(dry_run=True)).preview
     assert preview is not None and {int(each) for each in preview.sample} == ours
     key = node.portal.call(cancel(dry_run=False)).batch_operation_key
     assert key is not None
     assert outcomes(ended(node, key)) == ("COMPLETED", 7, 0, 0, 0)
-    running = node.portal.call(node.api.instances(ProcessInstanceQuery("theirs"))).items
+    running = node.portal.call(node.api.instances.page(ProcessInstanceQuery("theirs"))).items
     assert {int(each.process_instance_key) for each in running} == theirs
 
 

@@ -132,13 +132,14 @@ class ForgetfulApi:
 
     def __init__(self, api: Any) -> None:
         self._api = api
+        self.tasks = self
         self.lost = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
-        receipts = await self._api.submit(tasks)
+        receipts = await self._api.tasks.submit(tasks)
         if self.lost < 2:
             self.lost += 1
             raise Internal("Expected to answer, but the answer was lost")
@@ -182,8 +183,8 @@ def test_nothing_is_lost_or_doubled_when_spark_runs_its_tasks_again(
     assert forgetful[0].lost == 2
     assert (tmp_path / "failed").exists()
     assert node.keys_of_created_tasks() == keys(5_000)
-    [task] = node.portal.call(node.api.tasks(TaskQuery("mail", limit=1))).items
-    payload = node.portal.call(node.api.task(task.task_key)).payload
+    [task] = node.portal.call(node.api.tasks.page(TaskQuery("mail", limit=1))).items
+    payload = node.portal.call(node.api.tasks.get(task.task_key)).payload
     assert set(msgspec.json.decode(bytes(payload))) == {"n"}  # type: ignore[arg-type]
     node.close()
 

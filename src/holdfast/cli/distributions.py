@@ -56,7 +56,7 @@ def list_distributions(
     from holdfast.gateway.distribution.shapes import DistributionQuery
 
     query = DistributionQuery(queue, target, limit, after)
-    page = ask(url, lambda api: api.distributions(query))
+    page = ask(url, lambda api: api.distributions.page(query))
     if json:
         print_json(page)
         return
@@ -91,7 +91,7 @@ def show(key: _Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
     from holdfast.cli.output import age, bytes_text, moment, print_fields, print_json
     from holdfast.cli.remote import ask
 
-    view = ask(url, lambda api: api.distribution(key))
+    view = ask(url, lambda api: api.distributions.get(key))
     if json:
         print_json(view)
         return
@@ -134,7 +134,7 @@ def skip(
     from holdfast.gateway.distribution.shapes import DistributionSkip
 
     decision = DistributionSkip(partition, _user() if by is None else by, reason)
-    ask(url, lambda api: api.skip_distribution(key, decision))
+    ask(url, lambda api: api.distributions.skip(key, decision))
     if json:
         print_json({"distributionKey": key, "partition": partition, "state": "SKIPPED"})
     else:
@@ -164,7 +164,7 @@ def cancel(
     from holdfast.gateway.distribution.shapes import DistributionCancellation
 
     decision = DistributionCancellation(_user() if by is None else by, reason)
-    ask(url, lambda api: api.cancel_distribution(key, decision))
+    ask(url, lambda api: api.distributions.cancel(key, decision))
     if json:
         print_json({"distributionKey": key, "state": "CANCELED"})
     else:
@@ -186,7 +186,7 @@ def resume(
     from holdfast.cli.output import number, print_json, print_line
     from holdfast.cli.remote import ask
 
-    count = ask(url, lambda api: api.resume_distributions(partition))
+    count = ask(url, lambda api: api.distributions.resume(partition))
     if json:
         print_json({"partition": partition, "count": count})
     elif count:

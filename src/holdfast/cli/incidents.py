@@ -41,7 +41,7 @@ def list_incidents(
     from holdfast.gateway.tasks.shapes import IncidentQuery
 
     query = IncidentQuery(task_type, limit, after, process, instance)
-    page = ask(url, lambda api: api.incidents(query))
+    page = ask(url, lambda api: api.incidents.page(query))
     if json:
         print_json(page)
         return
@@ -80,7 +80,7 @@ def retry(
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
-    ask(url, lambda api: api.resolve_incident(key, retries))
+    ask(url, lambda api: api.incidents.resolve(key, retries))
     if json:
         print_json({"incidentKey": key, "state": "RESOLVED"})
     else:
@@ -93,7 +93,7 @@ def discard(key: IncidentKey, url: Url = DEFAULT_URL, json: Json = False) -> Non
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
-    ask(url, lambda api: api.discard_incident(key))
+    ask(url, lambda api: api.incidents.discard(key))
     if json:
         print_json({"incidentKey": key, "state": "DISCARDED"})
     else:

@@ -218,7 +218,7 @@ async def _let_first_in(node: "LocalNode", folder: Path) -> None:
         path.touch(mode=0o600)
         path.write_text(token + "\n")
 
-    if await node.gateway.identity.let_first_in(keep):
+    if await node.gateway.let_first_in(keep):
         print_note(f"the token of an administrator is in {path}; HOLDFAST_TOKEN takes it")
 
 

@@ -26,7 +26,7 @@ def list_schedules(url: Url = DEFAULT_URL, json: Json = False) -> None:
     from holdfast.cli.remote import ask
     from holdfast.gateway.tasks.shapes import Schedules
 
-    found = ask(url, lambda api: api.schedules())
+    found = ask(url, lambda api: api.schedules.all())
     if json:
         print_json(Schedules(found))
         return
@@ -90,7 +90,7 @@ def set_schedule(
         raise InvalidArgument("Expected either --cron or --every")
     task = NewTask(task_type, parse_payload(payload), retries=retries)
     schedule = NewSchedule(task, cron, spans.maybe_span_ms(every), timezone, catch_up_of(catch_up))
-    view = ask(url, lambda api: api.put_schedule(schedule_id, schedule))
+    view = ask(url, lambda api: api.schedules.put(schedule_id, schedule))
     if json:
         print_json(view)
     else:
@@ -103,7 +103,7 @@ def delete(schedule_id: _ScheduleId, url: Url = DEFAULT_URL, json: Json = False)
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
-    ask(url, lambda api: api.delete_schedule(schedule_id))
+    ask(url, lambda api: api.schedules.delete(schedule_id))
     if json:
         print_json({"scheduleId": schedule_id, "state": "DELETED"})
     else:

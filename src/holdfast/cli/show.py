@@ -66,15 +66,15 @@ async def _look(
     from holdfast.gateway.tasks.shapes import IncidentQuery
     from holdfast.limits import PAGE_ITEMS_MAX
 
-    view = await api.instance(key)
+    view = await api.instances.get(key)
     source, incidents = "", []
     if view.incidents:
         query = IncidentQuery(limit=PAGE_ITEMS_MAX, process_instance_key=key)
-        incidents = (await api.incidents(query)).items
+        incidents = (await api.incidents.page(query)).items
     if with_source:
         if view.finished is not None or view.process_definition_key is None:
             raise InvalidState(f"Expected a running instance to draw, but {key} is {view.state}")
-        source = (await api.definition_source(view.process_definition_key)).content
+        source = (await api.processes.source(view.process_definition_key)).content
     return view, incidents, source
 
 

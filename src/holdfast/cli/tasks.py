@@ -78,7 +78,7 @@ def submit(
         window_ms=spans.maybe_span_ms(remember_key),
         keep_ms=spans.maybe_span_ms(keep_result),
     )  # fmt: skip
-    (receipt,) = ask(url, lambda api: api.submit([task]))
+    (receipt,) = ask(url, lambda api: api.tasks.submit([task]))
     if wait:
         _print_result(url, receipt.task_key, None, json)
     elif json:
@@ -111,7 +111,7 @@ def list_tasks(
     from holdfast.gateway.tasks.shapes import TaskQuery
 
     query = TaskQuery(task_type, JobState(state) if state else None, limit, after)
-    page = ask(url, lambda api: api.tasks(query))
+    page = ask(url, lambda api: api.tasks.page(query))
     if json:
         print_json(page)
         return
@@ -141,7 +141,7 @@ def show(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
     from holdfast.cli.output import moment, number, print_fields, print_json, raw_text
     from holdfast.cli.remote import ask
 
-    task = ask(url, lambda api: api.task(key))
+    task = ask(url, lambda api: api.tasks.get(key))
     if json:
         print_json(task)
         return
@@ -218,7 +218,7 @@ def cancel(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
-    ask(url, lambda api: api.cancel(key))
+    ask(url, lambda api: api.tasks.cancel(key))
     if json:
         print_json({"taskKey": key, "state": "CANCELED"})
     else:

@@ -131,7 +131,7 @@ def _say_if_nobody_answers(app: "Holdfast", report: "_Report") -> None:
     from holdfast.errors import Unavailable
 
     try:
-        app.portal.call(app.api.topology())
+        app.portal.call(app.api.node.topology())
     except Unavailable as error:
         report.say("waiting", f"no node yet, trying on: {error.message}")
 

@@ -203,7 +203,9 @@ class Holdfast(ProcessCalls):
     ) -> Handle[R]:
         """Durable when it returns."""
         self._ensure_worker()
-        receipts = self.portal.call(self.api.submit([bound.new_task(key, delay, due, priority)]))
+        receipts = self.portal.call(
+            self.api.tasks.submit([bound.new_task(key, delay, due, priority)])
+        )
         return self._handle(receipts[0], bound)
 
     async def submit_async(
@@ -218,7 +220,7 @@ class Holdfast(ProcessCalls):
         """Like `submit`, for an event loop."""
         self._ensure_worker()
         new = bound.new_task(key, delay, due, priority)
-        return self._handle((await self.portal.reach(self.api.submit([new])))[0], bound)
+        return self._handle((await self.portal.reach(self.api.tasks.submit([new])))[0], bound)
 
     def submit_many(
         self, tasks: Iterable[BoundTask[R]], *, keys: Sequence[str] | None = None
@@ -245,7 +247,7 @@ class Holdfast(ProcessCalls):
         ]
         receipts: list[TaskReceipt] = []
         for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
-            receipts += await self.api.submit(new[start : start + TASKS_PER_SUBMIT_MAX])
+            receipts += await self.api.tasks.submit(new[start : start + TASKS_PER_SUBMIT_MAX])
         return receipts
 
     def handle(self, key: str) -> Handle[Any]:
@@ -281,26 +283,26 @@ class Holdfast(ProcessCalls):
         interval_ms = None if every is None else span_ms(every)
         policy = catch_up if isinstance(catch_up, bool) else catch_up_of(catch_up)
         new = NewSchedule(bound.new_task(), cron, interval_ms, timezone, policy)
-        return self.portal.call(self.api.put_schedule(schedule_id, new))
+        return self.portal.call(self.api.schedules.put(schedule_id, new))
 
     def unschedule(self, schedule_id: str) -> None:
         """The schedule fires no more."""
-        self.portal.call(self.api.delete_schedule(schedule_id))
+        self.portal.call(self.api.schedules.delete(schedule_id))
 
     def incidents(
         self, task: str | None = None, limit: int = 100, *, process: str | None = None
     ) -> list[IncidentView]:
         """Tasks and elements of processes that wait for a decision."""
         query = IncidentQuery(task, limit=limit, process_id=process)
-        return self.portal.call(self.api.incidents(query)).items
+        return self.portal.call(self.api.incidents.page(query)).items
 
     def retry_incident(self, incident_key: str, retries: int = 0) -> None:
         """The cause is mended: the task is tried again, with this many retries beyond the next."""
-        self.portal.call(self.api.resolve_incident(incident_key, retries))
+        self.portal.call(self.api.incidents.resolve(incident_key, retries))
 
     def discard_incident(self, incident_key: str) -> None:
         """The task ends without a result."""
-        self.portal.call(self.api.discard_incident(incident_key))
+        self.portal.call(self.api.incidents.discard(incident_key))
 
     # --- working ------------------------------------------------------------------------------
 

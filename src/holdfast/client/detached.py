@@ -7,10 +7,10 @@ meet the parent's lock; so a child opens nothing.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Unavailable
-from holdfast.gateway.api import Api
+from holdfast.gateway.api import SPACES, Api
 
 _VARIABLE = "HOLDFAST_DETACHED"
 
@@ -28,13 +28,25 @@ def children_detached() -> Iterator[None]:
         del os.environ[_VARIABLE]
 
 
-class _DetachedApi:
+class _DetachedApi(Api):
     """Refuses everything: the parent process holds the node."""
+
+    if not TYPE_CHECKING:  # what there is and of which type, the Api says
+
+        def __getattr__(self, space: str) -> Any:
+            if space not in SPACES:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {space!r}")
+            return _DetachedNamespace(space)
+
+
+class _DetachedNamespace:
+    def __init__(self, space: str) -> None:
+        self._space = space
 
     def __getattr__(self, name: str) -> Any:
         async def refuse(*_: Any, **__: Any) -> Any:
             raise Unavailable(
-                f"Expected a node for {name}(), but this is a worker's child process;"
+                f"Expected a node for {self._space}.{name}(), but this is a worker's child process;"
                 " submit from tasks by Holdfast.connect(url)"
             )
 
@@ -42,6 +54,5 @@ class _DetachedApi:
 
 
 def detached_api() -> Api:
-    """An api that has every method, and refuses every call."""
-    api: Any = _DetachedApi()
-    return api
+    """An api that has every operation, and refuses every call."""
+    return _DetachedApi()

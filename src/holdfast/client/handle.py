@@ -45,11 +45,11 @@ class Handle(Generic[R]):
 
     def view(self) -> TaskView:
         """All that is known of the task."""
-        return self._app.portal.call(self._app.api.task(self.key))
+        return self._app.portal.call(self._app.api.tasks.get(self.key))
 
     def cancel(self) -> None:
         """Ends the task; what a worker is doing for it meanwhile counts for nothing."""
-        self._app.portal.call(self._app.api.cancel(self.key))
+        self._app.portal.call(self._app.api.tasks.cancel(self.key))
 
     async def _result(self, timeout: float | None) -> R:
         outcome = await wait_for_outcome(self._app.api, self.key, timeout)
@@ -75,7 +75,7 @@ async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOut
     while True:
         left = WAIT_MS_MAX if deadline is None else int((deadline - loop.time()) * 1000)
         with no_later_than(deadline):
-            (outcome,) = await api.results([key], max(0, min(left, WAIT_MS_MAX)))
+            (outcome,) = await api.tasks.results([key], max(0, min(left, WAIT_MS_MAX)))
         if outcome.state not in _OPEN:
             return outcome
         if left <= 0:

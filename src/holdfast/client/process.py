@@ -76,18 +76,18 @@ class ProcessHandle:
 
     def view(self) -> ProcessInstanceView:
         """All that is known of the instance: its variables and the tree of its elements."""
-        return self._app.portal.call(self._app.api.instance(self.key))
+        return self._app.portal.call(self._app.api.instances.get(self.key))
 
     def cancel(self) -> None:
         """Ends the instance and everything in it."""
-        self._app.portal.call(self._app.api.cancel_instance(self.key))
+        self._app.portal.call(self._app.api.instances.cancel(self.key))
 
     def set_variables(
         self, variables: Variables, *, scope: str | None = None, local: bool = False
     ) -> None:
         """Sets variables, as seen from the instance or from an element instance in it."""
         new = NewVariables(_json(variables), local)
-        self._app.portal.call(self._app.api.set_variables(scope or self.key, new))
+        self._app.portal.call(self._app.api.instances.set_variables(scope or self.key, new))
 
     def modify(
         self,
@@ -109,7 +109,7 @@ class ProcessHandle:
             [MoveTokens(source, target) for source, target in (move or {}).items()],
             _json(variables or {}),
         )
-        self._app.portal.call(self._app.api.modify_instance(self.key, new))
+        self._app.portal.call(self._app.api.instances.modify(self.key, new))
 
     def migrate(
         self, definition: ProcessDefinition | str, elements: Mapping[str, str] | None = None
@@ -122,7 +122,7 @@ class ProcessHandle:
         if elements is None:
             elements = {id_: id_ for id_ in active_ids(self.view())}
         mapped = [MapElement(source, target) for source, target in elements.items()]
-        self._app.portal.call(self._app.api.migrate_instance(self.key, NewMigration(key, mapped)))
+        self._app.portal.call(self._app.api.instances.migrate(self.key, NewMigration(key, mapped)))
 
 
 class ProcessCalls:
@@ -140,13 +140,13 @@ class ProcessCalls:
         What was deployed with the same content before stays as it is: `created` says so.
         """
         resources = [resource_of(each) for each in processes]
-        return self.portal.call(self.api.deploy(resources))
+        return self.portal.call(self.api.processes.deploy(resources))
 
     def definitions(
         self, process_id: str | None = None, *, latest: bool = False
     ) -> list[ProcessDefinition]:
         """The deployed versions, by id and version."""
-        return self.portal.call(self.api.definitions(ProcessDefinitionQuery(process_id, latest)))
+        return self.portal.call(self.api.processes.find(ProcessDefinitionQuery(process_id, latest)))
 
     def start(
         self,
@@ -160,7 +160,7 @@ class ProcessCalls:
         """Starts a process; durable when it returns. The same `key` is the same instance."""
         self.begin()
         new = _new_instance(process_id, variables, version, key, keep_result)
-        return self._process_handles(self.portal.call(self.api.start([new])))[0]
+        return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
 
     async def start_async(
         self,
@@ -174,7 +174,7 @@ class ProcessCalls:
         """Like `start`, for an event loop."""
         self.begin()
         new = _new_instance(process_id, variables, version, key, keep_result)
-        return self._process_handles(await self.portal.reach(self.api.start([new])))[0]
+        return self._process_handles(await self.portal.reach(self.api.instances.start([new])))[0]
 
     def start_many(
         self,
@@ -192,7 +192,7 @@ class ProcessCalls:
     async def _start_many(self, new: list[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
         receipts: list[ProcessInstanceReceipt] = []
         for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
-            receipts += await self.api.start(new[start : start + TASKS_PER_SUBMIT_MAX])
+            receipts += await self.api.instances.start(new[start : start + TASKS_PER_SUBMIT_MAX])
             await asyncio.sleep(0)
         return receipts
 
@@ -205,7 +205,7 @@ class ProcessCalls:
     ) -> list[ProcessInstanceView]:
         """Running instances."""
         query = ProcessInstanceQuery(process_id, with_incidents=with_incidents, limit=limit)
-        return self.portal.call(self.api.instances(query)).items
+        return self.portal.call(self.api.instances.page(query)).items
 
     def publish(
         self,
@@ -221,7 +221,7 @@ class ProcessCalls:
         It is kept for `ttl` for those that begin to wait later.
         """
         new = NewMessage(name, str(key), _json(variables or {}), message_id, span_ms(ttl))
-        return self.portal.call(self.api.publish(new)).message_key
+        return self.portal.call(self.api.messages.publish(new)).message_key
 
     def _process_handles(self, receipts: list[ProcessInstanceReceipt]) -> list[ProcessHandle]:
         return [

@@ -1,26 +1,22 @@
-"""A node over HTTP: the same Api as a node inside the process."""
+"""A node over HTTP: the same Api as a node in the process, made from the table of operations."""
 
 import asyncio
 import os
+import re
 import ssl
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import nullcontext
+from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import aiohttp
 import msgspec
 from yarl import URL
 
-from holdfast.client.remote_batches import RemoteBatches
-from holdfast.client.remote_distributions import RemoteDistributions
-from holdfast.client.remote_identity import RemoteIdentity
-from holdfast.client.remote_journal import RemoteJournal
-from holdfast.client.remote_processes import RemoteProcesses
 from holdfast.client.retry_after import foreign_error, span_ms_of
-from holdfast.client.wire import quoted
 from holdfast.clock import SystemClock
 from holdfast.errors import (
     Code,
@@ -31,38 +27,9 @@ from holdfast.errors import (
     Unavailable,
 )
 from holdfast.errors import error_of as error_of_code
-from holdfast.gateway.node_shapes import Health, Topology
+from holdfast.gateway.api import SPACES, Api, namespace
+from holdfast.gateway.operation import Namespace, Operation, operations_of
 from holdfast.gateway.shapes import Problem
-from holdfast.gateway.tasks.shapes import (
-    ActivatedJob,
-    ActivatedJobs,
-    ActivationRequest,
-    Answer,
-    Answers,
-    HeldJob,
-    HeldJobs,
-    IncidentPage,
-    IncidentQuery,
-    IncidentResolution,
-    JobCompletion,
-    JobCompletions,
-    JobFailure,
-    JobFailures,
-    LeaseExtension,
-    NewSchedule,
-    NewTask,
-    NewTasks,
-    ResultQuery,
-    Schedules,
-    ScheduleView,
-    TaskOutcome,
-    TaskOutcomes,
-    TaskPage,
-    TaskQuery,
-    TaskReceipt,
-    TaskReceipts,
-    TaskView,
-)
 
 TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 CA_VARIABLE = "HOLDFAST_CA"
@@ -77,15 +44,13 @@ _Shape = TypeVar("_Shape")
 _encode = msgspec.json.Encoder().encode
 
 
-class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJournal):
+class RemoteApi(Api):
     """The Api of the node at a URL.
 
     It belongs to the event loop in which it is first used. It does not try again: after an
     `Unavailable` or a `DeadlineExceeded` the caller knows whether the request may be sent twice.
     Only aiohttp itself repeats a GET, PUT or DELETE, once, when a kept connection proves closed.
     """
-
-    access = None  # the node decides whom it lets in
 
     def __init__(
         self,
@@ -105,7 +70,6 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
             raise InvalidArgument(
                 f"Expected a URL such as http://127.0.0.1:8080, but found {url!r}"
             )
-        self.identity = RemoteIdentity(self)
         self.url = url.rstrip("/")
         self._headers = _credentials(parts, token)
         # by its content type the node knows that no web page sent a request, also without a body
@@ -117,68 +81,15 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
         self._closed = False
 
-    async def submit(self, tasks: Sequence[NewTask]) -> list[TaskReceipt]:
-        return (await self._post("/v2/tasks/batch", NewTasks(list(tasks)), TaskReceipts)).tasks
+    if not TYPE_CHECKING:  # what there is and of which type, the Api says
 
-    async def task(self, task_key: str) -> TaskView:
-        return await self._get(f"/v2/tasks/{quoted(task_key)}", TaskView)
-
-    async def tasks(self, query: TaskQuery) -> TaskPage:
-        return await self._post("/v2/tasks/search", query, TaskPage)
-
-    async def results(self, task_keys: Sequence[str], wait_ms: int) -> list[TaskOutcome]:
-        query = ResultQuery(list(task_keys), wait_ms)
-        return (await self._post("/v2/tasks/results", query, TaskOutcomes, wait_ms)).tasks
-
-    async def cancel(self, task_key: str) -> None:
-        await self._send("POST", f"/v2/tasks/{quoted(task_key)}/cancellation")
-
-    async def activate(self, request: ActivationRequest) -> list[ActivatedJob]:
-        path = "/v2/jobs/leases"
-        return (await self._post(path, request, ActivatedJobs, request.wait_ms)).jobs
-
-    async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
-        return await self._report("/v2/jobs/completion", JobCompletions(list(jobs)))
-
-    async def fail(self, jobs: Sequence[JobFailure]) -> list[Answer]:
-        return await self._report("/v2/jobs/failure", JobFailures(list(jobs)))
-
-    async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
-        return await self._report("/v2/jobs/release", HeldJobs(list(jobs)))
-
-    async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
-        return await self._report(
-            "/v2/jobs/lease-extension", LeaseExtension(list(leases), lease_ms)
-        )
-
-    async def incidents(self, query: IncidentQuery) -> IncidentPage:
-        return await self._post("/v2/incidents/listing", query, IncidentPage)
-
-    async def resolve_incident(self, incident_key: str, retries: int) -> None:
-        path = f"/v2/incidents/{quoted(incident_key)}/resolution"
-        await self._send("POST", path, IncidentResolution(retries))
-
-    async def discard_incident(self, incident_key: str) -> None:
-        await self._send("POST", f"/v2/incidents/{quoted(incident_key)}/discard")
-
-    async def put_schedule(self, schedule_id: str, schedule: NewSchedule) -> ScheduleView:
-        content = await self._send("PUT", f"/v2/schedules/{quoted(schedule_id)}", schedule)
-        return self._decoded(content, ScheduleView)
-
-    async def delete_schedule(self, schedule_id: str) -> None:
-        await self._send("DELETE", f"/v2/schedules/{quoted(schedule_id)}")
-
-    async def schedules(self) -> list[ScheduleView]:
-        return (await self._get("/v2/schedules", Schedules)).items
-
-    async def topology(self) -> Topology:
-        return await self._get("/v2/topology", Topology)
-
-    async def health(self) -> Health:
-        return await self._get("/v2/health", Health)
-
-    async def metrics(self) -> bytes:
-        return await self._send("GET", "/metrics")
+        def __getattr__(self, space: str) -> Namespace:
+            """A namespace, made from the table of operations when it is first asked for."""
+            if space not in SPACES:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {space!r}")
+            made = _remote(namespace(space))(self)
+            setattr(self, space, made)
+            return made
 
     async def close(self) -> None:
         """Closes the connections; requests that wait for their answer fail as `Unavailable`."""
@@ -186,18 +97,7 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         if self._session is not None:
             await self._session.close()
 
-    async def _get(self, path: str, shape: type[_Shape]) -> _Shape:
-        return self._decoded(await self._send("GET", path), shape)
-
-    async def _post(
-        self, path: str, body: msgspec.Struct, shape: type[_Shape], wait_ms: int = 0
-    ) -> _Shape:
-        return self._decoded(await self._send("POST", path, body, wait_ms), shape)
-
-    async def _report(self, path: str, body: msgspec.Struct) -> list[Answer]:
-        return (await self._post(path, body, Answers)).answers
-
-    async def _send(
+    async def send(
         self, method: str, path: str, body: msgspec.Struct | None = None, wait_ms: int = 0
     ) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
@@ -207,6 +107,15 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
         if status >= 400:
             raise self._error_of(status, answer, when)
         return answer
+
+    def decoded(self, content: bytes, shape: type[_Shape]) -> _Shape:
+        """An answer as the shape that it should have."""
+        try:
+            return _decoder(shape).decode(content)
+        except msgspec.DecodeError as error:
+            raise Internal(
+                f"Expected {shape.__name__} from {self.url}, but found {_excerpt(content)}: {error}"
+            ) from error
 
     async def _exchange(
         self, method: str, path: str, content: bytes | None, wait_ms: int
@@ -247,14 +156,6 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
             )
         return self._session
 
-    def _decoded(self, content: bytes, shape: type[_Shape]) -> _Shape:
-        try:
-            return _decoder(shape).decode(content)
-        except msgspec.DecodeError as error:
-            raise Internal(
-                f"Expected {shape.__name__} from {self.url}, but found {_excerpt(content)}: {error}"
-            ) from error
-
     def _error_of(self, status: int, content: bytes, when: str | None) -> HoldfastError:
         when_ms = None if when is None else span_ms_of(when, SystemClock())
         try:
@@ -274,6 +175,75 @@ class RemoteApi(RemoteProcesses, RemoteDistributions, RemoteBatches, RemoteJourn
 
     def _unavailable(self, reason: str) -> Unavailable:
         return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
+
+
+# --- namespaces -------------------------------------------------------------------------------
+
+
+@cache
+def _remote(declared: type[Namespace]) -> Callable[[RemoteApi], Namespace]:
+    """A namespace whose every operation is a request, as its entry in the table says."""
+    methods = {name: _asking(entry) for name, entry in operations_of(declared)}
+    return type(f"Remote{declared.__name__}", (_RemoteNamespace, declared), methods)
+
+
+class _RemoteNamespace:
+    def __init__(self, api: RemoteApi) -> None:
+        self.api = api
+
+
+def _asking(entry: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """The method that sends the request of an operation."""
+    names = entry.arguments
+    shape = entry.result
+    field = entry.answer.__struct_fields__[0] if entry.answer else None
+
+    async def ask(self: _RemoteNamespace, *given: Any, **named: Any) -> Any:
+        if named or len(given) != len(names):
+            bound = entry.signature.bind(self, *given, **named)
+            bound.apply_defaults()
+            given = bound.args[1:]
+        arguments = dict(zip(names, given, strict=True))
+        body = _body(entry, arguments)
+        wait_ms = body.wait_ms if entry.waits else entry.takes_ms(body) if entry.takes_ms else 0
+        path = _path(entry, arguments) if entry.in_path else entry.path
+        content = await self.api.send(entry.method, path, body, wait_ms)
+        if shape is None or shape is bytes:
+            return None if shape is None else content
+        answer = self.api.decoded(content, shape)
+        return answer if field is None else getattr(answer, field)
+
+    return ask
+
+
+def _body(entry: Operation, arguments: dict[str, Any]) -> Any:
+    if entry.body is None:
+        return arguments[entry.in_body[0]] if entry.in_body else None
+    if not entry.spreads:
+        return entry.body(*arguments.values())
+    return entry.body(**{name: _listed(arguments[name]) for name in entry.in_body})
+
+
+def _listed(value: Any) -> Any:
+    """A sequence of any kind as a list, which can be written as JSON."""
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _path(entry: Operation, arguments: dict[str, Any]) -> str:
+    """The path with what it names in it."""
+
+    def part(found: re.Match[str]) -> str:
+        name, _, attribute = found[1].partition(".")
+        value = getattr(arguments[name], attribute) if attribute else arguments[name]
+        return quote(value.lower() if isinstance(value, StrEnum) else value, safe="")
+
+    return _PART.sub(part, entry.path)
+
+
+_PART = re.compile(r"{([\w.]+)}")
+
+
+# --- who asks, and who is trusted -------------------------------------------------------------
 
 
 def _credentials(parts: SplitResult, token: str | None) -> dict[str, str]:

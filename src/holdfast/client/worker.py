@@ -194,7 +194,9 @@ class Worker:
             list(self._tasks), self.name, room, self._lease_ms, 0 if options else _POLL_MS, wanted,
             options,
         )  # fmt: skip
-        self._asking = asyncio.ensure_future(self._retrying(lambda: self._api.activate(request)))
+        self._asking = asyncio.ensure_future(
+            self._retrying(lambda: self._api.jobs.activate(request))
+        )
         try:
             jobs = await self._asking
             told.update(options)
@@ -258,7 +260,7 @@ class Worker:
             leases = sorted({held.job.lease for held in self._held.values() if held.job.extendable})
             for start in range(0, len(leases), JOBS_PER_REPORT_MAX):
                 with contextlib.suppress(HoldfastError):  # the next beat tries again
-                    await self._api.extend(
+                    await self._api.jobs.extend(
                         leases[start : start + JOBS_PER_REPORT_MAX], self._lease_ms
                     )
 
@@ -308,13 +310,13 @@ class Worker:
         ]
         errors = [job_error(item) for item in done if item.thrown is not None]
         if errors:
-            answers = await self._retrying(lambda: self._api.throw(errors))
+            answers = await self._retrying(lambda: self._api.jobs.throw(errors))
             self.completed += len(errors) - self._count_lost(answers)
         if completions:
-            answers = await self._retrying(lambda: self._api.complete(completions))
+            answers = await self._retrying(lambda: self._api.jobs.complete(completions))
             self.completed += len(completions) - self._count_lost(answers)
         if failures:
-            answers = await self._retrying(lambda: self._api.fail(failures))
+            answers = await self._retrying(lambda: self._api.jobs.fail(failures))
             self.failed += len(failures) - self._count_lost(answers)
 
     def _count_lost(self, answers: list[Answer]) -> int:
@@ -346,7 +348,7 @@ class Worker:
         for start in range(0, len(jobs), JOBS_PER_REPORT_MAX):
             some = jobs[start : start + JOBS_PER_REPORT_MAX]
             with contextlib.suppress(HoldfastError):  # else their leases run out
-                await self._api.release([HeldJob(job.job_key, job.lease) for job in some])
+                await self._api.jobs.release([HeldJob(job.job_key, job.lease) for job in some])
 
     async def _finish_running(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -20,13 +20,13 @@ class RemoteLog:
         self._portal = Portal("holdfast-log")
 
     def bounds(self) -> dict[int, Bounds]:
-        return _by_partition(self._portal.call(self._api.journal_bounds()))
+        return _by_partition(self._portal.call(self._api.journal.bounds()))
 
     def bounds_since(self, since_ms: int) -> dict[int, Bounds]:
-        return _by_partition(self._portal.call(self._api.journal_bounds_since(since_ms)))
+        return _by_partition(self._portal.call(self._api.journal.bounds_since(since_ms)))
 
     def read(self, partition: int, position: int) -> list[Entry]:
-        content = self._portal.call(self._api.read_journal(partition, position, READ_BYTES_MAX))
+        content = self._portal.call(self._api.journal.read(partition, position, READ_BYTES_MAX))
         try:
             return _decode(content)
         except msgspec.DecodeError as error:

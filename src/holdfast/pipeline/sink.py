@@ -164,10 +164,10 @@ class _Sender:
         requests = [row.request for row in rows]
         tasks = [each for each in requests if isinstance(each, NewTask)]
         if tasks:
-            return sum(receipt.created for receipt in await self._api.submit(tasks))
+            return sum(receipt.created for receipt in await self._api.tasks.submit(tasks))
         instances = [each for each in requests if isinstance(each, NewProcessInstance)]
         if instances:
-            return sum(receipt.created for receipt in await self._api.start(instances))
+            return sum(receipt.created for receipt in await self._api.instances.start(instances))
         room = asyncio.Semaphore(MESSAGES_IN_FLIGHT)
 
         async def publish(message: NewMessage) -> int:
@@ -179,7 +179,7 @@ class _Sender:
 
     async def _publish(self, message: NewMessage) -> int:
         try:
-            await self._api.publish(message)
+            await self._api.messages.publish(message)
         except AlreadyExists:
             return 0
         return 1

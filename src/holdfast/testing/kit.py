@@ -147,7 +147,7 @@ class TestApp(Holdfast):
             return None
         wanted = {name: task.arguments.names for name, task in self.tasks.items()}
         request = ActivationRequest(list(self.tasks), _WORKER, 1, LEASE_MS_MAX, 0, wanted)
-        return next(iter(self.portal.call(self.api.activate(request))), None)
+        return next(iter(self.portal.call(self.api.jobs.activate(request))), None)
 
     def _run(self, job: ActivatedJob) -> None:
         task = self.tasks[job.type]
@@ -158,14 +158,16 @@ class TestApp(Holdfast):
         except Exception as error:
             done = failed(job, error)
             if done.thrown is not None:
-                self.portal.call(self.api.throw([job_error(done)]))
+                self.portal.call(self.api.jobs.throw([job_error(done)]))
                 return
             failure = JobFailure(
                 job.job_key, job.lease, done.error or "", done.final, done.retry_after_ms
             )
-            self.portal.call(self.api.fail([failure]))
+            self.portal.call(self.api.jobs.fail([failure]))
         else:
-            self.portal.call(self.api.complete([JobCompletion(job.job_key, job.lease, encoded)]))
+            self.portal.call(
+                self.api.jobs.complete([JobCompletion(job.job_key, job.lease, encoded)])
+            )
 
     def _call(self, task: Task[..., Any], job: ActivatedJob) -> Any:
         result = run_function(task, job)

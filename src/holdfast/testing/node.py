@@ -33,10 +33,10 @@ class MemoryNode:
     >>> from holdfast.testing.loop import run
     >>> async def story():
     ...     node = await MemoryNode(partitions=1).start()
-    ...     (receipt,) = await node.gateway.submit([NewTask("greet")])
+    ...     (receipt,) = await node.gateway.tasks.submit([NewTask("greet")])
     ...     await node.crash()
     ...     await node.restart()
-    ...     return (await node.gateway.task(receipt.task_key)).state
+    ...     return (await node.gateway.tasks.get(receipt.task_key)).state
     >>> run(story())
     <JobState.WAITING: 'WAITING'>
     """

@@ -55,7 +55,7 @@ async def guarded(open_tables: OpenTables | None = None, **settings: Any) -> Asy
     node = MemoryNode(partitions=3, clock=SystemClock(), config=config, open_tables=open_tables)
     await node.start()
     kept: list[str] = []
-    assert await node.gateway.identity.let_first_in(kept.append)
+    assert await node.gateway.let_first_in(kept.append)
     server = HttpServer(node.gateway)
     await server.start()
     there = Guarded(node, server.url, kept[0])

@@ -26,7 +26,7 @@ from holdfast.engine.partition import TABLES
 from holdfast.engine.reader import Reader
 from holdfast.gateway.batch.shapes import BatchOperationView
 from holdfast.gateway.batch.tables import PastOperation
-from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.identity.shapes import Member, NewGroup, NewToken, NewUser
 from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
@@ -74,8 +74,8 @@ def raw(value: Any) -> msgspec.Raw:
 
 
 async def end_job(there: Guarded, type_: str, result: Any) -> None:
-    [job] = await there.admin.activate(ActivationRequest([type_], "w", 1, 60_000))
-    await there.admin.complete([JobCompletion(job.job_key, job.lease, raw(result))])
+    [job] = await there.admin.jobs.activate(ActivationRequest([type_], "w", 1, 60_000))
+    await there.admin.jobs.complete([JobCompletion(job.job_key, job.lease, raw(result))])
 
 
 async def make_everything(there: Guarded) -> list[str]:
@@ -83,14 +83,18 @@ async def make_everything(there: Guarded) -> list[str]:
     admin, identity = there.admin, there.admin.identity
     process = Process(SAME, name="Process name").task("work")
     source = write_bpmn(process.definition()).decode()
-    [definition] = await admin.deploy([Resource("same.bpmn", source)])
-    [ended] = await admin.start([NewProcessInstance(SAME, variables=raw({"v": "process-result"}))])
+    [definition] = await admin.processes.deploy([Resource("same.bpmn", source)])
+    [ended] = await admin.instances.start(
+        [NewProcessInstance(SAME, variables=raw({"v": "process-result"}))]
+    )
     await end_job(there, "work", {})
-    [runs] = await admin.start([NewProcessInstance(SAME, variables=raw({"v": "process-variable"}))])
-    [done] = await admin.submit([NewTask(SAME, raw("task-payload"))])
+    [runs] = await admin.instances.start(
+        [NewProcessInstance(SAME, variables=raw({"v": "process-variable"}))]
+    )
+    [done] = await admin.tasks.submit([NewTask(SAME, raw("task-payload"))])
     await end_job(there, SAME, "task-result")
-    [waits] = await admin.submit([NewTask(SAME, raw("task-payload"))])
-    await admin.put_schedule(
+    [waits] = await admin.tasks.submit([NewTask(SAME, raw("task-payload"))])
+    await admin.schedules.put(
         SAME, NewSchedule(NewTask("other"), cron="0 3 * * *", timezone="Europe/Lisbon")
     )
     await identity.create_group(_T.GROUP, NewGroup(SAME, description="group-description"))
@@ -98,7 +102,7 @@ async def make_everything(there: Guarded) -> list[str]:
     await identity.create_user(NewUser(SAME, email="user-email"))
     token = await identity.create_token(NewToken(SAME))
     SECRETS[_R.TOKEN] = (token.token_id,)
-    view = await admin.instance(runs.process_instance_key)
+    view = await admin.instances.get(runs.process_instance_key)
     elements = [each.element_instance_key for each in view.elements]
     jobs = [each.job_key for each in view.elements if each.job_key]
     return [
@@ -189,7 +193,7 @@ def test_an_outcome_that_does_not_say_what_it_is_of_needs_both_permissions() -> 
 
     async def story(there: Guarded) -> None:
         source = write_bpmn(Process(SAME).task("work").definition()).decode()
-        await there.admin.deploy([Resource("same.bpmn", source)])
+        await there.admin.processes.deploy([Resource("same.bpmn", source)])
         rights = ((_R.TASK, _P.READ), (_R.PROCESS_DEFINITION, _P.READ_PROCESS_INSTANCE))
         for name, given in (("task", rights[:1]), ("process", rights[1:]), ("both", rights)):
             for resource, permission in given:

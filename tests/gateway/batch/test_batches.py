@@ -45,16 +45,18 @@ async def with_dead_letters(count: int, **options: Any) -> tuple[MemoryNode, Fak
     tables = FakeTables()
     node = await MemoryNode(partitions=3, open_tables=tables.open, **options).start()
     while len(tables.keys) < count:
-        await asyncio.gather(*(node.gateway.submit([NewTask("send", retries=0)]) for _ in range(9)))
-        jobs = await node.gateway.activate(ActivationRequest(["send"], "worker", 100, 60_000))
-        await node.gateway.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
+        await asyncio.gather(
+            *(node.gateway.tasks.submit([NewTask("send", retries=0)]) for _ in range(9))
+        )
+        jobs = await node.gateway.jobs.activate(ActivationRequest(["send"], "worker", 100, 60_000))
+        await node.gateway.jobs.fail([JobFailure(job.job_key, job.lease, "broken") for job in jobs])
         tables.keys += [int(job.job_key) for job in jobs]
     return node, tables
 
 
 async def until(node: MemoryNode, key: str, *states: BatchOperationState) -> BatchOperationView:
     for _ in range(4_000):
-        view = await node.gateway.batch_operation(key)
+        view = await node.gateway.batches.get(key)
         if view.state in states:
             return view
         await asyncio.sleep(0.05)
@@ -77,7 +79,7 @@ def done(view: BatchOperationView) -> int:
 def test_an_operation_runs_to_its_end_and_is_known_after_it() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(27)
-        receipt = await node.gateway.create_batch_operation(new(priority=3))
+        receipt = await node.gateway.batches.create(new(priority=3))
         key = receipt.batch_operation_key
         assert key is not None and receipt.preview is None
         end = await until(node, key, _S.COMPLETED)
@@ -86,7 +88,7 @@ def test_an_operation_runs_to_its_end_and_is_known_after_it() -> None:
         shares = [each.operations_completed_count for each in end.partitions]
         assert shares == [share(tables, each) for each in (1, 2, 3)]
         assert (end.priority, bytes(end.filter), end.is_selected) == (3, b'{"type":"send"}', True)
-        assert not (await node.gateway.incidents(IncidentQuery())).items
+        assert not (await node.gateway.incidents.page(IncidentQuery())).items
         assert tables.dropped == [f"batch-{key}"], "its selection is not kept"
         positions = tables.asked[0].selection.positions
         assert set(positions) == {1, 2, 3} and min(positions.values()) > 2, "as of its creation"
@@ -98,19 +100,19 @@ def test_an_operation_runs_to_its_end_and_is_known_after_it() -> None:
 def test_counts_are_exact_at_every_moment() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(60)
-        receipt = await node.gateway.create_batch_operation(new(throttle=30))
+        receipt = await node.gateway.batches.create(new(throttle=30))
         key = receipt.batch_operation_key or ""
         last, rates, ends = 0, 0, 0
         while True:
-            view = await node.gateway.batch_operation(key)
+            view = await node.gateway.batches.get(key)
             assert done(view) >= last, "what was counted stays counted"
             if view.partitions:
                 assert sum(each.operations_total_count for each in view.partitions) == (
                     view.operations_total_count
                 )
             last = done(view)
-            left = len((await node.gateway.incidents(IncidentQuery())).items)
-            now = await node.gateway.batch_operation(key)
+            left = len((await node.gateway.incidents.page(IncidentQuery())).items)
+            now = await node.gateway.batches.get(key)
             assert done(view) <= len(tables.keys) - left <= done(now)
             rates += view.items_per_second is not None and 10 < view.items_per_second < 60
             ends += view.estimated_end is not None
@@ -130,9 +132,9 @@ def test_a_page_that_is_refused_is_asked_for_again_with_pauses() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(9)
         tables.page = broken_page(tables)  # type: ignore[method-assign]
-        key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
+        key = (await node.gateway.batches.create(new())).batch_operation_key or ""
         for _ in range(100):
-            await node.gateway.submit([NewTask("send")] * 3)
+            await node.gateway.tasks.submit([NewTask("send")] * 3)
             node.node.runtime.batches.look(1)
             await asyncio.sleep(0.1)
         assert 3 * 2 <= len(tables.asked) <= 3 * 6, "three partitions, after 0, 1, 3 and 7 s"
@@ -157,14 +159,14 @@ def broken_page(tables: FakeTables) -> Any:
 def test_a_dry_run_counts_and_begins_nothing() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(9)
-        receipt = await node.gateway.create_batch_operation(new(dry_run=True))
+        receipt = await node.gateway.batches.create(new(dry_run=True))
         assert receipt.batch_operation_key is None and receipt.preview is not None
         assert receipt.preview.items == 9
         counts = {each.partition_id: each.items for each in receipt.preview.partitions}
         assert counts == {each: share(tables, each) for each in counts} and len(counts) > 1
         assert receipt.preview.sample == [str(key) for key in tables.keys[:2]]
-        assert (await node.gateway.batch_operations(BatchOperationQuery())).items == []
-        assert len((await node.gateway.incidents(IncidentQuery())).items) == 9
+        assert (await node.gateway.batches.page(BatchOperationQuery())).items == []
+        assert len((await node.gateway.incidents.page(IncidentQuery())).items) == 9
         await node.close()
 
     run(story())
@@ -174,28 +176,28 @@ def test_one_is_suspended_changed_resumed_and_given_up() -> None:
     async def story() -> None:
         node, _ = await with_dead_letters(60)
         gateway = node.gateway
-        key = (await gateway.create_batch_operation(new(throttle=20))).batch_operation_key or ""
+        key = (await gateway.batches.create(new(throttle=20))).batch_operation_key or ""
         await asyncio.sleep(0.5)
-        await gateway.suspend_batch_operation(key)
+        await gateway.batches.suspend(key)
         with pytest.raises(InvalidState):
-            await gateway.suspend_batch_operation(key)
+            await gateway.batches.suspend(key)
         await asyncio.sleep(0.2)
-        before = await gateway.batch_operation(key)
+        before = await gateway.batches.get(key)
         assert before.state is _S.SUSPENDED and 0 < done(before) < 60
         await asyncio.sleep(5)
-        assert done(await gateway.batch_operation(key)) == done(before)
-        await gateway.change_batch_operation(key, BatchChange(40, 7))
-        await gateway.resume_batch_operation(key)
+        assert done(await gateway.batches.get(key)) == done(before)
+        await gateway.batches.change(key, BatchChange(40, 7))
+        await gateway.batches.resume(key)
         await asyncio.sleep(0.3)
-        after = await gateway.batch_operation(key)
+        after = await gateway.batches.get(key)
         assert (after.state, after.throttle, after.priority) == (_S.ACTIVE, 40, 7)
         with pytest.raises(InvalidArgument):
-            await gateway.change_batch_operation(key, BatchChange(throttle=-1))
-        await gateway.cancel_batch_operation(key)
+            await gateway.batches.change(key, BatchChange(throttle=-1))
+        await gateway.batches.cancel(key)
         with pytest.raises(NotFound):
-            await gateway.cancel_batch_operation(key)
+            await gateway.batches.cancel(key)
         await asyncio.sleep(1)
-        end = await gateway.batch_operation(key)
+        end = await gateway.batches.get(key)
         assert end.state is _S.CANCELED and end.end_date is not None
         assert end.operations_completed_count + end.operations_canceled_count == 63
         assert end.operations_canceled_count > 0
@@ -218,21 +220,21 @@ def test_what_is_wrong_is_refused_before_anything_begins() -> None:
             (new(type=_T.MIGRATE_PROCESS_INSTANCE), None),
         ):
             with pytest.raises(InvalidArgument) as raised:
-                await gateway.create_batch_operation(bad)
+                await gateway.batches.create(bad)
             assert raised.value.fields.get("field") == field
-        assert (await gateway.batch_operations(BatchOperationQuery())).items == []
+        assert (await gateway.batches.page(BatchOperationQuery())).items == []
         for question in (
-            gateway.batch_operation, gateway.suspend_batch_operation,
-            gateway.resume_batch_operation, gateway.cancel_batch_operation,
+            gateway.batches.get, gateway.batches.suspend,
+            gateway.batches.resume, gateway.batches.cancel,
         ):  # fmt: skip
             with pytest.raises(NotFound):
                 await question(UNKNOWN)
             with pytest.raises(InvalidArgument, match="the key of a batch operation"):
                 await question("nine")
         with pytest.raises(InvalidArgument, match="the key of an item"):
-            await gateway.batch_operation_items(BatchItemQuery(BatchItemFilter(item_key="x")))
+            await gateway.batches.items(BatchItemQuery(BatchItemFilter(item_key="x")))
         with pytest.raises(InvalidArgument, match="limit"):
-            await gateway.batch_operations(BatchOperationQuery(page=BatchPageQuery(0)))
+            await gateway.batches.page(BatchOperationQuery(page=BatchPageQuery(0)))
         assert len(tables.kept) == 1
         await node.close()
 
@@ -245,10 +247,10 @@ def test_without_tables_none_is_created_and_it_is_said_why() -> None:
         tables.is_there = False
         node = await MemoryNode(partitions=2, open_tables=tables.open).start()
         with pytest.raises(Unavailable, match="Expected tables"):
-            await node.gateway.create_batch_operation(new())
+            await node.gateway.batches.create(new())
         with pytest.raises(NotFound, match="never given out"):
-            await node.gateway.batch_operation(UNKNOWN)
-        assert (await node.gateway.batch_operations(BatchOperationQuery())).items == []
+            await node.gateway.batches.get(UNKNOWN)
+        assert (await node.gateway.batches.page(BatchOperationQuery())).items == []
         await node.close()
 
     run(story())
@@ -258,17 +260,17 @@ def test_running_ones_are_listed_first_and_ended_ones_as_they_ended() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(30)
         gateway = node.gateway
-        first = (await gateway.create_batch_operation(new())).batch_operation_key or ""
+        first = (await gateway.batches.create(new())).batch_operation_key or ""
         end = await until(node, first, _S.COMPLETED)
         # The tables are behind: they think that it has not begun.
         old = msgspec.structs.replace(end, state=_S.CREATED, end_date=None)
         tables.past_operations[int(first)] = PastOperation(tables.asked[0], old)
-        second = (await gateway.create_batch_operation(new(throttle=1))).batch_operation_key
-        page = await gateway.batch_operations(BatchOperationQuery())
+        second = (await gateway.batches.create(new(throttle=1))).batch_operation_key
+        page = await gateway.batches.page(BatchOperationQuery())
         assert [each.batch_operation_key for each in page.items] == [second, first]
         assert page.items[1] == end and page.page.total_items == 2
         running = BatchOperationQuery(BatchOperationFilter(_S.SUSPENDED))
-        assert (await gateway.batch_operations(running)).items == []
+        assert (await gateway.batches.page(running)).items == []
         await node.close()
 
     run(story())
@@ -277,23 +279,23 @@ def test_running_ones_are_listed_first_and_ended_ones_as_they_ended() -> None:
 def test_a_node_that_comes_back_goes_on_and_drops_what_nobody_needs() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(30, disk=SimulatedDisk())
-        first = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
+        first = (await node.gateway.batches.create(new())).batch_operation_key or ""
         await until(node, first, _S.COMPLETED)
-        key = (await node.gateway.create_batch_operation(new(throttle=3))).batch_operation_key
+        key = (await node.gateway.batches.create(new(throttle=3))).batch_operation_key
         await asyncio.sleep(1)
         await node.crash()
         await node.restart()
         await asyncio.sleep(0.5)
-        page = await node.gateway.batch_operations(BatchOperationQuery())
+        page = await node.gateway.batches.page(BatchOperationQuery())
         assert [each.batch_operation_key for each in page.items] == [key]
         assert tables.kept == [[], [f"batch-{key}"]], "that of the first is not kept"
-        await node.gateway.change_batch_operation(key or "", BatchChange(throttle=0))
+        await node.gateway.batches.change(key or "", BatchChange(throttle=0))
         end = await until(node, key or "", _S.PARTIALLY_COMPLETED)
         assert end.operations_total_count == end.operations_failed_count == len(tables.keys), (
             "the first has done them all"
         )
         with pytest.raises(NotFound):
-            await node.gateway.batch_operation(first)
+            await node.gateway.batches.get(first)
         await node.close()
 
     run(story())
@@ -305,28 +307,28 @@ def test_an_operation_that_existed_is_never_unknown() -> None:
     async def story() -> None:
         node, tables = await with_dead_letters(9)
         gateway = node.gateway
-        key = (await gateway.create_batch_operation(new())).batch_operation_key or ""
+        key = (await gateway.batches.create(new())).batch_operation_key or ""
         end = await until(node, key, _S.COMPLETED)
-        gateway._batch_operations._ended.clear()  # as after a restart
+        gateway.batches._ended.clear()  # as after a restart
         tables.is_behind = True
         for known, is_there in ((None, True), (None, False), (_S.ACTIVE, True)):
             if known is not None:
                 running = msgspec.structs.replace(end, state=known, end_date=None)
                 tables.past_operations[int(key)] = PastOperation(tables.asked[0], running)
             tables.is_there = is_there
-            gateway._batch_operations._tables = None
+            gateway.batches._tables = None
             with pytest.raises(Unavailable, match="Ask again"):
-                await gateway.batch_operation(key)
+                await gateway.batches.get(key)
             with pytest.raises(Unavailable, match="Ask again"):
-                await gateway.retry_batch_operation(key, BatchRetry())
+                await gateway.batches.retry(key, BatchRetry())
             with pytest.raises(NotFound, match="never given out"):
-                await gateway.batch_operation(UNKNOWN)
+                await gateway.batches.get(UNKNOWN)
         tables.past_operations[int(key)] = PastOperation(tables.asked[0], end)
-        assert await gateway.batch_operation(key) == end, "its end is known, whatever else is not"
+        assert await gateway.batches.get(key) == end, "its end is known, whatever else is not"
         tables.is_behind = False
         tables.past_operations.clear()
         with pytest.raises(NotFound, match="the tables have none"):
-            await gateway.batch_operation(key)
+            await gateway.batches.get(key)
         await node.close()
 
     run(story())
@@ -337,14 +339,14 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
         node, tables = await with_dead_letters(27)
         gateway = node.gateway
         tables.failing = {2}
-        first = (await gateway.create_batch_operation(new(retries=4))).batch_operation_key or ""
+        first = (await gateway.batches.create(new(retries=4))).batch_operation_key or ""
         end = await until(node, first, _S.PARTIALLY_COMPLETED)
         assert [(each.partition_id, each.type) for each in end.errors] == [(2, "QUERY_FAILED")]
         with pytest.raises(InvalidState, match="Expected failed items"):
-            await gateway.retry_batch_operation(first, BatchRetry())
+            await gateway.batches.retry(first, BatchRetry())
         tables.failing = set()
         again = BatchRetry(BatchFailures.PARTITIONS, priority=2)
-        receipt = await gateway.retry_batch_operation(first, again)
+        receipt = await gateway.batches.retry(first, again)
         second = await until(node, receipt.batch_operation_key or "", _S.COMPLETED)
         assert (second.repeats, second.priority) == (first, 2)
         assert tables.asked[-1].retries == 4, "as in the operation before"
@@ -352,16 +354,16 @@ def test_what_failed_is_tried_again_by_a_new_operation() -> None:
         assert second.operations_completed_count == share(tables, 2)
         assert bytes(second.filter) == bytes(end.filter)
         with pytest.raises(NotFound):
-            await gateway.retry_batch_operation(UNKNOWN, BatchRetry())
+            await gateway.batches.retry(UNKNOWN, BatchRetry())
 
         # As the tables tell of one whose items failed.
         failed = msgspec.structs.replace(end, operations_failed_count=5, errors=[])
         known = PastOperation(tables.asked[0], failed)
-        gateway._batch_operations._ended[int(first)] = known
-        receipt = await gateway.retry_batch_operation(first, BatchRetry(retries=1, throttle=5))
+        gateway.batches._ended[int(first)] = known
+        receipt = await gateway.batches.retry(first, BatchRetry(retries=1, throttle=5))
         with pytest.raises(InvalidState, match="to have ended"):
-            await gateway.retry_batch_operation(receipt.batch_operation_key or "", BatchRetry())
-        view = await gateway.batch_operation(receipt.batch_operation_key or "")
+            await gateway.batches.retry(receipt.batch_operation_key or "", BatchRetry())
+        view = await gateway.batches.get(receipt.batch_operation_key or "")
         assert bytes(view.filter) == b'{"batchOperationKey":"%s","state":"FAILED"}' % first.encode()
         await asyncio.sleep(1)
         assert is_of_items(tables.asked[-1]) and tables.asked[-1].repeats == int(first)
@@ -376,9 +378,9 @@ def test_what_a_partition_has_reported_counts_while_the_report_is_on_its_way() -
         node, tables = await with_dead_letters(27)
         post = node.node.runtime.post
         post._say = lambda *_: None  # type: ignore[method-assign]
-        key = (await node.gateway.create_batch_operation(new())).batch_operation_key or ""
+        key = (await node.gateway.batches.create(new())).batch_operation_key or ""
         await asyncio.sleep(2)
-        view = await node.gateway.batch_operation(key)
+        view = await node.gateway.batches.get(key)
         assert view.state is _S.ACTIVE, "the leader has not heard of the others"
         assert view.operations_completed_count == len(tables.keys) and view.is_selected
         assert {each.state for each in view.partitions} == {_S.COMPLETED}

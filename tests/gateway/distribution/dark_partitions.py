@@ -37,11 +37,11 @@ def resource(process_id: str) -> Resource:
 
 
 async def deploy(node: MemoryNode, *process_ids: str) -> list[ProcessDefinition]:
-    return await node.gateway.deploy([resource(each) for each in process_ids])
+    return await node.gateway.processes.deploy([resource(each) for each in process_ids])
 
 
 async def pending(node: MemoryNode, **query: int | str) -> list[DistributionView]:
-    return (await node.gateway.distributions(DistributionQuery(**query))).items  # type: ignore[arg-type]
+    return (await node.gateway.distributions.page(DistributionQuery(**query))).items  # type: ignore[arg-type]
 
 
 async def only_target(node: MemoryNode) -> TargetView:
@@ -78,6 +78,6 @@ def happened(node: MemoryNode, partition: int, *intents: DistributionIntent) -> 
 
 async def metrics(node: MemoryNode) -> dict[str, float]:
     """Numbers about distribution by their names without what they all begin with."""
-    lines = (await node.gateway.metrics()).decode().splitlines()
+    lines = (await node.gateway.node.metrics()).decode().splitlines()
     found = (line.removeprefix("holdfast_").split() for line in lines if line[:1] != "#")
     return {name: float(value) for name, value in found if name.startswith("distribution")}

@@ -87,8 +87,8 @@ def test_after_a_restart_the_gauges_are_what_they_were(
         await node.restart()
         assert gauges(await metrics(node)) == before
         dark.clear()
-        await node.gateway.resume_distributions(2)
-        await node.gateway.resume_distributions(3)
+        await node.gateway.distributions.resume(2)
+        await node.gateway.distributions.resume(3)
         await asyncio.sleep(0.001)
         assert set(gauges(await metrics(node)).values()) == {0}
         await node.close()

@@ -135,7 +135,7 @@ def test_what_is_pending_is_shown_with_its_attempts_ever_more_seldom(
         assert view.size_bytes > 500
         next_attempt = view.started + timedelta(milliseconds=DISTRIBUTION_PAUSE_MS)
         assert view.targets == [TargetView(2, TargetState.IN_FLIGHT, 1, next_attempt)]
-        assert await node.gateway.distribution(view.distribution_key) == view
+        assert await node.gateway.distributions.get(view.distribution_key) == view
 
         pause_ms = DISTRIBUTION_PAUSE_MS
         for attempts in range(2, 10):
@@ -163,9 +163,9 @@ def test_what_comes_later_waits_behind_it_and_is_listed_by_page_queue_and_target
         assert third.targets == second.targets, "it is the first that has to go"
 
         gateway = node.gateway
-        page = await gateway.distributions(DistributionQuery(limit=2))
+        page = await gateway.distributions.page(DistributionQuery(limit=2))
         assert (page.items, page.after) == ([first, second], keys[1])
-        page = await gateway.distributions(DistributionQuery(limit=2, after=page.after))
+        page = await gateway.distributions.page(DistributionQuery(limit=2, after=page.after))
         assert (page.items, page.after) == ([third], None)
         assert await pending(node, queue=DEPLOYMENT_QUEUE, target=3) == [first, second, third]
         assert await pending(node, queue="another") == []
@@ -187,12 +187,12 @@ def test_a_resumed_partition_gets_everything_at_once(monkeypatch: pytest.MonkeyP
 
         dark.clear()
         before = node.clock.monotonic()
-        assert await node.gateway.resume_distributions(2) == 1, "the others wait behind it"
+        assert await node.gateway.distributions.resume(2) == 1, "the others wait behind it"
         await asyncio.sleep(0.001)
         assert await pending(node) == []
         assert deployed_on(node)[2] == ["a", "b", "c"]
         assert node.clock.monotonic() - before < 0.01
-        assert await node.gateway.resume_distributions(2) == 0
+        assert await node.gateway.distributions.resume(2) == 0
         (listed, *_) = await deploy(node, "a")
         assert listed.distributed
         await node.close()
@@ -279,7 +279,7 @@ def test_a_skipped_partition_goes_without_it_and_on_with_the_next(
         first, second = [each.process_definition_key for each in await deploy(node, "a", "b")]
         dark.remove(2)
         skip = DistributionSkip(2, "ann", "a is not for it")
-        await node.gateway.skip_distribution(first, skip)
+        await node.gateway.distributions.skip(first, skip)
         await asyncio.sleep(0.001)
         assert deployed_on(node)[2] == ["b"]
         assert [[each.partition for each in view.targets] for view in await pending(node)] == [
@@ -291,7 +291,7 @@ def test_a_skipped_partition_goes_without_it_and_on_with_the_next(
 
         for key in (first, second):
             with pytest.raises(NotFound, match=f"Expected distribution {key} to be pending"):
-                await node.gateway.skip_distribution(key, skip)
+                await node.gateway.distributions.skip(key, skip)
         await node.close()
 
     run(story())
@@ -308,7 +308,7 @@ def test_a_canceled_distribution_ends_and_whoever_waits_for_it_is_answered(
         (view,) = await pending(node)
         assert [each.partition for each in view.targets] == [2, 3]
         cancellation = DistributionCancellation("ann", "by mistake")
-        await node.gateway.cancel_distribution(view.distribution_key, cancellation)
+        await node.gateway.distributions.cancel(view.distribution_key, cancellation)
         await deploying
         assert node.clock.monotonic() == 1, "not after the whole pause"
 
@@ -319,7 +319,7 @@ def test_a_canceled_distribution_ends_and_whoever_waits_for_it_is_answered(
         assert (finished.key, finished.value) == (canceled.key, Targets())
         assert deployed_on(node) == {1: ["order"], 2: [], 3: [], 4: ["order"]}
         with pytest.raises(NotFound, match="but none is pending"):
-            await node.gateway.distribution(view.distribution_key)
+            await node.gateway.distributions.get(view.distribution_key)
         await asyncio.sleep(3_600)
         assert happened(node, 1, _I.REDISTRIBUTED) == [], "nothing is sent any more"
         await node.close()

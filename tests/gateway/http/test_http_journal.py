@@ -47,10 +47,10 @@ def wait_until_after(timestamp_ms: int) -> None:
 
 async def whole(client: RemoteApi, partition: int, bytes_max: int) -> list[Entry]:
     """All entries of a partition, in as many requests as it takes."""
-    bounds = (await client.journal_bounds()).partitions[partition - 1]
+    bounds = (await client.journal.bounds()).partitions[partition - 1]
     entries: list[Entry] = []
     position = bounds.earliest
-    while found := _decode(await client.read_journal(partition, position, bytes_max)):
+    while found := _decode(await client.journal.read(partition, position, bytes_max)):
         entries += found
         position = found[-1].offset + 1
     assert position == bounds.next
@@ -62,7 +62,7 @@ def test_what_comes_over_http_is_what_stands_in_the_files(tmp_path: Path, bytes_
     async def run() -> None:
         node = await LocalNode.open(tmp_path, Config(partitions=2, log_level="error"))
         async with client_of(node) as client:
-            await client.submit([NewTask("mail", key=f"k{each}") for each in range(100)])
+            await client.tasks.submit([NewTask("mail", key=f"k{each}") for each in range(100)])
             reader = JournalReader.open(str(tmp_path / "journal"))
             for partition in (1, 2):
                 found = await whole(client, partition, bytes_max)
@@ -77,9 +77,11 @@ def test_one_read_is_bounded_but_gives_one_entry_at_least() -> None:
     async def run() -> None:
         node = await MemoryNode().start()
         async with client_of(node) as client:
-            await client.submit([NewTask("mail", msgspec.Raw(b'"' + b"x" * 1_000 + b'"'))] * 50)
-            assert len(_decode(await client.read_journal(1, 0, 1))) == 1
-            some = await client.read_journal(1, 0, 10_000)
+            await client.tasks.submit(
+                [NewTask("mail", msgspec.Raw(b'"' + b"x" * 1_000 + b'"'))] * 50
+            )
+            assert len(_decode(await client.journal.read(1, 0, 1))) == 1
+            some = await client.journal.read(1, 0, 10_000)
             assert 2 < len(_decode(some)) < 50
             assert len(some) < 12_000
 
@@ -91,16 +93,16 @@ def test_a_position_that_cannot_be_read_is_not_found_and_the_bounds_are_told(far
     async def run() -> None:
         node = await MemoryNode().start()
         async with client_of(node) as client:
-            await client.submit([NewTask("mail")] * 10)
-            end = (await client.journal_bounds()).partitions[0].next
+            await client.tasks.submit([NewTask("mail")] * 10)
+            end = (await client.journal.bounds()).partitions[0].next
             node.journal.discard(TOPIC, 1, 4)
             for position in (3, end + 1, -1):
                 with pytest.raises(NotFound, match=f"from 4 to {end}") as raised:
-                    await (client if far else node.gateway).read_journal(1, position, 1_000)
+                    await (client if far else node.gateway).journal.read(1, position, 1_000)
                 assert raised.value.fields["earliest"] == 4
                 assert raised.value.fields["next"] == end
-            assert _decode(await client.read_journal(1, end, 1_000)) == []
-            assert _decode(await client.read_journal(1, 4, 1_000))[0].offset == 4
+            assert _decode(await client.journal.read(1, end, 1_000)) == []
+            assert _decode(await client.journal.read(1, 4, 1_000))[0].offset == 4
 
     asyncio.run(run())
 
@@ -120,7 +122,7 @@ def test_a_wrong_question_names_its_field(partition: int, bytes_max: int, field:
             with pytest.raises(
                 InvalidArgument, match=rf"Expected (`int` .= \d+ - at `\$\.)?{field}"
             ) as raised:
-                await client.read_journal(partition, 0, bytes_max)
+                await client.journal.read(partition, 0, bytes_max)
             assert raised.value.fields["field"] == field
 
     asyncio.run(run())
@@ -129,7 +131,7 @@ def test_a_wrong_question_names_its_field(partition: int, bytes_max: int, field:
 def test_a_program_in_any_language_reads_the_log() -> None:
     async def run() -> None:
         async with client_of(await MemoryNode().start()) as client:
-            await client.submit([NewTask("mail")])
+            await client.tasks.submit([NewTask("mail")])
             bounds = await ask(client.url, "GET", "/v2/journal/bounds")
             [found] = bounds.json()["partitions"]
             assert (found["partitionId"], found["earliest"]) == (1, 0)
@@ -147,19 +149,19 @@ def test_the_bounds_since_a_time_leave_out_what_was_written_before(tmp_path: Pat
     async def run() -> None:
         node = await LocalNode.open(tmp_path, Config(partitions=1, log_level="error"))
         async with client_of(node) as client:
-            await client.submit([NewTask("mail", key="first")])
+            await client.tasks.submit([NewTask("mail", key="first")])
             entries = await whole(client, 1, READ_BYTES_MAX)
             wait_until_after(entries[-1].timestamp_ms)
-            await client.submit([NewTask("mail", key="second")])
-            end = (await client.journal_bounds()).partitions[0].next
+            await client.tasks.submit([NewTask("mail", key="second")])
+            end = (await client.journal.bounds()).partitions[0].next
             after = entries[-1].timestamp_ms + 1
-            [found] = (await client.journal_bounds_since(after)).partitions
+            [found] = (await client.journal.bounds_since(after)).partitions
             assert (found.earliest, found.next) == (len(entries), end)
-            [found] = (await client.journal_bounds_since(0)).partitions
+            [found] = (await client.journal.bounds_since(0)).partitions
             assert found.earliest == 0
             with pytest.raises(InvalidArgument, match="sinceMs"):
-                await client.journal_bounds_since(-1)
+                await client.journal.bounds_since(-1)
             with pytest.raises(InvalidArgument, match="sinceMs"):
-                await client.journal_bounds_since(10**18)
+                await client.journal.bounds_since(10**18)
 
     asyncio.run(run())

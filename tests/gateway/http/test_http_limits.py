@@ -315,7 +315,7 @@ def test_answers_that_nobody_reads_take_no_memory() -> None:
         async def metrics() -> bytes:
             return b"x" * 20_000
 
-        stage.api.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
+        stage.api.node.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
         before_mb = memory_mb()
 
         def flood() -> tuple[socket.socket, int]:
@@ -343,7 +343,7 @@ def test_a_client_that_reads_nothing_is_closed_and_frees_what_it_held() -> None:
         async def metrics() -> bytes:
             return b"x" * 30_000_000
 
-        stage.api.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
+        stage.api.node.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
         _, writer = await stage.connect()
         writer.transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue]
         writer.write(METRICS)
@@ -360,7 +360,7 @@ def test_when_slow_clients_hold_too_much_others_are_asked_to_come_back() -> None
         async def metrics() -> bytes:
             return b"x" * 30_000_000
 
-        stage.api.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
+        stage.api.node.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
         _, writer = await stage.connect()
         writer.transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue]
         writer.write(METRICS)

@@ -13,8 +13,8 @@ from litestar.exceptions import HTTPException
 from tests.gateway.fake_api import FakeApi, Reply, ask_in, served
 
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http import HttpServer, app
-from holdfast.gateway.http.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.origins import Origins
 from holdfast.metrics import HttpMetrics

@@ -5,11 +5,10 @@ import time
 
 import aiohttp
 import pytest
-from tests.gateway.fake_api import JOB, FakeApi, ask, ask_in, served
+from tests.gateway.fake_api import FakeApi, ask, ask_in, served
 
 from holdfast.errors import Code, Unavailable
 from holdfast.gateway.http import HttpServer
-from holdfast.gateway.tasks.shapes import HeldJob
 
 ACTIVATION = {"types": ["mail"], "waitMs": 60_000}
 RESULTS = {"taskKeys": ["1"], "waitMs": 60_000}
@@ -58,7 +57,7 @@ def test_jobs_that_come_at_the_moment_their_client_goes_are_given_back() -> None
             await asyncio.wait_for(api.waiting.wait(), 5)
             asking.cancel()
             await asyncio.wait_for(api.cancelled.wait(), 5)
-        assert api.calls[1:] == [("release", HeldJob(JOB.job_key, JOB.lease))]
+        assert api.calls[1:] == [("jobs.release", b'[{"jobKey":"7","lease":"lease-7"}]')]
 
     asyncio.run(run())
 
@@ -115,7 +114,7 @@ def test_closing_the_server_lets_a_request_finish() -> None:
             began.set()
             await go_on.wait()
 
-        api.cancel = cancel  # pyright: ignore[reportAttributeAccessIssue]
+        api.tasks.cancel = cancel  # pyright: ignore[reportAttributeAccessIssue]
         server = HttpServer(api)
         await server.start()
         asking = asyncio.create_task(ask(server.url, "POST", "/v2/tasks/1/cancellation"))

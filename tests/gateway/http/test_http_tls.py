@@ -61,7 +61,7 @@ async def served(certificate: Certificate, **limits: int) -> AsyncIterator[HttpS
 async def version_at(url: str, **options: Any) -> str:
     client = RemoteApi(url, **options)
     try:
-        return (await client.topology()).version
+        return (await client.node.topology()).version
     finally:
         await client.close()
 
@@ -122,15 +122,15 @@ def test_large_answers_and_bodies_pass(authority: Authority) -> None:
     async def metrics() -> bytes:
         return numbers
 
-    api.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
+    api.node.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
     payload = msgspec.Raw(b'"' + b"a" * 2_000_000 + b'"')
 
     async def story() -> None:
         server = HttpServer(api, tls=Certificate(*map(str, authority.sign("node"))))
         await server.start()
         client = RemoteApi(server.url, ca=authority.file)
-        assert await client.metrics() == numbers
-        assert await client.submit([NewTask("mail", payload)])
+        assert await client.node.metrics() == numbers
+        assert await client.tasks.submit([NewTask("mail", payload)])
         await client.close()
         await server.close()
 
@@ -170,7 +170,7 @@ def test_a_new_certificate_is_shown_to_new_connections(
     async def story() -> None:
         async with served(certificate) as server:
             old = RemoteApi(server.url, ca=authority.file)
-            await old.topology()
+            await old.node.topology()
             certificate.reload_if_changed()
             assert logged == [], "nothing changed"
             for new, place in zip(second, first, strict=True):
@@ -180,7 +180,7 @@ def test_a_new_certificate_is_shown_to_new_connections(
             for _ in range(2):
                 name = await asyncio.to_thread(presented_by, server.url, authority.file)
                 assert name == "second"
-            await old.topology()
+            await old.node.topology()
             await old.close()
 
     asyncio.run(story())

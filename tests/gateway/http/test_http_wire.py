@@ -69,7 +69,7 @@ def test_an_answer_of_many_megabytes_comes_whole() -> None:
         async def metrics() -> bytes:
             return numbers
 
-        api.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
+        api.node.metrics = metrics  # pyright: ignore[reportAttributeAccessIssue]
         async with served(api) as server:
             assert (await ask(server.url, "GET", "/metrics")).content == numbers
 

@@ -74,7 +74,7 @@ class FuzzNode:
 
     async def _deploy(self) -> str:
         source = write_bpmn(ORDER.definition()).decode()
-        [definition] = await self._node.gateway.deploy([Resource("order.bpmn", source)])
+        [definition] = await self._node.gateway.processes.deploy([Resource("order.bpmn", source)])
         return definition.process_definition_key
 
     def seed(self) -> dict[str, list[str]]:
@@ -83,17 +83,17 @@ class FuzzNode:
 
     async def _seed(self) -> dict[str, list[str]]:
         gateway = self._node.gateway
-        tasks = [each.task_key for each in await gateway.submit([NewTask("mail")] * 3)]
-        started = await gateway.start([NewProcessInstance("order")] * 3)
+        tasks = [each.task_key for each in await gateway.tasks.submit([NewTask("mail")] * 3)]
+        started = await gateway.instances.start([NewProcessInstance("order")] * 3)
         instances = [each.process_instance_key for each in started]
-        held = await gateway.activate(ActivationRequest(["charge"], "fuzz", 3, 60_000))
-        await gateway.fail([JobFailure(held[0].job_key, held[0].lease, "no")])
-        message = await gateway.publish(NewMessage("payment", "1", ttl_ms=60_000))
-        views = [await gateway.instance(each) for each in instances]
+        held = await gateway.jobs.activate(ActivationRequest(["charge"], "fuzz", 3, 60_000))
+        await gateway.jobs.fail([JobFailure(held[0].job_key, held[0].lease, "no")])
+        message = await gateway.messages.publish(NewMessage("payment", "1", ttl_ms=60_000))
+        views = [await gateway.instances.get(each) for each in instances]
         elements = [part for view in views for part in view.elements]
         jobs = [part.job_key for part in elements if part.job_key]
         incidents = [part.incident_key for part in elements if part.incident_key]
-        operations = await gateway.batch_operations(BatchOperationQuery())
+        operations = await gateway.batches.page(BatchOperationQuery())
         return {
             "task_key": tasks,
             "job_key": [*jobs, *tasks],

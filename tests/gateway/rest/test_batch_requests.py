@@ -119,8 +119,10 @@ def test_the_incidents_of_one_instance_are_resolved_by_an_operation() -> None:
     instances: list[str] = []
 
     async def story(client: CamundaAsyncClient, gateway: Gateway) -> None:
-        await gateway.deploy([Resource("o.bpmn", write_bpmn(ORDER.definition()).decode())])
-        [started] = await gateway.start([NewProcessInstance("order")])
+        await gateway.processes.deploy(
+            [Resource("o.bpmn", write_bpmn(ORDER.definition()).decode())]
+        )
+        [started] = await gateway.instances.start([NewProcessInstance("order")])
         instances.append(started.process_instance_key)
         made = await client.resolve_process_instance_incidents(instances[0])  # type: ignore[arg-type]
         assert made.batch_operation_type == "RESOLVE_INCIDENT"

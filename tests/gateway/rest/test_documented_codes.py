@@ -20,7 +20,7 @@ from request_bodies import Bodies
 from sdk import UNKNOWN, served
 from tests.gateway.fake_tables import FakeTables
 
-from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.openapi import openapi_document
 

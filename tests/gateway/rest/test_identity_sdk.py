@@ -166,7 +166,7 @@ def test_authorizations_are_created_shown_changed_searched_and_deleted() -> None
 def test_the_client_reads_every_authorization_that_a_search_shows_it() -> None:
     async def run() -> None:
         async with served() as (client, gateway, _):
-            await gateway.identity.let_first_in(lambda _token: None)  # makes the first roles
+            await gateway.let_first_in(lambda _token: None)  # makes the first roles
             found = await ask(client.search_authorizations)
             types = {each.resource_type for each in found.items}
             assert "PROCESS_DEFINITION" in types and not types & OWN_TYPES

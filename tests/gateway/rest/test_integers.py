@@ -22,7 +22,7 @@ from holdfast.engine.kernel import Command
 from holdfast.engine.timers.values import Schedule, ScheduleIntent
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.batch.shapes import BatchChange
-from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.openapi import openapi_document
 from holdfast.gateway.tasks.shapes import NewSchedule, NewTask
@@ -226,12 +226,12 @@ def test_a_schedule_that_no_date_can_show_does_not_hide_the_others() -> None:
         node = MemoryNode(partitions=1, clock=SystemClock())
         await node.start()
         rule = NewSchedule(NewTask("mail"), interval_ms=60_000)
-        await node.gateway.put_schedule("sound", rule)
+        await node.gateway.schedules.put("sound", rule)
         old = Schedule("old", NewJob("mail", b"null"), "", 10**15, "UTC", True)
         command = Command(ValueType.SCHEDULE, ScheduleIntent.CREATE, NO_KEY, old)
         (reply,) = await node.node.runner.submit(1, [command])
         assert reply.rejection is None
-        shown = {each.schedule_id: each for each in await node.gateway.schedules()}
+        shown = {each.schedule_id: each for each in await node.gateway.schedules.all()}
         assert shown["sound"].next_due is not None and shown["sound"].error is None
         assert shown["old"].next_due is None and "1000000000000000 ms" in str(shown["old"].error)
         await node.close()
@@ -245,10 +245,10 @@ def test_an_embedded_program_is_told_which_interval_is_allowed(interval_ms: int)
         node = MemoryNode(partitions=1, clock=SystemClock())
         await node.start()
         with pytest.raises(InvalidArgument, match="intervalMs from 100 to"):
-            await node.gateway.put_schedule("s", NewSchedule(NewTask("mail"), None, interval_ms))
+            await node.gateway.schedules.put("s", NewSchedule(NewTask("mail"), None, interval_ms))
         for change in (BatchChange(throttle=2**64), BatchChange(priority=-(2**64))):
             with pytest.raises(InvalidArgument, match="from"):
-                await node.gateway.change_batch_operation("2251799813685249", change)
+                await node.gateway.batches.change("2251799813685249", change)
         await node.close()
 
     asyncio.run(run())

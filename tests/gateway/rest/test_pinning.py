@@ -52,13 +52,13 @@ async def turn_the_hands(
 
     charge = ActivationRequest(["charge"], "me", 1, HOUR_MS, wait_ms=10_000)
     await client.pin_clock(data=ClockPinRequest(timestamp=now_ms + HOUR_MS - 1))
-    assert await gateway.activate(charge.at_once()) == [], "a millisecond too early"
+    assert await gateway.jobs.activate(charge.at_once()) == [], "a millisecond too early"
     await client.pin_clock(data=ClockPinRequest(timestamp=now_ms + HOUR_MS))
-    [job] = await gateway.activate(charge)
+    [job] = await gateway.jobs.activate(charge)
 
     # a lease is until a moment, too: it ends when the clock says so
     await client.pin_clock(data=ClockPinRequest(timestamp=now_ms + 3 * HOUR_MS))
-    [again] = await gateway.activate(charge)
+    [again] = await gateway.jobs.activate(charge)
     assert again.job_key == job.job_key and again.lease != job.lease
     await client.complete_job(job.job_key)  # type: ignore[arg-type]
 
@@ -66,7 +66,7 @@ async def turn_the_hands(
     assert abs(clock.now_ms() - SystemClock().now_ms()) < 10_000
     await client.get_process_instance(started.process_instance_key, consistency=AT_ONCE)
     await client.pin_clock(data=ClockPinRequest(timestamp=now_ms + 9 * HOUR_MS))
-    [outcome] = await gateway.results([started.process_instance_key], 10_000)
+    [outcome] = await gateway.tasks.results([started.process_instance_key], 10_000)
     assert outcome.state == "COMPLETED"
 
 
@@ -91,7 +91,7 @@ def test_a_node_that_was_started_for_it_keeps_the_time_of_the_machine_in_its_log
     async def story() -> None:
         node = await LocalNode.open(tmp_path / "data", config)
         node.gateway.look.pin(0)
-        await node.gateway.submit([NewTask("mail")])
+        await node.gateway.tasks.submit([NewTask("mail")])
         node.gateway.look.pin(None)
         entries = node.journal.read_now(TOPIC, 1, 0, 1_000_000)
         records = [TABLES.codec.decode(each.payload) for each in entries]

@@ -71,7 +71,7 @@ async def activate(client: CamundaAsyncClient, **more: Any) -> Any:
 
 
 async def the_incident(gateway: Gateway) -> Any:
-    [incident] = (await gateway.incidents(IncidentQuery())).items
+    [incident] = (await gateway.incidents.page(IncidentQuery())).items
     return incident
 
 
@@ -82,11 +82,11 @@ async def until(met: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def has_incident(gateway: Gateway) -> bool:
-    return bool((await gateway.incidents(IncidentQuery())).items)
+    return bool((await gateway.incidents.page(IncidentQuery())).items)
 
 
 async def is_at(gateway: Gateway, key: str, element_id: str) -> bool:
-    return (await gateway.instance(key)).elements[0].element_id == element_id
+    return (await gateway.instances.get(key)).elements[0].element_id == element_id
 
 
 def test_the_topology_names_the_node_and_its_partitions(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_retries_and_errors_that_a_worker_reports_are_as_it_says(tmp_path: Path)
         job = await activate(client)
         assert job.retries == 4
         await client.throw_job_error(job.job_key, data=JobErrorRequest(error_code="DECLINED"))
-        assert (await gateway.instance(key)).state == "COMPLETED"
+        assert (await gateway.instances.get(key)).state == "COMPLETED"
 
     tell(story, tmp_path)
 
@@ -189,7 +189,7 @@ def test_a_failure_with_other_retries_is_one_command(tmp_path: Path) -> None:
         late = JobFailRequest(retries=9, job_lease_token=job.job_lease_token)
         with pytest.raises(ConflictError):  # whoever does not hold the job does not change it
             await client.fail_job(job.job_key, data=late)
-        assert (await gateway.task(job.job_key)).retries == 4
+        assert (await gateway.tasks.get(job.job_key)).retries == 4
 
     tell(story, tmp_path)
 
@@ -197,7 +197,7 @@ def test_a_failure_with_other_retries_is_one_command(tmp_path: Path) -> None:
 async def records_of(gateway: Gateway, job_key: str) -> list[Record]:
     """What the log has about a job itself, in its order."""
     partition = partition_of(int(job_key))
-    content = await gateway.read_journal(partition, 0, READ_BYTES_MAX)
+    content = await gateway.journal.read(partition, 0, READ_BYTES_MAX)
     entries = msgspec.msgpack.decode(content, type=list[Entry])
     records = TABLES.codec.decode_many([entry.payload for entry in entries])
     key = (ValueType.JOB, int(job_key))
@@ -228,13 +228,13 @@ def test_a_job_is_done_once_whatever_is_reported(tmp_path: Path) -> None:
 
 def test_a_worker_takes_tasks_too(tmp_path: Path) -> None:
     async def story(client: CamundaAsyncClient, gateway: Gateway, folder: Path) -> None:
-        await gateway.submit([NewTask("charge", priority=7)])
+        await gateway.tasks.submit([NewTask("charge", priority=7)])
         job = await activate(client)
         assert (job.process_definition_id, job.process_instance_key) == ("task", "-1")
         assert (job.priority, job.root_process_instance_key) == (7, None)
         assert job.variables.to_dict() == {"payload": None}
         await client.complete_job(job.job_key, data=JobCompletionRequest())
-        assert (await gateway.task(job.job_key)).state == "COMPLETED"
+        assert (await gateway.tasks.get(job.job_key)).state == "COMPLETED"
 
     tell(story, tmp_path)
 
@@ -275,7 +275,7 @@ def test_an_instance_is_changed_migrated_and_cancelled(tmp_path: Path) -> None:
             terminate_instructions=[ProcessInstanceModificationTerminateByIdInstruction("charge")],  # type: ignore[arg-type]
         )
         await client.modify_process_instance(key, data=change)
-        view = await gateway.instance(key)
+        view = await gateway.instances.get(key)
         assert [each.element_id for each in view.elements] == ["paid"]
         element = await client.get_element_instance(view.elements[0].element_instance_key)
         assert (element.element_id, element.type_) == ("paid", "INTERMEDIATE_CATCH_EVENT")
@@ -322,7 +322,7 @@ def test_a_message_is_correlated_to_the_process_that_it_starts(tmp_path: Path) -
         await client.deploy_resources_from_files([file_of(process, folder)])
         asked = MessageCorrelationRequest(name="letter", correlation_key="7")
         given = await client.correlate_message(data=asked)
-        shown = await gateway.instance(given.process_instance_key)
+        shown = await gateway.instances.get(given.process_instance_key)
         assert shown.process_id == "letter"
         with pytest.raises(NotFoundError, match="to keep a message"):
             await client.correlate_message(data=asked)  # one at a time for a key

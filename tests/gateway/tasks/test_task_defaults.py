@@ -29,11 +29,11 @@ OPTIONS = TaskOptions(7, 9, RetryBackoff(BackoffKind.FIXED, 250), 5_000, 60_000,
 
 
 async def told(node: MemoryNode, **options: TaskOptions) -> None:
-    await node.gateway.activate(ActivationRequest(list(options), options=options))
+    await node.gateway.jobs.activate(ActivationRequest(list(options), options=options))
 
 
 async def submitted(node: MemoryNode, task: NewTask) -> NewJob:
-    (receipt,) = await node.gateway.submit([task])
+    (receipt,) = await node.gateway.tasks.submit([task])
     key = int(receipt.task_key)
     job = node.node.runner.processors[partition_of(key)].view.jobs.jobs.get(key)
     assert job is not None
@@ -61,7 +61,7 @@ def test_a_submission_that_names_no_options_gets_those_of_the_worker() -> None:
         assert (keyed.window_ms, keyed.keep_ms) == (60_000, 120_000)
         assert (await submitted(node, NewTask("load"))).retries == 0
         assert options_of(await submitted(node, NewTask("other"))) == before
-        await node.gateway.put_schedule("often", NewSchedule(NewTask("mail"), interval_ms=1_000))
+        await node.gateway.schedules.put("often", NewSchedule(NewTask("mail"), interval_ms=1_000))
         [schedule] = [
             each.schedule.job
             for processor in node.node.runner.processors.values()
@@ -129,7 +129,7 @@ def test_what_makes_no_sense_is_refused_and_the_worker_hears_it() -> None:
             ({"mail": TaskOptions(backoff=RetryBackoff(base_ms=0))}, "backoff.baseMs"),
         ):
             with pytest.raises(InvalidArgument, match=said):
-                await node.gateway.activate(ActivationRequest(["mail"], options=options))
+                await node.gateway.jobs.activate(ActivationRequest(["mail"], options=options))
         await node.close()
 
     run(story())
@@ -139,8 +139,8 @@ def test_a_name_that_is_none_is_not_remembered() -> None:
     async def story() -> None:
         node = await MemoryNode(partitions=1).start()
         with pytest.raises(InvalidArgument, match="a type of 1 to"):
-            await node.gateway.submit([NewTask("x" * 100_000)])
-        assert "x" * 100_000 not in node.gateway._tasks._defaults._known
+            await node.gateway.tasks.submit([NewTask("x" * 100_000)])
+        assert "x" * 100_000 not in node.gateway.tasks._defaults._known
         await node.close()
 
     run(story())
@@ -165,7 +165,7 @@ def test_the_options_of_a_function_hold_for_tasks_from_elsewhere(tmp_path: Path)
         fragile.submit()  # from here on there is a worker
         elsewhere = NewTask("fragile", msgspec.Raw(b"{}"))
         until(lambda: len(app.incidents()) == 1)
-        app.portal.call(app.api.submit([elsewhere]))
+        app.portal.call(app.api.tasks.submit([elsewhere]))
         until(lambda: len(app.incidents()) == 2)
         assert all("ValueError" in each.error for each in app.incidents())
 

@@ -289,7 +289,7 @@ class StandIns:
         if not self._types:
             return 0
         request = ActivationRequest(self._types, "stand-in", 100, LEASE_MS_MAX)
-        jobs = self._app.portal.call(self._app.api.activate(request))
+        jobs = self._app.portal.call(self._app.api.jobs.activate(request))
         for job in jobs:
             self._answer(job)
         return len(jobs)
@@ -303,10 +303,10 @@ class StandIns:
             case Never():
                 return
             case Thrown(code):
-                outcomes = call(api.throw([JobError(job.job_key, job.lease, code)]))
+                outcomes = call(api.jobs.throw([JobError(job.job_key, job.lease, code)]))
             case _:
                 result = msgspec.Raw(msgspec.json.encode(answer))
-                outcomes = call(api.complete([JobCompletion(job.job_key, job.lease, result)]))
+                outcomes = call(api.jobs.complete([JobCompletion(job.job_key, job.lease, result)]))
         assert [each.code for each in outcomes] == [None]
 
 

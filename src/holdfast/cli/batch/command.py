@@ -274,5 +274,5 @@ def _new(
 def _begin(new: "NewBatchOperation", url: str, *, json: bool, waits: bool) -> None:
     from holdfast.cli.batch.watch import ask_patiently, follow
 
-    receipt = ask_patiently(url, lambda api: api.create_batch_operation(new))
+    receipt = ask_patiently(url, lambda api: api.batches.create(new))
     follow(receipt, url, as_json=json, waits=waits)

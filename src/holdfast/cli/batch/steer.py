@@ -41,7 +41,7 @@ def list_operations(
 
     wanted = _one_of(BatchOperationState, state) if state is not None else None
     query = BatchOperationQuery(BatchOperationFilter(wanted), BatchPageQuery(limit, after))
-    page = ask(url, lambda api: api.batch_operations(query))
+    page = ask(url, lambda api: api.batches.page(query))
     if json:
         print_json(page)
         return
@@ -68,7 +68,7 @@ def show(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
     from holdfast.cli.output import moment, number, print_fields, print_json
     from holdfast.cli.remote import ask
 
-    view = ask(url, lambda api: api.batch_operation(key))
+    view = ask(url, lambda api: api.batches.get(key))
     if json:
         print_json(view)
         return
@@ -123,7 +123,7 @@ def items(
     wanted = _one_of(BatchItemState, state) if state is not None else None
     asked = BatchItemFilter(batch_operation_key=key, state=wanted)
     query = BatchItemQuery(asked, BatchPageQuery(limit, after))
-    page = ask(url, lambda api: api.batch_operation_items(query))
+    page = ask(url, lambda api: api.batches.items(query))
     if json:
         print_json(page)
         return
@@ -144,17 +144,17 @@ def items(
 
 def suspend(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
     """Stop an operation until it is resumed."""
-    _tell(url, lambda api: api.suspend_batch_operation(key), key, "SUSPENDED", json)
+    _tell(url, lambda api: api.batches.suspend(key), key, "SUSPENDED", json)
 
 
 def resume(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
     """Let an operation go on that was suspended."""
-    _tell(url, lambda api: api.resume_batch_operation(key), key, "RESUMED", json)
+    _tell(url, lambda api: api.batches.resume(key), key, "RESUMED", json)
 
 
 def abort(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
     """Give up what an operation has not done yet. What it has done stays done."""
-    _tell(url, lambda api: api.cancel_batch_operation(key), key, "CANCELED", json)
+    _tell(url, lambda api: api.batches.cancel(key), key, "CANCELED", json)
 
 
 def change(
@@ -176,7 +176,7 @@ def change(
     if throttle is None and priority is None:
         raise InvalidArgument("Expected --throttle or --priority, but found neither")
     new = BatchChange(throttle, priority)
-    _tell(url, lambda api: api.change_batch_operation(key, new), key, "CHANGED", json)
+    _tell(url, lambda api: api.batches.change(key, new), key, "CHANGED", json)
 
 
 def retry(
@@ -216,7 +216,7 @@ def retry(
 
     failed = BatchFailures.PARTITIONS if partitions else BatchFailures.ITEMS
     asked = BatchRetry(failed, retries, throttle, priority, dry_run)
-    receipt = ask_patiently(url, lambda api: api.retry_batch_operation(key, asked))
+    receipt = ask_patiently(url, lambda api: api.batches.retry(key, asked))
     follow(receipt, url, as_json=json, waits=not no_wait)
 
 

@@ -97,7 +97,7 @@ def outcomes(view: "BatchOperationView") -> str:
 
 async def _end(api: "Api", key: str, show: Show) -> "BatchOperationView":
     while True:
-        view = await api.batch_operation(key)
+        view = await api.batches.get(key)
         show(view)
         if view.end_date is not None or view.state in _ENDED:
             return view

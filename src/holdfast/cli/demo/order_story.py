@@ -49,7 +49,7 @@ class OrderStory:
 
         Orders that are stuck are mended when `until_open` has waited for their incidents.
         """
-        await api.deploy([resource_of(ORDER)])
+        await api.processes.deploy([resource_of(ORDER)])
         self._stage.say(
             "process [bold]order[/], written in Python: charge → review if large"
             " → invoice and payment → done"
@@ -87,12 +87,12 @@ class OrderStory:
             paid = msgspec.Raw(msgspec.json.encode({"paid": order.total}))
             message = NewMessage("payment", str(order.order), paid, ttl_ms=_KEPT_MS)
             async with places:
-                await api.publish(message)
+                await api.messages.publish(message)
 
         async def start() -> None:
             for first in range(0, self._orders.count, _BATCH_ORDERS):
                 batch = self._orders.all[first : first + _BATCH_ORDERS]
-                await api.start([_new_instance(order) for order in batch])
+                await api.instances.start([_new_instance(order) for order in batch])
 
         payments = self._orders.charged
         await asyncio.gather(start(), *(pay(order) for order in payments))
@@ -119,19 +119,19 @@ class OrderStory:
 
     async def _mend(self, api: Api) -> None:
         """Shows one of the orders that are stuck, as a person would look at it; resolves all."""
-        incidents = (await api.incidents(IncidentQuery(process_id=ORDER.id))).items
+        incidents = (await api.incidents.page(IncidentQuery(process_id=ORDER.id))).items
         key = incidents[0].process_instance_key
         assert key is not None, "an incident of a process names its instance"
-        view = await api.instance(key)
+        view = await api.instances.get(key)
         assert view.process_definition_key is not None, "a running instance has a definition"
-        source = (await api.definition_source(view.process_definition_key)).content
+        source = (await api.processes.source(view.process_definition_key)).content
         self._picture.write_bytes(draw_png(instance_svg(view, source)))
         self._stage.say(f"{len(incidents)} orders need a person; [bold]holdfast show {key}[/]:")
         self._stage.show_tree(instance_tree(view, incidents))
         self._stage.say(f"drawn, with its incident: [bold]{self._picture}[/]")
         self._ledger.mend(DOWN)
         for incident in incidents:
-            await api.resolve_incident(incident.incident_key, 3)
+            await api.incidents.resolve(incident.incident_key, 3)
         self._stage.say("the bank is mended and the incidents are resolved: the orders go on")
 
 

@@ -52,7 +52,7 @@ class RepairStory:
     async def run(self, api: Api, node: Child, url: str, until_open: UntilOpen) -> None:
         """From the deployment to the last order's end; no worker is left behind."""
         self._audit = audit = RepairAudit(self._data, ends_of(self._data))
-        await api.deploy([resource_of(SALE)])
+        await api.processes.deploy([resource_of(SALE)])
         worker = self._worker(_BROKEN_WORKER, BROKEN, url)
         try:
             await asyncio.gather(asyncio.to_thread(worker.first_line), self._start(api))
@@ -101,7 +101,7 @@ class RepairStory:
         orders = range(1, self._count + 1)
         for first in range(0, self._count, _BATCH_ORDERS):
             batch = orders[first : first + _BATCH_ORDERS]
-            await api.start([_new_instance(order) for order in batch])
+            await api.instances.start([_new_instance(order) for order in batch])
         self._stage.say(
             f"a sale: {self._count:,} orders at once, and release {BROKEN} of {_BROKEN_WORKER} has"
             " a bug"
@@ -128,7 +128,7 @@ class RepairStory:
 
     async def _show(self, api: Api) -> None:
         """One of many, as a person finds it."""
-        (incident,) = (await api.incidents(IncidentQuery(process_id=SALE.id, limit=1))).items
+        (incident,) = (await api.incidents.page(IncidentQuery(process_id=SALE.id, limit=1))).items
         error = incident.error.splitlines()[-1]
         self._stage.say(
             f"[bold red]{self._count:,} orders are stuck[/] at {incident.element_id},"
@@ -136,7 +136,7 @@ class RepairStory:
         )
 
     async def _preview(self, api: Api) -> int:
-        receipt = await api.create_batch_operation(self._operation(dry_run=True))
+        receipt = await api.batches.create(self._operation(dry_run=True))
         assert receipt.preview is not None, "a dry run tells what it would do"
         self._stage.say_command(f"holdfast batch resolve --where '{_WHERE.decode()}' --dry-run")
         shares = ", ".join(f"{each.items:,}" for each in receipt.preview.partitions)
@@ -148,7 +148,7 @@ class RepairStory:
 
     async def _begin(self, api: Api) -> str:
         operation = self._operation()
-        receipt = await api.create_batch_operation(operation)
+        receipt = await api.batches.create(operation)
         assert receipt.batch_operation_key is not None, "an operation has a key"
         self._stage.say(f"{_BROKEN_WORKER} is stopped; one batch operation for all of them:")
         self._stage.say_command(
@@ -175,7 +175,7 @@ class RepairStory:
         return completed == self._count
 
     async def _tell_end(self, api: Api, key: str, seconds: float) -> None:
-        view = await api.batch_operation(key)
+        view = await api.batches.get(key)
         self._stage.say(
             f"[green]batch operation {key} {view.state}[/] in {seconds:.1f} s:"
             f" {view.operations_completed_count:,} of {view.operations_total_count:,} incidents"

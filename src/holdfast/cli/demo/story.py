@@ -158,7 +158,7 @@ class Story:
         )
 
     async def _submit_batch(self, api: Api, batch: list[NewTask]) -> None:
-        receipts = await api.submit(batch)
+        receipts = await api.tasks.submit(batch)
         created = sum(receipt.created for receipt in receipts)
         self._submitted.created += created
         self._submitted.refused += len(receipts) - created
@@ -211,11 +211,11 @@ class Story:
         """Waits until only the incidents are left, as a person would find them; then resolves."""
         if completed + self._workload.stuck < self._workload.tasks:
             return False
-        incidents = (await api.incidents(IncidentQuery())).items
+        incidents = (await api.incidents.page(IncidentQuery())).items
         *_, error = incidents[0].error.splitlines()
         self._stage.say(f"{len(incidents)} incidents are open: {error.rpartition('.')[2]}")
         self._ledger.mend(CARRIER)
         for incident in incidents:
-            await api.resolve_incident(incident.incident_key, 3)
+            await api.incidents.resolve(incident.incident_key, 3)
         self._stage.say("the carrier is mended and the incidents are resolved: tried again")
         return True

@@ -52,7 +52,7 @@ def deploy(
     from holdfast.gateway.processes.shapes import ProcessDefinitions
 
     resources = [_resource(each) for each in processes]
-    found = ask(url, lambda api: api.deploy(resources))
+    found = ask(url, lambda api: api.processes.deploy(resources))
     if json:
         print_json(ProcessDefinitions(found))
         return
@@ -129,7 +129,7 @@ def list_definitions(
     from holdfast.cli.remote import ask
     from holdfast.gateway.processes.shapes import ProcessDefinitionQuery, ProcessDefinitions
 
-    found = ask(url, lambda api: api.definitions(ProcessDefinitionQuery(process, latest)))
+    found = ask(url, lambda api: api.processes.find(ProcessDefinitionQuery(process, latest)))
     if json:
         print_json(ProcessDefinitions(found))
         return
@@ -162,7 +162,7 @@ def source(
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
-    found = ask(url, lambda api: api.definition_source(key))
+    found = ask(url, lambda api: api.processes.source(key))
     if json:
         print_json(found)
     else:

@@ -50,7 +50,7 @@ def list_instances(
     from holdfast.gateway.processes.shapes import ProcessInstanceQuery
 
     query = ProcessInstanceQuery(process, version, with_incidents, limit, after)
-    page = ask(url, lambda api: api.instances(query))
+    page = ask(url, lambda api: api.instances.page(query))
     if json:
         print_json(page)
         return
@@ -74,7 +74,7 @@ def cancel(key: InstanceKey, url: Url = DEFAULT_URL, json: Json = False) -> None
     """Cancel an instance and all that is in it. What workers do for it counts for nothing."""
     from holdfast.cli.remote import ask
 
-    ask(url, lambda api: api.cancel_instance(key))
+    ask(url, lambda api: api.instances.cancel(key))
     _say(key, "CANCELED", json)
 
 
@@ -103,7 +103,7 @@ def set_variables(
     from holdfast.gateway.processes.shapes import NewVariables
 
     new = NewVariables(parse_variables(variables), local)
-    ask(url, lambda api: api.set_variables(key, new))
+    ask(url, lambda api: api.instances.set_variables(key, new))
     _say(key, "VARIABLES_SET", json)
 
 
@@ -150,7 +150,7 @@ def modify(
     )
     if not (activate or ended or move):
         raise InvalidArgument("Expected --activate, --terminate or --move, but found none of them")
-    ask(url, lambda api: api.modify_instance(key, new))
+    ask(url, lambda api: api.instances.modify(key, new))
     _say(key, "MODIFIED", json)
 
 
@@ -183,9 +183,9 @@ def migrate(
 
     async def ask_all(api: Api) -> None:
         definition = await definition_key(api, to)
-        same = {each: each for each in active_ids(await api.instance(key))}
+        same = {each: each for each in active_ids(await api.instances.get(key))}
         elements = [MapElement(source, target) for source, target in (same | pairs).items()]
-        await api.migrate_instance(key, NewMigration(definition, elements))
+        await api.instances.migrate(key, NewMigration(definition, elements))
 
     ask(url, ask_all)
     _say(key, "MIGRATED", json)
@@ -205,7 +205,7 @@ async def definition_key(api: "Api", text: str) -> str:
         )
     versions = {
         each.version: each.process_definition_key
-        for each in await api.definitions(ProcessDefinitionQuery(process_id))
+        for each in await api.processes.find(ProcessDefinitionQuery(process_id))
     }
     if int(version) not in versions:
         known = ", ".join(map(str, versions)) or "none"

@@ -43,7 +43,7 @@ def publish(
     message = NewMessage(
         name, key, parse_variables(variables), message_id, spans.parse_span_ms(ttl)
     )
-    receipt = ask(url, lambda api: api.publish(message))
+    receipt = ask(url, lambda api: api.messages.publish(message))
     if json:
         print_json(receipt)
     else:

@@ -90,7 +90,7 @@ def _start(url: str, new: "NewProcessInstance", count: int) -> "list[ProcessInst
     async def start_all(api: Api) -> "list[ProcessInstanceReceipt]":
         receipts: list[ProcessInstanceReceipt] = []
         while left := count - len(receipts):
-            receipts += await api.start([new] * min(left, TASKS_PER_SUBMIT_MAX))
+            receipts += await api.instances.start([new] * min(left, TASKS_PER_SUBMIT_MAX))
         return receipts
 
     return ask(url, start_all)

@@ -7,7 +7,7 @@ from holdfast.engine.identity.queries import IsLetIn
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
-from holdfast.gateway.access.needs import NEEDS, Everyone
+from holdfast.gateway.access.needs import Everyone, Need
 
 _NAMED_MAX = 2  # of the permissions that would do: the first is for most
 
@@ -19,13 +19,11 @@ class Access:
         self._asked = asked
         self._authentication = Authentication(config, clock, asked)
 
-    async def admit(self, endpoint: str, authorization: bytes | None, address: str) -> Asker | None:
-        """Who asks for an endpoint from an address; None where nobody needs to say.
+    async def admit(self, need: Need, authorization: bytes | None, address: str) -> Asker | None:
+        """Who asks from an address for what has a need; None where nobody needs to say.
 
-        Unauthorized or Forbidden if they may not have it: an endpoint that names no need is for
-        nobody.
+        Unauthorized or Forbidden if they may not have it.
         """
-        need = NEEDS.get(endpoint, ())
         if need is Everyone.ANYBODY:
             return None
         asker = await self._authentication.asker(authorization, address)

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.gateway.access.needs import of_batch, one
 from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchItemPage,
@@ -13,35 +15,68 @@ from holdfast.gateway.batch.shapes import (
     BatchRetry,
     NewBatchOperation,
 )
+from holdfast.gateway.operation import Namespace, operation
+from holdfast.limits import BATCH_SELECTION_WAIT_MS
+
+_READ = one(ResourceType.BATCH, Permission.READ)
+_UPDATE = one(ResourceType.BATCH, Permission.UPDATE)
+_ONE = "/v2/batch-operations/{batch_operation_key}"
 
 
-class BatchApi(Protocol):
-    """The part of the Api that is about batch operations."""
+def _selection_ms(body: NewBatchOperation | BatchRetry) -> int:
+    """A dry run takes as long as the pipeline needs to select."""
+    return BATCH_SELECTION_WAIT_MS if body.dry_run else 0
 
-    async def create_batch_operation(self, new: NewBatchOperation) -> BatchOperationReceipt:
-        """Durable when it returns; a dry run only tells what would be chosen."""
+
+class BatchApi(Namespace, Protocol):
+    """Batch operations: begin them, look at them, steer them."""
+
+    @operation(
+        "create_batch_operation", "POST", "/v2/batch-operations", of_batch(),
+        takes_ms=_selection_ms,
+    )  # fmt: skip
+    async def create(self, new: NewBatchOperation) -> BatchOperationReceipt:
+        """Begin a batch operation of any type.
+
+        Durable when it returns; a dry run only tells what would be chosen.
+        """
         ...
 
-    async def batch_operation(self, batch_operation_key: str) -> BatchOperationView: ...
-
-    async def batch_operations(self, query: BatchOperationQuery) -> BatchOperationPage: ...
-
-    async def batch_operation_items(self, query: BatchItemQuery) -> BatchItemPage:
-        """Items with their outcomes, as far as the tables are."""
+    @operation("get_batch_operation_details", "GET", f"{_ONE}/details", _READ)
+    async def get(self, batch_operation_key: str) -> BatchOperationView:
+        """Show a batch operation with its partitions, its pace and its estimated end."""
         ...
 
-    async def suspend_batch_operation(self, batch_operation_key: str) -> None: ...
+    @operation("list_batch_operations", "POST", "/v2/batch-operations/listing", _READ)
+    async def page(self, query: BatchOperationQuery) -> BatchOperationPage:
+        """List batch operations, those that run first."""
+        ...
 
-    async def resume_batch_operation(self, batch_operation_key: str) -> None: ...
+    @operation("list_batch_operation_items", "POST", "/v2/batch-operation-items/listing", _READ)
+    async def items(self, query: BatchItemQuery) -> BatchItemPage:
+        """List items of batch operations with their outcomes.
 
-    async def cancel_batch_operation(self, batch_operation_key: str) -> None: ...
+        As far as the tables are.
+        """
+        ...
 
-    async def change_batch_operation(
-        self, batch_operation_key: str, change: BatchChange
-    ) -> None: ...
+    @operation("suspend_batch_operation", "POST", f"{_ONE}/suspension", _UPDATE)
+    async def suspend(self, batch_operation_key: str) -> None:
+        """Suspend a batch operation."""
 
-    async def retry_batch_operation(
-        self, batch_operation_key: str, retry: BatchRetry
-    ) -> BatchOperationReceipt:
-        """A new operation for what failed in one that has ended."""
+    @operation("resume_batch_operation", "POST", f"{_ONE}/resumption", _UPDATE)
+    async def resume(self, batch_operation_key: str) -> None:
+        """Let a batch operation go on."""
+
+    @operation("cancel_batch_operation", "POST", f"{_ONE}/cancellation", _UPDATE)
+    async def cancel(self, batch_operation_key: str) -> None:
+        """Give up what a batch operation has not done yet."""
+
+    @operation("change_batch_operation", "POST", f"{_ONE}/change", _UPDATE)
+    async def change(self, batch_operation_key: str, change: BatchChange) -> None:
+        """Change the throttle or the priority of a batch operation."""
+
+    @operation("retry_batch_operation", "POST", f"{_ONE}/retry", of_batch(), takes_ms=_selection_ms)
+    async def retry(self, batch_operation_key: str, retry: BatchRetry) -> BatchOperationReceipt:
+        """Try again what failed in a batch operation, by a new one."""
         ...

@@ -31,6 +31,7 @@ from holdfast.engine.progress import FindProgress
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, is_asker
+from holdfast.gateway.batch.api import BatchApi
 from holdfast.gateway.batch.counts import BatchCounts
 from holdfast.gateway.batch.listing import page_of
 from holdfast.gateway.batch.pace import Pace
@@ -76,7 +77,7 @@ _replace = msgspec.structs.replace
 _OF_OTHERS = BatchOperation(BatchOperationType.CANCEL_PROCESS_INSTANCE, b"{}")
 
 
-class Batches:
+class BatchService(BatchApi):
     """What can be asked about batch operations."""
 
     def __init__(self, asked: Asked, clock: Clock, opening: OpenTables | None) -> None:
@@ -222,7 +223,7 @@ class Batches:
 
     # --- looking ------------------------------------------------------------------------------
 
-    async def operation(self, batch_operation_key: str) -> BatchOperationView:
+    async def get(self, batch_operation_key: str) -> BatchOperationView:
         key = self._key(batch_operation_key)
         if (led := await self._live.led(key)) is None:
             return (await self._past(key)).view
@@ -233,7 +234,7 @@ class Batches:
             view = _replace(view, start_date=await self._start_in_tables(key))
         return view
 
-    async def operations(self, query: BatchOperationQuery) -> BatchOperationPage:
+    async def page(self, query: BatchOperationQuery) -> BatchOperationPage:
         """Those that run; then those that ended, the newest first."""
         checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
         await self._catch_up()
@@ -339,9 +340,14 @@ class Batches:
 
     # --- steering -----------------------------------------------------------------------------
 
-    async def control(self, batch_operation_key: str, intent: BatchOperationIntent) -> None:
-        """SUSPEND, RESUME or CANCEL."""
-        await self._do(batch_operation_key, intent, OperationRef())
+    async def suspend(self, batch_operation_key: str) -> None:
+        await self._do(batch_operation_key, _I.SUSPEND, OperationRef())
+
+    async def resume(self, batch_operation_key: str) -> None:
+        await self._do(batch_operation_key, _I.RESUME, OperationRef())
+
+    async def cancel(self, batch_operation_key: str) -> None:
+        await self._do(batch_operation_key, _I.CANCEL, OperationRef())
 
     async def change(self, batch_operation_key: str, change: BatchChange) -> None:
         if change.throttle is not None:

@@ -2,30 +2,52 @@
 
 from typing import Protocol
 
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
     DistributionQuery,
+    DistributionResumption,
     DistributionSkip,
+    DistributionsResumed,
     DistributionView,
 )
+from holdfast.gateway.operation import Namespace, operation
+
+_READ = one(ResourceType.DISTRIBUTION, Permission.READ)
+_UPDATE = one(ResourceType.DISTRIBUTION, Permission.UPDATE)
+_ONE = "/v2/distributions/{distribution_key}"
 
 
-class DistributionApi(Protocol):
-    """The part of the Api that is about distributions."""
+class DistributionApi(Namespace, Protocol):
+    """Commands that go to every partition, while they have not reached all of them."""
 
-    async def distributions(self, query: DistributionQuery) -> DistributionPage:
-        """Those that have not finished."""
+    @operation("search_distributions", "POST", "/v2/distributions/search", _READ)
+    async def page(self, query: DistributionQuery) -> DistributionPage:
+        """List commands that have not reached all of their partitions."""
         ...
 
-    async def distribution(self, distribution_key: str) -> DistributionView: ...
+    @operation("get_distribution", "GET", _ONE, _READ)
+    async def get(self, distribution_key: str) -> DistributionView:
+        """Show a distribution and the partitions that have not acknowledged it."""
+        ...
 
-    async def skip_distribution(self, distribution_key: str, skip: DistributionSkip) -> None: ...
+    @operation("skip_distribution", "POST", f"{_ONE}/skip", _UPDATE)
+    async def skip(self, distribution_key: str, skip: DistributionSkip) -> None:
+        """Give a distribution up for one partition."""
 
-    async def cancel_distribution(
-        self, distribution_key: str, cancellation: DistributionCancellation
-    ) -> None: ...
+    @operation("cancel_distribution", "POST", f"{_ONE}/cancellation", _UPDATE)
+    async def cancel(self, distribution_key: str, cancellation: DistributionCancellation) -> None:
+        """Give a distribution up wherever it is pending."""
 
-    async def resume_distributions(self, partition: int) -> int:
-        """Sends all that is in flight to a partition again, at once; says how many that are."""
+    @operation(
+        "resume_distributions", "POST", "/v2/distributions/resumption", _UPDATE,
+        body=DistributionResumption, answer=DistributionsResumed,
+    )  # fmt: skip
+    async def resume(self, partition: int) -> int:
+        """Send all that is in flight to a partition again, at once.
+
+        Says how many that are.
+        """
         ...

@@ -20,6 +20,7 @@ from holdfast.engine.kernel import Command
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.distribution.api import DistributionApi
 from holdfast.gateway.distribution.shapes import (
     DistributionCancellation,
     DistributionPage,
@@ -38,7 +39,7 @@ from holdfast.records.keys import NO_KEY
 _DISTRIBUTION = ValueType.DISTRIBUTION
 
 
-class Distributions:
+class DistributionService(DistributionApi):
     """What can be asked about distributions."""
 
     def __init__(self, asked: Asked) -> None:
@@ -46,7 +47,7 @@ class Distributions:
 
     # --- questions ----------------------------------------------------------------------------
 
-    async def distributions(self, query: DistributionQuery) -> DistributionPage:
+    async def page(self, query: DistributionQuery) -> DistributionPage:
         """Distributions that have not finished, in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
         if query.target is not None:
@@ -58,7 +59,7 @@ class Distributions:
         )  # fmt: skip
         return DistributionPage([_view(each) for each in found], str(last) if last else None)
 
-    async def distribution(self, distribution_key: str) -> DistributionView:
+    async def get(self, distribution_key: str) -> DistributionView:
         key = self._key(distribution_key)
         found = await self._asked.ask(partition_of(key), FindDistribution(key))
         if found is None:

@@ -10,9 +10,10 @@ from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 from litestar.types import ASGIApp, Method, Receive, Scope, Send
 
 from holdfast.gateway.access.asking import asking
+from holdfast.gateway.access.needs import Everyone
 from holdfast.gateway.api import Api
 from holdfast.gateway.as_of import noted_as_of
-from holdfast.gateway.http.endpoint import JSON, Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.exchange import (
     Disconnected,
@@ -76,7 +77,7 @@ class _Service:
             return await self._answer(end, headers, scope, receive, send)
         authorization, client = headers.get(b"authorization"), scope["client"]
         address = client[0] if client else ""
-        with asking(await self._api.access.admit(end.name, authorization, address)):
+        with asking(await self._api.access.admit(end.need, authorization, address)):
             await self._answer(end, headers, scope, receive, send)
 
     async def _answer(
@@ -153,4 +154,4 @@ def _openapi_endpoints() -> list[Endpoint]:
         return document
 
     paths = ("/openapi", "/openapi/openapi.json")
-    return [endpoint("GET", path, media_type=JSON)(get_openapi) for path in paths]
+    return [endpoint("GET", path, Everyone.KNOWN)(get_openapi) for path in paths]

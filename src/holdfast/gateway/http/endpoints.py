@@ -1,176 +1,93 @@
-"""The endpoints of the API, as thin as can be: a shape in, one call of the Api, a shape out.
+"""All endpoints: one for each operation, and those that are more or less than an operation.
 
-Those of the Orchestration Cluster REST API are in the room beside this one; here are those that it
-has no word for. A `listing` shows what the node itself knows now; a `search` asks the tables.
+Those of the Orchestration Cluster REST API are in the room beside this one. A `listing` shows what
+the node itself knows now; a `search` asks the tables.
 """
 
+from holdfast.engine.batch.values import BatchOperationType
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import Unavailable
-from holdfast.gateway.api import Api
-from holdfast.gateway.http.batch_endpoints import BATCH_ENDPOINTS
-from holdfast.gateway.http.distribution_endpoints import DISTRIBUTION_ENDPOINTS
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.http.identity_endpoints import IDENTITY_ENDPOINTS
-from holdfast.gateway.http.journal_endpoints import JOURNAL_ENDPOINTS
-from holdfast.gateway.http.process_endpoints import PROCESS_ENDPOINTS
-from holdfast.gateway.node_shapes import Health
-from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
-from holdfast.gateway.tasks.shapes import (
-    ActivatedJobs,
-    ActivationRequest,
-    Answers,
-    HeldJob,
-    HeldJobs,
-    IncidentPage,
-    IncidentQuery,
-    JobCompletions,
-    JobFailures,
-    LeaseExtension,
-    NewSchedule,
-    NewTask,
-    NewTasks,
-    ResultQuery,
-    Schedules,
-    ScheduleView,
-    TaskOutcomes,
-    TaskPage,
-    TaskQuery,
-    TaskReceipt,
-    TaskReceipts,
-    TaskView,
+from holdfast.gateway.access.needs import of_batch, one
+from holdfast.gateway.api import SPACES, Api, namespace
+from holdfast.gateway.batch.shapes import (
+    BatchOperationReceipt,
+    BatchRequest,
+    BatchResolution,
+    NewBatchOperation,
 )
-from holdfast.metrics import CONTENT_TYPE
+from holdfast.gateway.endpoint import Endpoint, endpoint, endpoints_of, serves
+from holdfast.gateway.identity.shapes import Groups
+from holdfast.gateway.node.api import NodeApi
+from holdfast.gateway.node.shapes import Health
+from holdfast.gateway.rest.endpoints import REST_ENDPOINTS
+from holdfast.gateway.tasks.shapes import NewTask, TaskReceipt
+
+_T, _R, _P = BatchOperationType, ResourceType, Permission
+_WORKING = frozenset({"UP", "CHECKING", "DEGRADED"})
 
 
-@endpoint("POST", "/v2/tasks")
+@endpoint("POST", "/v2/tasks", one(_R.TASK, _P.CREATE))
 async def submit_task(api: Api, body: NewTask) -> TaskReceipt:
     """Submit a task."""
-    [receipt] = await api.submit([body])
+    [receipt] = await api.tasks.submit([body])
     return receipt
 
 
-@endpoint("POST", "/v2/tasks/batch")
-async def submit_tasks(api: Api, body: NewTasks) -> TaskReceipts:
-    """Submit many tasks at once."""
-    return TaskReceipts(await api.submit(body.tasks))
+@endpoint("POST", "/v2/tasks/retry", of_batch("RETRY_TASK"))
+async def retry_tasks(api: Api, body: BatchResolution) -> BatchOperationReceipt:
+    """Try all tasks again that wait for a person and that a filter chooses."""
+    return await api.batches.create(_batch(_T.RETRY_TASK, body, body.retries))
 
 
-@endpoint("GET", "/v2/tasks/{task_key}")
-async def get_task(api: Api, task_key: str) -> TaskView:
-    """Show what is known of a task."""
-    return await api.task(task_key)
+@endpoint("POST", "/v2/tasks/discard", of_batch("DISCARD_TASK"))
+async def discard_tasks(api: Api, body: BatchRequest) -> BatchOperationReceipt:
+    """Give up all tasks that wait for a person and that a filter chooses."""
+    return await api.batches.create(_batch(_T.DISCARD_TASK, body))
 
 
-@endpoint("POST", "/v2/tasks/search")
-async def search_tasks(api: Api, body: TaskQuery) -> TaskPage:
-    """List tasks that have not ended."""
-    return await api.tasks(body)
+def _batch(
+    type_: BatchOperationType, body: BatchRequest | BatchResolution, retries: int = 0
+) -> NewBatchOperation:
+    return NewBatchOperation(
+        type=type_,
+        filter=body.filter,
+        retries=retries,
+        throttle=body.throttle,
+        priority=body.priority,
+        dry_run=body.dry_run,
+    )
 
 
-@endpoint("POST", "/v2/tasks/results", waits=True)
-async def get_results(api: Api, body: ResultQuery) -> TaskOutcomes:
-    """Wait for tasks to end."""
-    return TaskOutcomes(await api.results(body.task_keys, body.wait_ms))
+@endpoint("GET", "/v2/groups", one(_R.GROUP, _P.READ))
+async def list_groups(api: Api) -> Groups:
+    """List all groups with their members."""
+    return await api.identity.groups(OwnerType.GROUP)
 
 
-@endpoint("POST", "/v2/tasks/{task_key}/cancellation")
-async def cancel_task(api: Api, task_key: str) -> None:
-    """Cancel a task."""
-    await api.cancel(task_key)
+@endpoint("GET", "/v2/roles", one(_R.ROLE, _P.READ))
+async def list_roles(api: Api) -> Groups:
+    """List all roles with those who have them."""
+    return await api.identity.groups(OwnerType.ROLE)
 
 
-async def _give_back(api: Api, activated: ActivatedJobs) -> None:
-    if activated.jobs:
-        await api.release([HeldJob(job.job_key, job.lease) for job in activated.jobs])
-
-
-@endpoint("POST", "/v2/jobs/leases", waits=True, undo=_give_back)
-async def lease_jobs(api: Api, body: ActivationRequest) -> ActivatedJobs:
-    """Lease waiting jobs to a worker."""
-    return ActivatedJobs(await api.activate(body))
-
-
-@endpoint("POST", "/v2/jobs/completion")
-async def complete_jobs(api: Api, body: JobCompletions) -> Answers:
-    """Report jobs as done."""
-    return Answers(await api.complete(body.jobs))
-
-
-@endpoint("POST", "/v2/jobs/failure")
-async def fail_jobs(api: Api, body: JobFailures) -> Answers:
-    """Report attempts that failed."""
-    return Answers(await api.fail(body.jobs))
-
-
-@endpoint("POST", "/v2/jobs/release")
-async def release_jobs(api: Api, body: HeldJobs) -> Answers:
-    """Give leased jobs back untouched."""
-    return Answers(await api.release(body.jobs))
-
-
-@endpoint("POST", "/v2/jobs/lease-extension")
-async def extend_leases(api: Api, body: LeaseExtension) -> Answers:
-    """Hold leased jobs for longer."""
-    return Answers(await api.extend(body.leases, body.lease_ms))
-
-
-@endpoint("POST", "/v2/incidents/listing")
-async def list_incidents(api: Api, body: IncidentQuery) -> IncidentPage:
-    """List open incidents."""
-    return await api.incidents(body)
-
-
-@endpoint("POST", "/v2/incidents/{incident_key}/discard")
-async def discard_incident(api: Api, incident_key: str) -> None:
-    """Give up the task of an incident."""
-    await api.discard_incident(incident_key)
-
-
-@endpoint("PUT", "/v2/schedules/{schedule_id}")
-async def put_schedule(api: Api, schedule_id: str, body: NewSchedule) -> ScheduleView:
-    """Create or replace a schedule."""
-    return await api.put_schedule(schedule_id, body)
-
-
-@endpoint("DELETE", "/v2/schedules/{schedule_id}")
-async def delete_schedule(api: Api, schedule_id: str) -> None:
-    """Delete a schedule."""
-    await api.delete_schedule(schedule_id)
-
-
-@endpoint("GET", "/v2/schedules")
-async def list_schedules(api: Api) -> Schedules:
-    """List all schedules."""
-    return Schedules(await api.schedules())
-
-
-@endpoint("GET", "/v2/health")
+@serves(NodeApi.health)
 async def get_health(api: Api) -> Health:
     """Tell how the node is; costs it nothing. While it cannot work it is 503."""
-    health = await api.health()
+    health = await api.node.health()
     if health.status not in _WORKING:
         raise Unavailable(f"The node is {health.status}: {'; '.join(health.damage)}")
     return health
 
 
-_WORKING = frozenset({"UP", "CHECKING", "DEGRADED"})
+def _endpoints() -> tuple[Endpoint, ...]:
+    """An operation that a function serves is not served a second time."""
+    functions = (
+        submit_task, retry_tasks, discard_tasks, list_groups, list_roles, *REST_ENDPOINTS,
+        get_health,
+    )  # fmt: skip
+    served = {each.name for each in functions}
+    derived = [each for space in SPACES for each in endpoints_of(space, namespace(space))]
+    return (*[each for each in derived if each.name not in served], *functions)
 
 
-@endpoint("GET", "/metrics", media_type=CONTENT_TYPE)
-async def get_metrics(api: Api) -> bytes:
-    """Give the node's numbers to Prometheus."""
-    return await api.metrics()
-
-
-ENDPOINTS: tuple[Endpoint, ...] = (
-    submit_task, submit_tasks, get_task, search_tasks, get_results, cancel_task,
-    lease_jobs, complete_jobs, fail_jobs, release_jobs, extend_leases,
-    list_incidents, discard_incident,
-    put_schedule, delete_schedule, list_schedules,
-    *PROCESS_ENDPOINTS,
-    *DISTRIBUTION_ENDPOINTS,
-    *BATCH_ENDPOINTS,
-    *IDENTITY_ENDPOINTS,
-    *JOURNAL_ENDPOINTS,
-    *REST_ENDPOINTS,
-    get_health, get_metrics,
-)  # fmt: skip
+ENDPOINTS = _endpoints()

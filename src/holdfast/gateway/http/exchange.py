@@ -14,9 +14,10 @@ from litestar.types import Receive, Scope, Send
 
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.as_of import AsOf
-from holdfast.gateway.http.endpoint import FORM, JSON, Endpoint
+from holdfast.gateway.endpoint import FORM, Endpoint
 from holdfast.gateway.http.forms import parts_of
 from holdfast.gateway.http.origins import READING, REQUESTED_WITH, is_from_program
+from holdfast.gateway.operation import JSON
 
 _JSON, _FORM = JSON.encode(), FORM.encode()
 # what a browser lets a page of another site send without asking that site

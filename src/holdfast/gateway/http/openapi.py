@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.gateway.http.endpoint import FORM, Endpoint
+from holdfast.gateway.endpoint import FORM, Endpoint
 from holdfast.gateway.http.problems import PROBLEM_JSON
 from holdfast.gateway.shapes import Problem
 from holdfast.version import VERSION

@@ -42,7 +42,8 @@ from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, asker_now
 from holdfast.gateway.access.passwords import kept_password, new_token
 from holdfast.gateway.access.roles import FIRST_CLIENT, ROLES
-from holdfast.gateway.distribution.service import Distributions
+from holdfast.gateway.distribution.service import DistributionService
+from holdfast.gateway.identity.api import IdentityApi
 from holdfast.gateway.identity.shapes import (
     AuthorizationQuery,
     AuthorizationReceipt,
@@ -72,10 +73,10 @@ _V = ValueType
 A = TypeVar("A")
 
 
-class IdentityService:
+class IdentityService(IdentityApi):
     """What can be asked about who may do what."""
 
-    def __init__(self, asked: Asked, distributions: Distributions, clock: Clock) -> None:
+    def __init__(self, asked: Asked, distributions: DistributionService, clock: Clock) -> None:
         self._asked = asked
         self._distributions = distributions
         self._clock = clock

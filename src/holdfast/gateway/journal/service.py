@@ -5,13 +5,14 @@ import msgspec
 from holdfast.engine.progress import FindBounds, ReadLog
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.journal.api import JournalApi
 from holdfast.gateway.journal.shapes import JournalBounds, PartitionBounds
 from holdfast.limits import READ_BYTES_MAX, TIMESTAMP_MS_MAX, WHOLE_MAX
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class JournalReads:
+class JournalService(JournalApi):
     """What can be asked about the log."""
 
     def __init__(self, asked: Asked) -> None:

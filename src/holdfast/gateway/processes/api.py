@@ -1,51 +1,143 @@
-"""What can be asked of a node about processes and messages."""
+"""What can be asked of a node about processes, their instances and messages."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.gateway.access.needs import (
+    READ_DEFINITION,
+    READ_INSTANCE,
+    UPDATE_INSTANCE,
+    of_process,
+    one,
+)
+from holdfast.gateway.operation import Namespace, operation
 from holdfast.gateway.processes.shapes import (
+    MessagePublication,
     MessageReceipt,
+    NewDeployment,
     NewMessage,
     NewMigration,
     NewModification,
     NewProcessInstance,
+    NewProcessInstances,
     NewVariables,
     ProcessDefinition,
     ProcessDefinitionQuery,
+    ProcessDefinitions,
     ProcessInstancePage,
     ProcessInstanceQuery,
     ProcessInstanceReceipt,
+    ProcessInstanceReceipts,
     ProcessInstanceView,
     ProcessSource,
     Resource,
 )
 
+_R, _P = ResourceType, Permission
 
-class ProcessApi(Protocol):
-    """The part of the Api that is about processes."""
 
+class ProcessApi(Namespace, Protocol):
+    """Process definitions: deploy them, look at them."""
+
+    @operation(
+        "deploy", "POST", "/v2/deployments", one(_R.RESOURCE, _P.CREATE),
+        body=NewDeployment, answer=ProcessDefinitions,
+    )  # fmt: skip
     async def deploy(self, resources: Sequence[Resource]) -> list[ProcessDefinition]:
-        """Every process of the files, on every partition when it returns."""
+        """Deploy BPMN files on every partition.
+
+        Every process of the files is on every partition when it returns.
+        """
         ...
 
-    async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]: ...
+    @operation(
+        "list_definitions", "POST", "/v2/process-definitions/listing", READ_DEFINITION,
+        answer=ProcessDefinitions,
+    )  # fmt: skip
+    async def find(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+        """List process definitions."""
+        ...
 
-    async def definition_source(self, definition_key: str) -> ProcessSource: ...
+    @operation(
+        "get_definition_source", "GET", "/v2/process-definitions/{definition_key}/source",
+        READ_DEFINITION,
+    )  # fmt: skip
+    async def source(self, definition_key: str) -> ProcessSource:
+        """Show a process definition as BPMN."""
+        ...
 
+
+class InstanceApi(Namespace, Protocol):
+    """Process instances: start them, look at them, change them."""
+
+    @operation(
+        "start_instances", "POST", "/v2/process-instances/batch",
+        of_process(_P.CREATE_PROCESS_INSTANCE),
+        body=NewProcessInstances, answer=ProcessInstanceReceipts,
+    )  # fmt: skip
     async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
-        """Durable when it returns. Instances without a key are appended together."""
+        """Start many processes at once.
+
+        Durable when it returns. Instances without a key are appended together.
+        """
         ...
 
-    async def instance(self, instance_key: str) -> ProcessInstanceView: ...
+    @operation(
+        "get_instance_details", "GET", "/v2/process-instances/{instance_key}/details",
+        READ_INSTANCE,
+    )  # fmt: skip
+    async def get(self, instance_key: str) -> ProcessInstanceView:
+        """Show a process instance with its variables and its active elements."""
+        ...
 
-    async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage: ...
+    @operation("list_instances", "POST", "/v2/process-instances/listing", READ_INSTANCE)
+    async def page(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
+        """List running process instances."""
+        ...
 
-    async def cancel_instance(self, instance_key: str) -> None: ...
+    @operation(
+        "cancel_instance", "POST", "/v2/process-instances/{instance_key}/cancellation",
+        of_process(_P.CANCEL_PROCESS_INSTANCE),
+    )  # fmt: skip
+    async def cancel(self, instance_key: str) -> None:
+        """Cancel a process instance."""
 
-    async def set_variables(self, scope_key: str, variables: NewVariables) -> None: ...
+    @operation(
+        "set_variables", "PUT", "/v2/element-instances/{element_key}/variables", UPDATE_INSTANCE
+    )
+    async def set_variables(self, element_key: str, new: NewVariables) -> None:
+        """Set variables of a process instance or an element instance."""
 
-    async def modify_instance(self, instance_key: str, modification: NewModification) -> None: ...
+    @operation(
+        "change_tokens", "POST", "/v2/process-instances/{instance_key}/tokens",
+        of_process(_P.MODIFY_PROCESS_INSTANCE),
+    )  # fmt: skip
+    async def modify(self, instance_key: str, new: NewModification) -> None:
+        """Add, remove and move tokens of a process instance."""
 
-    async def migrate_instance(self, instance_key: str, migration: NewMigration) -> None: ...
+    @operation(
+        "migrate_instance", "POST", "/v2/process-instances/{instance_key}/migration",
+        UPDATE_INSTANCE,
+    )  # fmt: skip
+    async def migrate(self, instance_key: str, new: NewMigration) -> None:
+        """Move a process instance to another version."""
 
-    async def publish(self, message: NewMessage) -> MessageReceipt: ...
+
+def _publication(message: NewMessage) -> MessagePublication:
+    return MessagePublication(
+        message.name, message.correlation_key, message.variables, message.message_id,
+        message.ttl_ms,
+    )  # fmt: skip
+
+
+class MessageApi(Namespace, Protocol):
+    """Messages for process instances."""
+
+    @operation(
+        "publish_message", "POST", "/v2/messages/publication", one(_R.MESSAGE, _P.CREATE),
+        body=_publication,
+    )  # fmt: skip
+    async def publish(self, new: NewMessage) -> MessageReceipt:
+        """Publish a message."""
+        ...

@@ -13,7 +13,8 @@ from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.distribution.service import Distributions
+from holdfast.gateway.distribution.service import DistributionService
+from holdfast.gateway.processes.api import ProcessApi
 from holdfast.gateway.processes.shapes import (
     IgnoredPart,
     ProcessDefinition,
@@ -40,10 +41,10 @@ from holdfast.records.keys import NO_KEY
 PROCESS = ValueType.PROCESS
 
 
-class Definitions:
+class ProcessService(ProcessApi):
     """What can be asked about definitions."""
 
-    def __init__(self, asked: Asked, distributions: Distributions, clock: Clock) -> None:
+    def __init__(self, asked: Asked, distributions: DistributionService, clock: Clock) -> None:
         self._asked = asked
         self._clock = clock
         self._distributions = distributions
@@ -79,7 +80,7 @@ class Definitions:
             for reply, (_, ignored) in zip(replies, read, strict=True)
         ]
 
-    async def definitions(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
+    async def find(self, query: ProcessDefinitionQuery) -> list[ProcessDefinition]:
         asked = ListDefinitions(query.process_id, query.latest)
         found = [_view(each) for each in await self._asked.ask(DEPLOYING_PARTITION, asked)]
         return sorted(found, key=lambda each: (each.process_id, each.version))

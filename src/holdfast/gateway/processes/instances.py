@@ -20,6 +20,7 @@ from holdfast.engine.processes.values import NewVariables as Variables
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.processes.api import InstanceApi
 from holdfast.gateway.processes.elements import instance_view
 from holdfast.gateway.processes.shapes import (
     NewMigration,
@@ -46,7 +47,7 @@ from holdfast.records.keys import NO_KEY
 _INSTANCE, _CREATE = ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE
 
 
-class Instances:
+class InstanceService(InstanceApi):
     """What can be asked about process instances."""
 
     def __init__(self, asked: Asked, config: Config) -> None:
@@ -100,7 +101,7 @@ class Instances:
 
     # --- looking ------------------------------------------------------------------------------
 
-    async def instance(self, instance_key: str) -> ProcessInstanceView:
+    async def get(self, instance_key: str) -> ProcessInstanceView:
         key = self._key(instance_key)
         found = await self._asked.ask(partition_of(key), FindInstance(key))
         if found is None:
@@ -111,7 +112,7 @@ class Instances:
             )
         return instance_view(found)
 
-    async def instances(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
+    async def page(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
         """Running instances in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
         start = checks.key_after(query.after, self._asked.count, "process instance")
@@ -129,11 +130,11 @@ class Instances:
     async def cancel(self, instance_key: str) -> None:
         await self._do(self._key(instance_key), InstanceIntent.CANCEL, InstanceRef())
 
-    async def set_variables(self, scope_key: str, new: NewVariables) -> None:
+    async def set_variables(self, element_key: str, new: NewVariables) -> None:
         raw = bytes(new.variables)
         checks.within(len(raw), 0, VARIABLES_BYTES_MAX, "bytes of variables")
         value = Variables(raw, new.local)
-        await self._do(self._key(scope_key), InstanceIntent.SET_VARIABLES, value)
+        await self._do(self._key(element_key), InstanceIntent.SET_VARIABLES, value)
 
     async def modify(self, instance_key: str, new: NewModification) -> None:
         value = modification_of(new, self._asked.count)

@@ -6,13 +6,14 @@ from holdfast.engine.messages.values import NewMessage as Message
 from holdfast.engine.processes.variables import from_json
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.processes.api import MessageApi
 from holdfast.gateway.processes.shapes import MessageReceipt, NewMessage
 from holdfast.limits import MESSAGE_TTL_MS_MAX, VARIABLES_BYTES_MAX
 from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
 
 
-class Messages:
+class MessageService(MessageApi):
     """What can be asked about messages."""
 
     def __init__(self, asked: Asked) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from holdfast.gateway.numbers import Limit, PauseMs, Retries, SpanMs, TtlMs, Version
+from holdfast.gateway.numbers import Limit, PauseMs, SpanMs, TtlMs, Version
 from holdfast.gateway.shapes import Question, Shape, no_variables
 
 
@@ -256,9 +256,3 @@ class MessageReceipt(Shape, frozen=True):
 
     message_key: str
     started_instance_keys: list[str] = msgspec.field(default_factory=list)  # by the message
-
-
-class JobRetries(Question, frozen=True):
-    """How many failures a job may have from now on."""
-
-    retries: Retries

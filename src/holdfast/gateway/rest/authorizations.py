@@ -10,13 +10,13 @@ import msgspec
 
 from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import NotFound
+from holdfast.gateway.access.needs import Everyone, one
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
+from holdfast.gateway.identity.api import IdentityApi
 from holdfast.gateway.identity.shapes import (
     AuthorizationQuery,
-    AuthorizationReceipt,
     AuthorizationView,
-    NewAuthorization,
     OwnIdentity,
 )
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
@@ -61,6 +61,7 @@ class AuthorizationSearchResult(Shape, frozen=True):
     page: PageAnswer
 
 
+_READ = one(ResourceType.AUTHORIZATION, Permission.READ)
 AUTHORIZATIONS = Resource(
     "authorizations",
     "authorizationKey",
@@ -87,13 +88,7 @@ class AuthorizationSearch(SearchQuery, frozen=True):
     )
 
 
-@endpoint("POST", "/v2/authorizations", creates=True)
-async def create_authorization(api: Api, body: NewAuthorization) -> AuthorizationReceipt:
-    """Permit somebody something."""
-    return await api.identity.create_authorization(body)
-
-
-@endpoint("GET", "/v2/authorizations/{authorization_key}")
+@endpoint("GET", "/v2/authorizations/{authorization_key}", _READ)
 async def get_authorization(api: Api, authorization_key: str) -> AuthorizationResult:
     """Show what is permitted."""
     for each in (await api.identity.authorizations(AuthorizationQuery())).items:
@@ -102,19 +97,7 @@ async def get_authorization(api: Api, authorization_key: str) -> AuthorizationRe
     raise NotFound(f"Expected an authorization {authorization_key}, but there is none")
 
 
-@endpoint("PUT", "/v2/authorizations/{authorization_key}")
-async def update_authorization(api: Api, authorization_key: str, body: NewAuthorization) -> None:
-    """Change what is permitted."""
-    await api.identity.update_authorization(authorization_key, body)
-
-
-@endpoint("DELETE", "/v2/authorizations/{authorization_key}")
-async def delete_authorization(api: Api, authorization_key: str) -> None:
-    """Permit it no longer."""
-    await api.identity.delete_authorization(authorization_key)
-
-
-@endpoint("POST", "/v2/authorizations/search")
+@endpoint("POST", "/v2/authorizations/search", _READ)
 async def search_authorizations(
     api: Api, body: AuthorizationSearch | None
 ) -> AuthorizationSearchResult:
@@ -163,7 +146,7 @@ class OwnAuthorizations(AuthorizationSearchResult, frozen=True, kw_only=True):
     authorizations_enabled: bool
 
 
-@endpoint("GET", "/v2/authentication/me")
+@serves(IdentityApi.own_identity)
 async def get_own_identity(api: Api) -> Me:
     """Tell whoever asks who they are and what they may do."""
     own = await api.identity.own_identity()
@@ -178,7 +161,7 @@ async def get_own_identity(api: Api) -> Me:
     )  # fmt: skip
 
 
-@endpoint("POST", "/v2/authentication/me/authorizations/search")
+@endpoint("POST", "/v2/authentication/me/authorizations/search", Everyone.KNOWN)
 async def search_own_authorizations(
     api: Api, body: AuthorizationSearch | None
 ) -> OwnAuthorizations:
@@ -189,6 +172,5 @@ async def search_own_authorizations(
 
 
 AUTHORIZATION_ENDPOINTS: tuple[Endpoint, ...] = (
-    get_own_identity, search_own_authorizations, create_authorization, get_authorization,
-    update_authorization, delete_authorization, search_authorizations,
+    get_own_identity, search_own_authorizations, get_authorization, search_authorizations,
 )  # fmt: skip

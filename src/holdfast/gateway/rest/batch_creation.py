@@ -10,10 +10,11 @@ import msgspec
 
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import InvalidArgument, NotFound
+from holdfast.gateway.access.needs import of_batch
 from holdfast.gateway.api import Api
 from holdfast.gateway.batch.shapes import BatchOperationReceipt, NewBatchOperation
 from holdfast.gateway.batch.tables import of_instances
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import Priority, Retries, Throttle
 from holdfast.gateway.processes.shapes import MapElement, MoveTokens, NewMigration, NewModification
 from holdfast.gateway.rest.common import Reference, RestApi
@@ -84,26 +85,28 @@ def _new(type_: BatchOperationType, body: InstanceBatch, **rest: Any) -> NewBatc
     )
 
 
-@endpoint("POST", "/v2/process-instances/cancellation")
+@endpoint("POST", "/v2/process-instances/cancellation", of_batch("CANCEL_PROCESS_INSTANCE"))
 async def cancel_instances(api: Api, body: InstanceBatch) -> BatchOperationReceipt:
     """Cancel all process instances that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.CANCEL_PROCESS_INSTANCE, body))
+    return await api.batches.create(_new(_T.CANCEL_PROCESS_INSTANCE, body))
 
 
-@endpoint("POST", "/v2/process-instances/deletion")
+@endpoint("POST", "/v2/process-instances/deletion", of_batch("DELETE_PROCESS_INSTANCE"))
 async def delete_instances(api: Api, body: InstanceBatch) -> BatchOperationReceipt:
     """Delete all process instances that have ended and that a filter chooses."""
-    return await api.create_batch_operation(_new(_T.DELETE_PROCESS_INSTANCE, body))
+    return await api.batches.create(_new(_T.DELETE_PROCESS_INSTANCE, body))
 
 
-@endpoint("POST", "/v2/process-instances/incident-resolution")
+@endpoint("POST", "/v2/process-instances/incident-resolution", of_batch("RESOLVE_INCIDENT"))
 async def resolve_incidents(api: Api, body: IncidentBatch) -> BatchOperationReceipt:
     """Resolve the incidents of all process instances that a filter chooses."""
     new = _new(_T.RESOLVE_INCIDENT, body, retries=body.retries)
-    return await api.create_batch_operation(new)
+    return await api.batches.create(new)
 
 
-@endpoint("POST", "/v2/process-instances/{instance_key}/incident-resolution")
+@endpoint(
+    "POST", "/v2/process-instances/{instance_key}/incident-resolution", of_batch("RESOLVE_INCIDENT")
+)
 async def resolve_instance_incidents(api: RestApi, instance_key: str) -> BatchOperationReceipt:
     """Resolve all incidents of a process instance."""
     key = api.look.key(instance_key, "process instance")
@@ -115,10 +118,10 @@ async def resolve_instance_incidents(api: RestApi, instance_key: str) -> BatchOp
             key=instance_key,
         )
     body = IncidentBatch(filter={"processInstanceKey": instance_key})
-    return await api.create_batch_operation(_new(_T.RESOLVE_INCIDENT, body))
+    return await api.batches.create(_new(_T.RESOLVE_INCIDENT, body))
 
 
-@endpoint("POST", "/v2/process-instances/modification")
+@endpoint("POST", "/v2/process-instances/modification", of_batch("MODIFY_PROCESS_INSTANCE"))
 async def modify_instances(api: Api, body: ModificationBatch) -> BatchOperationReceipt:
     """Move tokens of all process instances that a filter chooses."""
     moves = [
@@ -126,16 +129,16 @@ async def modify_instances(api: Api, body: ModificationBatch) -> BatchOperationR
         for each in body.move_instructions
     ]
     new = _new(_T.MODIFY_PROCESS_INSTANCE, body, modification=NewModification(move=moves))
-    return await api.create_batch_operation(new)
+    return await api.batches.create(new)
 
 
-@endpoint("POST", "/v2/process-instances/migration")
+@endpoint("POST", "/v2/process-instances/migration", of_batch("MIGRATE_PROCESS_INSTANCE"))
 async def migrate_instances(api: Api, body: MigrationBatch) -> BatchOperationReceipt:
     """Migrate all process instances that a filter chooses."""
     plan = body.migration_plan
     migration = NewMigration(plan.target_process_definition_key, plan.mapping_instructions)
     new = _new(_T.MIGRATE_PROCESS_INSTANCE, body, migration=migration)
-    return await api.create_batch_operation(new)
+    return await api.batches.create(new)
 
 
 BATCH_CREATION_ENDPOINTS: tuple[Endpoint, ...] = (

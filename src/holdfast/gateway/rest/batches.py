@@ -16,11 +16,12 @@ from holdfast.engine.batch.values import (
     BatchOperationType,
     PartitionErrorType,
 )
-from holdfast.engine.identity.values import OwnerType
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import NotFound
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.api import Api
 from holdfast.gateway.batch.shapes import BatchErrorView, BatchItemState, BatchOperationView
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import KEY, TIME, Resource, page_of, plain, search, word
 from holdfast.gateway.rest.queries import filter_of, sort_of
@@ -140,13 +141,15 @@ class OperationQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(OPERATIONS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("GET", "/v2/batch-operations/{batch_operation_key}")
+@endpoint(
+    "GET", "/v2/batch-operations/{batch_operation_key}", one(ResourceType.BATCH, Permission.READ)
+)
 async def get_batch_operation(api: Api, batch_operation_key: str) -> OperationResult:
     """Show a batch operation and how far it is."""
-    return _of_view(await api.batch_operation(batch_operation_key))
+    return _of_view(await api.batches.get(batch_operation_key))
 
 
-@endpoint("POST", "/v2/batch-operations/search")
+@endpoint("POST", "/v2/batch-operations/search", one(ResourceType.BATCH, Permission.READ))
 async def search_batch_operations(
     api: RestApi, body: OperationQuery | None
 ) -> OperationSearchResult:
@@ -165,7 +168,7 @@ async def _current(api: RestApi, row: Row) -> OperationResult:
     if row["ended"] is not None:
         return told
     try:
-        now = _of_view(await api.batch_operation(told.batch_operation_key))
+        now = _of_view(await api.batches.get(told.batch_operation_key))
     except NotFound:
         return told
     return now if now.state == told.state else told
@@ -229,7 +232,7 @@ class ItemQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(ITEMS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/batch-operation-items/search")
+@endpoint("POST", "/v2/batch-operation-items/search", one(ResourceType.BATCH, Permission.READ))
 async def search_batch_operation_items(api: RestApi, body: ItemQuery | None) -> ItemSearchResult:
     """Search items of batch operations with their outcomes."""
     found = await search(api.tables, ITEMS, body)

@@ -5,7 +5,7 @@ them with what stands for none, a request that sets them is refused with the fie
 leaving out in silence what was asked for is worse.
 """
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 
@@ -22,7 +22,7 @@ TENANT = "<default>"
 NO_KEY = "-1"  # where the API wants a key and there is none
 
 
-class RestApi(Api, Protocol):
+class RestApi(Api):
     """What the REST API is served from: a node that can be looked into, and its tables."""
 
     look: Look

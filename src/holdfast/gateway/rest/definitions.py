@@ -6,7 +6,8 @@ import msgspec
 
 from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_DEFINITION
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.deployments import resource_name
 from holdfast.gateway.rest.fields import (
@@ -75,7 +76,7 @@ class DefinitionQuery(SearchQuery, frozen=True):
     )
 
 
-@endpoint("POST", "/v2/process-definitions/search")
+@endpoint("POST", "/v2/process-definitions/search", READ_DEFINITION)
 async def search_definitions(api: RestApi, body: DefinitionQuery | None) -> DefinitionSearchResult:
     """Search process definitions."""
     query, also = await _latest(api, body or SearchQuery())
@@ -106,7 +107,7 @@ async def _latest(api: RestApi, query: SearchQuery) -> tuple[SearchQuery, dict[s
     )
 
 
-@endpoint("GET", "/v2/process-definitions/{definition_key}")
+@endpoint("GET", "/v2/process-definitions/{definition_key}", READ_DEFINITION)
 async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
     """Show a process definition."""
     key = api.look.key(definition_key, "process definition")
@@ -119,10 +120,12 @@ async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
     return _result(found)
 
 
-@endpoint("GET", "/v2/process-definitions/{definition_key}/xml", media_type="text/xml")
+@endpoint(
+    "GET", "/v2/process-definitions/{definition_key}/xml", READ_DEFINITION, media_type="text/xml"
+)
 async def get_definition_xml(api: RestApi, definition_key: str) -> bytes:
     """Give a process definition as BPMN."""
-    return (await api.definition_source(definition_key)).content.encode()
+    return (await api.processes.source(definition_key)).content.encode()
 
 
 def _of_row(row: Row, known: FoundDefinition | None) -> DefinitionResult:

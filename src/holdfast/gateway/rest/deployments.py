@@ -2,7 +2,8 @@
 
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, serves
+from holdfast.gateway.processes.api import ProcessApi
 from holdfast.gateway.processes.shapes import (
     NewDeployment,
     ProcessDefinition,
@@ -64,10 +65,10 @@ def _text(name: str, content: bytes) -> str:
         ) from error
 
 
-@endpoint("POST", "/v2/deployments", form=_of_form)
+@serves(ProcessApi.deploy, form=_of_form)
 async def deploy(api: Api, body: NewDeployment) -> Deployment:
     """Deploy BPMN files on every partition."""
-    definitions = await api.deploy(body.resources)
+    definitions = await api.processes.deploy(body.resources)
     return Deployment(
         items=definitions,
         deployment_key=max((each.process_definition_key for each in definitions), key=int),

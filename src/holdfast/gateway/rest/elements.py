@@ -9,8 +9,10 @@ import msgspec
 from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_INSTANCE
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
 from holdfast.gateway.numbers import OperationReference
+from holdfast.gateway.processes.api import InstanceApi
 from holdfast.gateway.processes.shapes import NewVariables
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
@@ -109,14 +111,14 @@ class ElementQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(ELEMENTS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/element-instances/search")
+@endpoint("POST", "/v2/element-instances/search", READ_INSTANCE)
 async def search_elements(api: RestApi, body: ElementQuery | None) -> ElementSearchResult:
     """Search element instances, active or ended."""
     found = await search(api.tables, ELEMENTS, body)
     return ElementSearchResult(await _of_rows(api, found.rows), page_of(found))
 
 
-@endpoint("GET", "/v2/element-instances/{element_key}")
+@endpoint("GET", "/v2/element-instances/{element_key}", READ_INSTANCE)
 async def get_element(api: RestApi, element_key: str) -> ElementResult:
     """Show an element instance: as it is now while it is active, later from the tables."""
     key = api.look.key(element_key, "element instance")
@@ -172,10 +174,10 @@ class VariablesToSet(NewVariables, frozen=True, kw_only=True):
     operation_reference: OperationReference | None = None
 
 
-@endpoint("PUT", "/v2/element-instances/{element_key}/variables")
+@serves(InstanceApi.set_variables)
 async def set_variables(api: RestApi, element_key: str, body: VariablesToSet) -> None:
     """Set variables of a process instance or an element instance."""
-    await api.set_variables(element_key, NewVariables(body.variables, body.local))
+    await api.instances.set_variables(element_key, NewVariables(body.variables, body.local))
 
 
 ELEMENT_ENDPOINTS: tuple[Endpoint, ...] = (search_elements, get_element, set_variables)

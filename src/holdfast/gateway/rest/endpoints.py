@@ -1,6 +1,6 @@
 """All endpoints of the REST API."""
 
-from holdfast.gateway.http.endpoint import Endpoint
+from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.rest.authorizations import AUTHORIZATION_ENDPOINTS
 from holdfast.gateway.rest.batch_creation import BATCH_CREATION_ENDPOINTS
 from holdfast.gateway.rest.batches import BATCH_LOOK_ENDPOINTS

@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.engine.identity.values import OwnerType
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import NotFound
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.identity.shapes import (
     GroupChange,
     GroupCreation,
@@ -60,7 +61,7 @@ class GroupQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(GROUPS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/groups", creates=True)
+@endpoint("POST", "/v2/groups", one(ResourceType.GROUP, Permission.CREATE), creates=True)
 async def create_group(api: Api, body: GroupCreation) -> GroupResult:
     """Create a group."""
     new = NewGroup(body.group_id, body.name, body.description)
@@ -68,26 +69,26 @@ async def create_group(api: Api, body: GroupCreation) -> GroupResult:
     return GroupResult(body.group_id, body.name, body.description or None)
 
 
-@endpoint("GET", "/v2/groups/{group_id}")
+@endpoint("GET", "/v2/groups/{group_id}", one(ResourceType.GROUP, Permission.READ))
 async def get_group(api: Api, group_id: str) -> GroupResult:
     """Show a group."""
     return _group(await group_of(api, _GROUP, group_id))
 
 
-@endpoint("PUT", "/v2/groups/{group_id}")
+@endpoint("PUT", "/v2/groups/{group_id}", one(ResourceType.GROUP, Permission.UPDATE))
 async def update_group(api: Api, group_id: str, body: GroupChange) -> GroupResult:
     """Change what is known of a group."""
     await api.identity.update_group(_GROUP, group_id, body)
     return GroupResult(group_id, body.name, body.description or None)
 
 
-@endpoint("DELETE", "/v2/groups/{group_id}")
+@endpoint("DELETE", "/v2/groups/{group_id}", one(ResourceType.GROUP, Permission.DELETE))
 async def delete_group(api: Api, group_id: str) -> None:
     """Delete a group with all that it was given."""
     await api.identity.delete_group(_GROUP, group_id)
 
 
-@endpoint("POST", "/v2/groups/search")
+@endpoint("POST", "/v2/groups/search", one(ResourceType.GROUP, Permission.READ))
 async def search_groups(api: Api, body: GroupQuery | None) -> GroupSearchResult:
     """Search groups."""
     items = [_group(each) for each in (await api.identity.groups(_GROUP)).items]
@@ -126,7 +127,7 @@ class RoleQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(ROLES)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/roles", creates=True)
+@endpoint("POST", "/v2/roles", one(ResourceType.ROLE, Permission.CREATE), creates=True)
 async def create_role(api: Api, body: RoleCreation) -> RoleResult:
     """Create a role."""
     new = NewGroup(body.role_id, body.name, body.description)
@@ -134,33 +135,33 @@ async def create_role(api: Api, body: RoleCreation) -> RoleResult:
     return RoleResult(body.role_id, body.name, body.description or None)
 
 
-@endpoint("GET", "/v2/roles/{role_id}")
+@endpoint("GET", "/v2/roles/{role_id}", one(ResourceType.ROLE, Permission.READ))
 async def get_role(api: Api, role_id: str) -> RoleResult:
     """Show a role."""
     return _role(await group_of(api, _ROLE, role_id))
 
 
-@endpoint("PUT", "/v2/roles/{role_id}")
+@endpoint("PUT", "/v2/roles/{role_id}", one(ResourceType.ROLE, Permission.UPDATE))
 async def update_role(api: Api, role_id: str, body: GroupChange) -> RoleResult:
     """Change what is known of a role."""
     await api.identity.update_group(_ROLE, role_id, body)
     return RoleResult(role_id, body.name, body.description or None)
 
 
-@endpoint("DELETE", "/v2/roles/{role_id}")
+@endpoint("DELETE", "/v2/roles/{role_id}", one(ResourceType.ROLE, Permission.DELETE))
 async def delete_role(api: Api, role_id: str) -> None:
     """Delete a role with all that it was given."""
     await api.identity.delete_group(_ROLE, role_id)
 
 
-@endpoint("POST", "/v2/roles/search")
+@endpoint("POST", "/v2/roles/search", one(ResourceType.ROLE, Permission.READ))
 async def search_roles(api: Api, body: RoleQuery | None) -> RoleSearchResult:
     """Search roles."""
     items = [_role(each) for each in (await api.identity.groups(_ROLE)).items]
     return RoleSearchResult(*search_known(ROLES, items, body))
 
 
-@endpoint("POST", "/v2/groups/{group_id}/roles/search")
+@endpoint("POST", "/v2/groups/{group_id}/roles/search", one(ResourceType.ROLE, Permission.READ))
 async def search_group_roles(api: Api, group_id: str, body: RoleQuery | None) -> RoleSearchResult:
     """Search roles that a group has."""
     await group_of(api, _GROUP, group_id)

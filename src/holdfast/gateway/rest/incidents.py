@@ -9,7 +9,8 @@ from holdfast.engine.incidents.queries import FoundIncident
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.errors import NotFound
 from holdfast.gateway import checks
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_INSTANCE, READ_JOB
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
 from holdfast.gateway.rest.common import (
     NO_KEY,
     TENANT,
@@ -31,6 +32,7 @@ from holdfast.gateway.rest.fields import (
 from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import Shape
+from holdfast.gateway.tasks.api import IncidentApi
 from holdfast.gateway.tasks.shapes import IncidentResolution
 
 _ERROR_TYPES = {
@@ -117,13 +119,13 @@ class IncidentSearch(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(INCIDENTS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/incidents/search")
+@endpoint("POST", "/v2/incidents/search", READ_JOB)
 async def search_incidents(api: RestApi, body: IncidentSearch | None) -> IncidentSearchResult:
     """Search incidents of processes."""
     return await _search(api, body, {})
 
 
-@endpoint("POST", "/v2/process-instances/{instance_key}/incidents/search")
+@endpoint("POST", "/v2/process-instances/{instance_key}/incidents/search", READ_INSTANCE)
 async def search_instance_incidents(
     api: RestApi, instance_key: str, body: IncidentSearch | None
 ) -> IncidentSearchResult:
@@ -132,7 +134,7 @@ async def search_instance_incidents(
     return await _search(api, body, {"processInstanceKey": instance_key})
 
 
-@endpoint("POST", "/v2/element-instances/{element_key}/incidents/search")
+@endpoint("POST", "/v2/element-instances/{element_key}/incidents/search", READ_INSTANCE)
 async def search_element_incidents(
     api: RestApi, element_key: str, body: IncidentSearch | None
 ) -> IncidentSearchResult:
@@ -170,7 +172,7 @@ def _of_row(row: Row, element: Row | None, root: str | None) -> IncidentResult:
     )  # fmt: skip
 
 
-@endpoint("GET", "/v2/incidents/{incident_key}")
+@endpoint("GET", "/v2/incidents/{incident_key}", READ_JOB)
 async def get_incident(api: RestApi, incident_key: str) -> IncidentResult:
     """Show an incident of a process."""
     key = api.look.key(incident_key, "incident")
@@ -199,7 +201,7 @@ async def _of_state(api: RestApi, incident_key: str, found: FoundIncident) -> In
     )  # fmt: skip
 
 
-@endpoint("POST", "/v2/incidents/{incident_key}/resolution")
+@serves(IncidentApi.resolve)
 async def resolve_incident(
     api: RestApi, incident_key: str, body: IncidentResolution | None
 ) -> None:
@@ -207,7 +209,7 @@ async def resolve_incident(
     retries = body.retries if body else None
     if retries is None:
         retries = await _retries(api, incident_key)
-    await api.resolve_incident(incident_key, retries)
+    await api.incidents.resolve(incident_key, retries)
 
 
 async def _retries(api: RestApi, incident_key: str) -> int:

@@ -6,12 +6,15 @@ from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.engine.identity.values import Permission
 from holdfast.engine.jobs.values import JobState
 from holdfast.engine.processes.queries import FoundDefinition
 from holdfast.errors import DeadlineExceeded, InvalidArgument, InvalidState, NotFound
 from holdfast.gateway import checks
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_INSTANCE, of_process
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
 from holdfast.gateway.numbers import AnyVersion, OperationReference, RequestTimeoutMs
+from holdfast.gateway.processes.api import InstanceApi
 from holdfast.gateway.processes.shapes import NewMigration, NewProcessInstance
 from holdfast.gateway.rest.common import (
     TENANT,
@@ -84,7 +87,7 @@ class CreatedInstance(Shape, frozen=True):
     business_id: str | None = None
 
 
-@endpoint("POST", "/v2/process-instances")
+@endpoint("POST", "/v2/process-instances", of_process(Permission.CREATE_PROCESS_INSTANCE))
 async def create_instance(api: RestApi, body: InstanceCreation) -> CreatedInstance:
     """Start a process, and wait for its end if that is wanted."""
     check_tenant(body.tenant_id)
@@ -94,7 +97,7 @@ async def create_instance(api: RestApi, body: InstanceCreation) -> CreatedInstan
     )  # fmt: skip
     variables = object_of(body.variables, "variables")
     key, process_id, version = await _definition(api, body)
-    [receipt] = await api.start([NewProcessInstance(process_id, version, variables)])
+    [receipt] = await api.instances.start([NewProcessInstance(process_id, version, variables)])
     instance_key = receipt.process_instance_key
     result = await _end(api, instance_key, body) if body.await_completion else msgspec.Raw(b"{}")
     return CreatedInstance(process_id, version, str(key), instance_key, result)
@@ -125,7 +128,7 @@ async def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, i
 
 async def _end(api: RestApi, instance_key: str, body: InstanceCreation) -> msgspec.Raw:
     wait_ms = min(body.request_timeout or WAIT_MS, WAIT_MS_MAX)
-    [outcome] = await api.results([instance_key], max(wait_ms, 1))
+    [outcome] = await api.tasks.results([instance_key], max(wait_ms, 1))
     if outcome.state is None or outcome.state == JobState.ACTIVE:
         raise DeadlineExceeded(
             f"Expected process instance {instance_key} to end within {wait_ms} ms, but it runs",
@@ -204,7 +207,7 @@ class InstanceQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(INSTANCES)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/process-instances/search")
+@endpoint("POST", "/v2/process-instances/search", READ_INSTANCE)
 async def search_instances(api: RestApi, body: InstanceQuery | None) -> InstanceSearchResult:
     """Search process instances, running or ended."""
     query, also = await by_parent(api.tables, body or InstanceQuery())
@@ -213,7 +216,7 @@ async def search_instances(api: RestApi, body: InstanceQuery | None) -> Instance
     return InstanceSearchResult(await _of_rows(api, found.rows, family), page_of(found))
 
 
-@endpoint("GET", "/v2/process-instances/{instance_key}")
+@endpoint("GET", "/v2/process-instances/{instance_key}", READ_INSTANCE)
 async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
     """Show a process instance: as it is now while it runs, from the tables once it has ended."""
     key = api.look.key(instance_key, "process instance")
@@ -267,10 +270,10 @@ def _of_row(row: Row, family: Family, definition: FoundDefinition | None) -> Ins
 # --- changing ---------------------------------------------------------------------------------
 
 
-@endpoint("POST", "/v2/process-instances/{instance_key}/cancellation")
+@serves(InstanceApi.cancel)
 async def cancel_instance(api: RestApi, instance_key: str, body: Reference | None) -> None:
     """Cancel a process instance."""
-    await api.cancel_instance(instance_key)
+    await api.instances.cancel(instance_key)
 
 
 class Migration(NewMigration, frozen=True, kw_only=True):
@@ -279,11 +282,11 @@ class Migration(NewMigration, frozen=True, kw_only=True):
     operation_reference: OperationReference | None = None
 
 
-@endpoint("POST", "/v2/process-instances/{instance_key}/migration")
+@serves(InstanceApi.migrate)
 async def migrate_instance(api: RestApi, instance_key: str, body: Migration) -> None:
     """Move a process instance to another version."""
     migration = NewMigration(body.process_definition_key, body.elements)
-    await api.migrate_instance(instance_key, migration)
+    await api.instances.migrate(instance_key, migration)
 
 
 INSTANCE_ENDPOINTS: tuple[Endpoint, ...] = (

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from holdfast.engine.jobs.values import JobState
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_JOB
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import (
     KEY,
@@ -107,7 +108,7 @@ class JobQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(JOBS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/jobs/search")
+@endpoint("POST", "/v2/jobs/search", READ_JOB)
 async def search_jobs(api: RestApi, body: JobQuery | None) -> JobSearchResult:
     """Search jobs of processes."""
     found = await search(api.tables, JOBS, body)

@@ -10,7 +10,8 @@ nobody takes no report. Either way the command carries a lease, so a job is neve
 import msgspec
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import UPDATE_JOB, WORK
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.numbers import (
     Attempts,
     JobsMax,
@@ -107,10 +108,10 @@ class JobsToDo(Shape, frozen=True):
 async def _give_back(api: RestApi, activated: JobsToDo) -> None:
     if activated.jobs:
         held = [HeldJob(job.job_key, await api.look.lease(job.job_key)) for job in activated.jobs]
-        await api.release(held)
+        await api.jobs.release(held)
 
 
-@endpoint("POST", "/v2/jobs/activation", waits=True, undo=_give_back)
+@endpoint("POST", "/v2/jobs/activation", WORK, waits=True, undo=_give_back)
 async def activate_jobs(api: RestApi, body: JobActivation) -> JobsToDo:
     """Give waiting jobs of a type to a worker."""
     check_tenant(*(body.tenant_ids or ()))
@@ -121,7 +122,7 @@ async def activate_jobs(api: RestApi, body: JobActivation) -> JobsToDo:
         )
     worker = body.worker or "worker"
     wanted = {body.type: body.fetch_variable} if body.fetch_variable else {}
-    jobs = await api.activate(
+    jobs = await api.jobs.activate(
         ActivationRequest(
             [body.type], worker, body.max_jobs_to_activate, body.timeout, body.wait_ms, wanted
         )
@@ -189,18 +190,18 @@ class JobThrown(Question, frozen=True):
     job_lease_token: str | None = None
 
 
-@endpoint("POST", "/v2/jobs/{job_key}/completion")
+@endpoint("POST", "/v2/jobs/{job_key}/completion", WORK)
 async def complete_job(api: RestApi, job_key: str, body: JobDone | None) -> None:
     """Report a job as done."""
     body = body or JobDone()
     refuse_given(result=_given(body.result), businessId=body.business_id)
     variables = object_of(body.variables, "variables")
     done = JobCompletion(job_key, await _lease(api, job_key, body.job_lease_token), variables)
-    [answer] = await api.complete([done])
+    [answer] = await api.jobs.complete([done])
     raise_refusal(answer)
 
 
-@endpoint("POST", "/v2/jobs/{job_key}/failure")
+@endpoint("POST", "/v2/jobs/{job_key}/failure", WORK)
 async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
     """Report an attempt that failed."""
     body = body or JobFailed()
@@ -209,18 +210,18 @@ async def fail_job(api: RestApi, job_key: str, body: JobFailed | None) -> None:
     failure = JobFailure(
         job_key, lease, body.error_message, body.retries == 0, body.retry_back_off, body.retries
     )
-    [answer] = await api.fail([failure])
+    [answer] = await api.jobs.fail([failure])
     raise_refusal(answer)
 
 
-@endpoint("POST", "/v2/jobs/{job_key}/error")
+@endpoint("POST", "/v2/jobs/{job_key}/error", WORK)
 async def throw_job_error(api: RestApi, job_key: str, body: JobThrown) -> None:
     """Report an error that the process of the job knows."""
     thrown = JobError(
         job_key, await _lease(api, job_key, body.job_lease_token), body.error_code,
         body.error_message or "", object_of(body.variables, "variables"),
     )  # fmt: skip
-    [answer] = await api.throw([thrown])
+    [answer] = await api.jobs.throw([thrown])
     raise_refusal(answer)
 
 
@@ -251,7 +252,7 @@ class JobUpdate(Question, frozen=True):
     job_lease_token: str | None = None
 
 
-@endpoint("PATCH", "/v2/jobs/{job_key}")
+@endpoint("PATCH", "/v2/jobs/{job_key}", UPDATE_JOB)
 async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
     """Give a job other retries, or its worker more time."""
     changes = body.changeset
@@ -263,12 +264,12 @@ async def update_job(api: RestApi, job_key: str, body: JobUpdate) -> None:
             "Expected retries or timeout in the changeset, but found neither", field="changeset"
         )
     if changes.timeout is not None:
-        [answer] = await api.extend(
+        [answer] = await api.jobs.extend(
             [await _lease(api, job_key, body.job_lease_token)], changes.timeout
         )
         raise_refusal(answer)
     if changes.retries is not None:
-        await api.update_retries(job_key, changes.retries - 1)
+        await api.jobs.update_retries(job_key, changes.retries - 1)
 
 
 JOB_ENDPOINTS: tuple[Endpoint, ...] = (

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from holdfast.engine.identity.values import OwnerType
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.identity.shapes import MEMBERS, Member
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
 from holdfast.gateway.rest.fields import Resource, plain
@@ -91,6 +92,7 @@ _KINDS: dict[OwnerType, tuple[Any, Any, Any, Resource]] = {
     _T.GROUP: (GroupMemberQuery, GroupMembers, GroupMember, _GROUPS),
 }
 """What is asked and answered about a type of member."""
+_RESOURCES = {_T.GROUP: ResourceType.GROUP, _T.ROLE: ResourceType.ROLE}
 _PARAMETERS = {_T.USER: "username", _T.CLIENT: "client_id", _T.GROUP: "group_id"}
 
 
@@ -104,7 +106,7 @@ def _of(type_: OwnerType, member_type: OwnerType) -> Iterator[Endpoint]:
     """The three endpoints about one type of member."""
     group, member = type_.lower(), member_type.lower()
     path = members_path(type_, member_type)
-    one = f"{path}/{{{_PARAMETERS[member_type]}}}"
+    member_path = f"{path}/{{{_PARAMETERS[member_type]}}}"
     query, answer, shape, resource = _KINDS[member_type]
 
     async def assign(api: Api, id_: str, member_id: str) -> None:
@@ -125,9 +127,11 @@ def _of(type_: OwnerType, member_type: OwnerType) -> Iterator[Endpoint]:
         (search, f"search_{member}s_for_{group}", f"Search the {member}s of a {group}."),
     ):
         call.__name__, call.__doc__ = name, about
-    yield endpoint("PUT", one)(assign)
-    yield endpoint("DELETE", one)(unassign)
-    yield endpoint("POST", f"{path}/search")(search)
+    resource_type = _RESOURCES[type_]
+    changes, reads = (one(resource_type, each) for each in (Permission.UPDATE, Permission.READ))
+    yield endpoint("PUT", member_path, changes)(assign)
+    yield endpoint("DELETE", member_path, changes)(unassign)
+    yield endpoint("POST", f"{path}/search", reads)(search)
 
 
 MEMBER_ENDPOINTS: tuple[Endpoint, ...] = tuple(

@@ -2,9 +2,12 @@
 
 import msgspec
 
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import NotFound
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
+from holdfast.gateway.processes.api import MessageApi
 from holdfast.gateway.processes.shapes import MessagePublication, MessageReceipt, NewMessage
 from holdfast.gateway.rest.common import TENANT, RestApi, check_tenant, object_of, refuse_given
 from holdfast.gateway.shapes import Question, Shape, no_variables
@@ -34,7 +37,7 @@ class CorrelatedMessage(Shape, frozen=True):
     tenant_id: str = TENANT
 
 
-@endpoint("POST", "/v2/messages/publication")
+@serves(MessageApi.publish)
 async def publish_message(api: Api, body: MessagePublication) -> PublishedMessage:
     """Publish a message."""
     check_tenant(body.tenant_id)
@@ -43,11 +46,11 @@ async def publish_message(api: Api, body: MessagePublication) -> PublishedMessag
         body.name, body.correlation_key, object_of(body.variables, "variables"), body.message_id,
         body.time_to_live,
     )  # fmt: skip
-    published = await api.publish(message)
+    published = await api.messages.publish(message)
     return PublishedMessage(published.message_key, published.started_instance_keys)
 
 
-@endpoint("POST", "/v2/messages/correlation")
+@endpoint("POST", "/v2/messages/correlation", one(ResourceType.MESSAGE, Permission.CREATE))
 async def correlate_message(api: RestApi, body: MessageCorrelation) -> CorrelatedMessage:
     """Give a message to an instance that waits for it, or start one by it; it is not kept."""
     check_tenant(body.tenant_id)
@@ -56,7 +59,7 @@ async def correlate_message(api: RestApi, body: MessageCorrelation) -> Correlate
     if waiting is None and not can_start:
         raise _nobody(body)
     variables = object_of(body.variables, "variables")
-    published = await api.publish(NewMessage(body.name, body.correlation_key, variables))
+    published = await api.messages.publish(NewMessage(body.name, body.correlation_key, variables))
     if waiting is not None:
         return CorrelatedMessage(published.message_key, str(waiting))
     if not published.started_instance_keys:  # another message was faster

@@ -4,8 +4,10 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.identity.values import Permission
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import of_process
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.processes.shapes import ActivateElement, MoveTokens, NewModification
 from holdfast.gateway.rest.common import Reference, RestApi, object_of, refuse_given
 from holdfast.gateway.shapes import Question, no_variables
@@ -58,7 +60,11 @@ class Modification(Reference, frozen=True):
     terminate_instructions: list[TerminateInstruction] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/process-instances/{instance_key}/modification")
+@endpoint(
+    "POST",
+    "/v2/process-instances/{instance_key}/modification",
+    of_process(Permission.MODIFY_PROCESS_INSTANCE),
+)
 async def modify_instance(api: RestApi, instance_key: str, body: Modification) -> None:
     """Add, move and remove tokens of a process instance."""
     everywhere: dict[str, msgspec.Raw] = {}
@@ -80,7 +86,7 @@ async def modify_instance(api: RestApi, instance_key: str, body: Modification) -
         [_move(each) for each in body.move_instructions],
         msgspec.Raw(msgspec.json.encode(everywhere)),
     )
-    await api.modify_instance(instance_key, modification)
+    await api.instances.modify(instance_key, modification)
 
 
 def _variables(

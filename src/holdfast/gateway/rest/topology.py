@@ -1,8 +1,10 @@
 """Topology: the one node that there is, and its partitions."""
 
+from holdfast.gateway.access.needs import Everyone
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
-from holdfast.gateway.node_shapes import Topology
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
+from holdfast.gateway.node.api import NodeApi
+from holdfast.gateway.node.shapes import Topology
 from holdfast.gateway.shapes import Shape
 
 
@@ -38,10 +40,10 @@ class ClusterTopology(Topology, frozen=True, kw_only=True):
     last_completed_change_id: str = "-1"
 
 
-@endpoint("GET", "/v2/topology")
+@serves(NodeApi.topology)
 async def get_topology(api: Api) -> ClusterTopology:
     """Show what the node is."""
-    found = await api.topology()
+    found = await api.node.topology()
     partitions = [BrokerPartition(each.partition_id) for each in found.partitions]
     broker = Broker(0, "0", found.host, found.port, partitions, found.version)
     return ClusterTopology(
@@ -50,10 +52,10 @@ async def get_topology(api: Api) -> ClusterTopology:
     )  # fmt: skip
 
 
-@endpoint("GET", "/v2/status")
+@endpoint("GET", "/v2/status", Everyone.ANYBODY)
 async def get_status(api: Api) -> None:
     """Tell that work can be given to the node."""
-    await api.topology()
+    await api.node.topology()
 
 
 TOPOLOGY_ENDPOINTS: tuple[Endpoint, ...] = (get_topology, get_status)

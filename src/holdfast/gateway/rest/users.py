@@ -4,9 +4,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import NotFound
+from holdfast.gateway.access.needs import one
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.endpoint import Endpoint, endpoint, serves
+from holdfast.gateway.identity.api import IdentityApi
 from holdfast.gateway.identity.shapes import NewUser, UserChange, UserView
 from holdfast.gateway.rest.common import PageAnswer, SearchQuery
 from holdfast.gateway.rest.fields import Resource, plain
@@ -44,14 +47,14 @@ class UserQuery(SearchQuery, frozen=True):
     sort: Annotated[list[dict[str, Any]], sort_of(USERS)] = msgspec.field(default_factory=list)
 
 
-@endpoint("POST", "/v2/users", creates=True)
+@serves(IdentityApi.create_user)
 async def create_user(api: Api, body: NewUser) -> UserResult:
     """Create a user."""
     await api.identity.create_user(body)
     return UserResult(body.username, body.name or None, body.email or None)
 
 
-@endpoint("GET", "/v2/users/{username}")
+@endpoint("GET", "/v2/users/{username}", one(ResourceType.USER, Permission.READ))
 async def get_user(api: Api, username: str) -> UserResult:
     """Show a user."""
     for each in (await api.identity.users()).items:
@@ -60,20 +63,14 @@ async def get_user(api: Api, username: str) -> UserResult:
     raise NotFound(f"Expected a user {username!r}, but there is none")
 
 
-@endpoint("PUT", "/v2/users/{username}")
+@serves(IdentityApi.update_user)
 async def update_user(api: Api, username: str, body: UserChange) -> UserResult:
     """Change what is known of a user."""
     await api.identity.update_user(username, body)
     return UserResult(username, body.name or None, body.email or None)
 
 
-@endpoint("DELETE", "/v2/users/{username}")
-async def delete_user(api: Api, username: str) -> None:
-    """Delete a user with all that they were given."""
-    await api.identity.delete_user(username)
-
-
-@endpoint("POST", "/v2/users/search")
+@endpoint("POST", "/v2/users/search", one(ResourceType.USER, Permission.READ))
 async def search_users(api: Api, body: UserQuery | None) -> UserSearchResult:
     """Search users."""
     items = [_of_view(each) for each in (await api.identity.users()).items]
@@ -85,5 +82,5 @@ def _of_view(view: UserView) -> UserResult:
 
 
 USER_ENDPOINTS: tuple[Endpoint, ...] = (
-    create_user, get_user, update_user, delete_user, search_users,
+    create_user, get_user, update_user, search_users,
 )  # fmt: skip

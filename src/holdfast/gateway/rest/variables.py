@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import msgspec
 
 from holdfast.errors import InvalidArgument, InvalidState, NotFound
-from holdfast.gateway.http.endpoint import Endpoint, endpoint
+from holdfast.gateway.access.needs import READ_INSTANCE
+from holdfast.gateway.endpoint import Endpoint, endpoint
 from holdfast.gateway.rest.common import TENANT, PageAnswer, RestApi, SearchQuery
 from holdfast.gateway.rest.fields import KEY, TENANT_FIELD, Resource, page_of, plain, search
 from holdfast.gateway.rest.queries import filter_of, sort_of
@@ -81,14 +82,14 @@ def _scope_of(key: str) -> str:
     return key[: int(key[-1]) + _SCOPE_DIGITS_MIN]
 
 
-@endpoint("POST", "/v2/variables/search")
+@endpoint("POST", "/v2/variables/search", READ_INSTANCE)
 async def search_variables(api: RestApi, body: VariableQuery | None) -> VariableSearchResult:
     """Search variables by their last values."""
     found = await search(api.tables, VARIABLES, body)
     return VariableSearchResult(await _of_rows(api, found.rows), page_of(found))
 
 
-@endpoint("GET", "/v2/variables/{variable_key}")
+@endpoint("GET", "/v2/variables/{variable_key}", READ_INSTANCE)
 async def get_variable(api: RestApi, variable_key: str) -> VariableResult:
     """Show a variable: as it is now while its scope is active, later from the tables."""
     scope = api.look.key(_scope_of(variable_key), "variable")

@@ -10,19 +10,20 @@ from holdfast.engine.kernel import Command
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.tasks.api import IncidentApi
 from holdfast.gateway.tasks.shapes import IncidentPage, IncidentQuery, IncidentView
 from holdfast.gateway.walk import walk
 from holdfast.limits import PAGE_ITEMS_MAX, RETRIES_MAX
 from holdfast.records import ValueType, partition_of
 
 
-class Incidents:
+class IncidentService(IncidentApi):
     """What can be asked about incidents."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
 
-    async def incidents(self, query: IncidentQuery) -> IncidentPage:
+    async def page(self, query: IncidentQuery) -> IncidentPage:
         """Open incidents in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
         start = checks.key_after(query.after, self._asked.count, "incident")

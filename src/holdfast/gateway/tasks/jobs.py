@@ -30,6 +30,7 @@ from holdfast.engine.kernel import Command, Reply, Required, Submission
 from holdfast.errors import Code, HoldfastError, InvalidArgument, Moved, Unavailable
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, claims_now
+from holdfast.gateway.tasks.api import JobApi
 from holdfast.gateway.tasks.available import Available
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.shapes import (
@@ -71,7 +72,7 @@ class _Parked:
         self.ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
 
 
-class Jobs:
+class JobService(JobApi):
     """What workers can ask for and report."""
 
     def __init__(self, asked: Asked, clock: Clock, defaults: DefaultsOfTasks) -> None:

@@ -8,6 +8,7 @@ from holdfast.engine.timers.values import CatchUp, Schedule, ScheduleId, Schedul
 from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.tasks.api import ScheduleApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.shapes import NewSchedule, ScheduleView
 from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX
@@ -16,7 +17,7 @@ from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
 
 
-class Schedules:
+class ScheduleService(ScheduleApi):
     """What can be asked about schedules."""
 
     def __init__(

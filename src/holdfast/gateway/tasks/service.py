@@ -15,6 +15,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.errors import Code, InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.tasks.api import TaskApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.ends import Ends
 from holdfast.gateway.tasks.shapes import (
@@ -38,7 +39,7 @@ from holdfast.records.keys import NO_KEY
 _CREATE, _JOB = JobIntent.CREATE, ValueType.JOB
 
 
-class Tasks:
+class TaskService(TaskApi):
     """What can be asked about tasks."""
 
     def __init__(
@@ -95,7 +96,7 @@ class Tasks:
 
     # --- looking ------------------------------------------------------------------------------
 
-    async def task(self, task_key: str) -> TaskView:
+    async def get(self, task_key: str) -> TaskView:
         key = checks.key_from(task_key, self._asked.count, "task")
         found = await self._asked.ask(partition_of(key), FindTask(key))
         if found is None:
@@ -105,7 +106,7 @@ class Tasks:
             )
         return _view(found)
 
-    async def tasks(self, query: TaskQuery) -> TaskPage:
+    async def page(self, query: TaskQuery) -> TaskPage:
         """Tasks that have not ended, in the order of their keys."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
         start = checks.key_after(query.after, self._asked.count, "task")

@@ -267,6 +267,12 @@ class LeaseExtension(Question, frozen=True):
     lease_ms: LeaseMs = 30_000
 
 
+class JobRetries(Question, frozen=True):
+    """How many failures a job may have from now on."""
+
+    retries: Retries
+
+
 class Answer(Shape, frozen=True):
     """What became of one item of a request about many; no code means that it was done."""
 

@@ -1,0 +1,1 @@
+"""The node itself: what it is, how it is, and its numbers."""

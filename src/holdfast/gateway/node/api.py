@@ -1,0 +1,32 @@
+"""What can be asked of a node about itself."""
+
+from typing import Protocol
+
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.gateway.access.needs import Everyone, one
+from holdfast.gateway.node.shapes import Health, Topology
+from holdfast.gateway.operation import Namespace, operation
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class NodeApi(Namespace, Protocol):
+    """The node: what it is, how it is, and its numbers."""
+
+    @operation("get_topology", "GET", "/v2/topology", Everyone.KNOWN)
+    async def topology(self) -> Topology:
+        """Show what the node is."""
+        ...
+
+    @operation("get_health", "GET", "/v2/health", Everyone.ANYBODY)
+    async def health(self) -> Health:
+        """Tell how the node is; costs it nothing. While it cannot work it is 503."""
+        ...
+
+    @operation(
+        "get_metrics", "GET", "/metrics", one(ResourceType.SYSTEM, Permission.READ),
+        media_type=PROMETHEUS,
+    )  # fmt: skip
+    async def metrics(self) -> bytes:
+        """Give the node's numbers to Prometheus."""
+        ...
