@@ -37,7 +37,7 @@ class PipelineProcess:
         """The Python processes that do the executors' work; some may be gone by themselves."""
         for child in psutil.Process(self._process.pid).children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "pyspark.daemon" in " ".join(child.cmdline()):
+                if "pyspark.worker" in child.cmdline():
                     child.kill()
 
     def kill(self) -> None:

@@ -1,6 +1,7 @@
 """The log as rows of Spark: all of them, some of them, and as they come."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,6 +88,16 @@ def test_far_and_near_every_record_is_a_row(spark: "SparkSession", lived: Served
     assert [kinds[each.name] for each in RECORDS.columns if each.kind is Kind.TIME] == ["timestamp"]
     assert shown_rows(near) == expected
     assert shown_rows(far) == expected
+
+
+@with_spark
+def test_workers_are_forked_with_what_they_need(spark: "SparkSession") -> None:
+    def is_imported(_: int) -> bool:
+        needed = {"pandas", "pyarrow", "holdfast.pipeline.source", "holdfast.pipeline.project"}
+        return needed <= sys.modules.keys()
+
+    found = spark.sparkContext.parallelize(range(2), 2).map(is_imported).collect()
+    assert found == [True, True]
 
 
 @with_spark

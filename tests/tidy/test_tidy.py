@@ -101,6 +101,7 @@ HOMES = {
     "msgspec": "",
     "multipart": "gateway/http/forms.py",
     "obstore": "blobs/s3.py",
+    "pandas": "pipeline/daemon.py",  # for Spark's own use of it
     "prometheus_client": "metrics.py",
     "pyarrow": "pipeline/",
     "pyspark": "pipeline/",

@@ -166,6 +166,8 @@ def _settings(config: Config, address: str, cache: Path, options: list[str]) -> 
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "spark.sql.warehouse.dir": str(cache / "warehouse"),
     }
+    if config.spark_master.startswith("local"):  # workers elsewhere may not find it
+        settings["spark.python.daemon.module"] = "holdfast.pipeline.daemon"
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings | _told(config.spark_settings)
 
