@@ -45,7 +45,9 @@ $(VENV)/moto/made: $(VENV)/made tests/contract/moto.txt
 demo: $(VENV)/pipeline ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled, tables of it
 	@$(BIN)/holdfast demo
 
-test: check unit ## all checks and tests
+# The checks take one core, and not for long: they run beside the tests.
+test: $(VENV)/development ## all checks and tests
+	@$(MAKE) --no-print-directory --jobs=2 check unit
 
 check: $(VENV)/development
 	@echo "· style (ruff)"
@@ -57,7 +59,7 @@ check: $(VENV)/development
 
 unit: $(VENV)/development $(VENV)/moto/made
 	@echo "· tests (pytest, $(WORKERS) at a time)"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak" --durations=30
 
 soak: $(VENV)/development $(VENV)/moto/made ## the tests that take minutes
 	@$(BIN)/python -m pytest -m soak -s
