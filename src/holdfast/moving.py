@@ -13,6 +13,7 @@ from holdfast.engine.partition import open_partition
 from holdfast.errors import DataLoss, InvalidState, NotFound
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import SETTINGS
+from holdfast.layout import layout_of
 from holdfast.pieces import end_of
 from holdfast.state.moving import export_partition, import_partition, next_position
 from holdfast.state.portable import ExportReader, Header
@@ -64,7 +65,7 @@ class StoppedNode:
     def import_(self, blobs: Blobs, name: str, told: Told) -> Moved:
         """Takes in an export of a partition that has no state here, and whose log is here."""
         source = f"{name} in {blobs.url}"
-        self._check_log(ExportReader(blobs.get(name), source).header, source)
+        self._check_log(read_header(blobs, name), source)
         size_bytes = 0
 
         def count(more: int) -> None:
@@ -99,23 +100,33 @@ class StoppedNode:
 
 
 @asynccontextmanager
-async def open_stopped(folder: Path) -> AsyncIterator[StoppedNode]:
-    """The files of a node; Unavailable while it runs, NotFound if the folder is no node's."""
-    if not (folder / "journal" / TOPIC / SETTINGS).exists():
+async def open_stopped(folder: Path, partition: int) -> AsyncIterator[StoppedNode]:
+    """The files of a node, or of its member that has the partition.
+
+    Unavailable while it runs, NotFound if the folder is no node's.
+    """
+    layout = layout_of(folder)
+    member = layout.member_folder(layout.owner(partition))
+    if not (member / "journal" / TOPIC / SETTINGS).exists():
         raise NotFound(
             f"Expected the data folder of a node in {folder}, but it has no log; check the path",
             path=str(folder),
         )
     segment_bytes = load_config(folder, {}).segment_bytes
-    journal = LocalJournal.open(folder / "journal", segment_bytes=segment_bytes)
+    journal = LocalJournal.open(member / "journal", segment_bytes=segment_bytes)
     try:
-        store, _ = Snapshots(folder / "state").open_store()
+        store, _ = Snapshots(member / "state").open_store()
         try:
             yield StoppedNode(folder, journal, store)
         finally:
             store.close()
     finally:
         await journal.close()
+
+
+def read_header(blobs: Blobs, name: str) -> Header:
+    """What an export says of itself; its rows are not looked at."""
+    return ExportReader(blobs.get(name), f"{name} in {blobs.url}").header
 
 
 def _counted(pieces: Iterable[bytes], told: Told) -> Iterator[bytes]:

@@ -60,7 +60,7 @@ def export(
     store, name = split_name(target)
 
     async def run() -> "Moved":
-        async with open_stopped(folder) as node:
+        async with open_stopped(folder, partition) as node:
             with _progress("exporting", None) as told:
                 return await node.export(partition, open_blobs(store), name, told)
 
@@ -85,16 +85,17 @@ def import_(folder: Folder, source: _Blob, json: Json = False) -> None:
     from holdfast.blobs import open_blobs
     from holdfast.blobs.api import no_blob
     from holdfast.blobs.opening import split_name
-    from holdfast.moving import open_stopped
+    from holdfast.moving import open_stopped, read_header
 
     store, name = split_name(source)
     blobs = open_blobs(store, create=False)
 
+    blob = blobs.head(name)
+    if blob is None:
+        raise no_blob(name, blobs.url)
+
     async def run() -> "Moved":
-        async with open_stopped(folder) as node:
-            blob = blobs.head(name)
-            if blob is None:
-                raise no_blob(name, blobs.url)
+        async with open_stopped(folder, read_header(blobs, name).partition) as node:
             with _progress("importing", blob.size_bytes) as told:
                 return node.import_(blobs, name, told)
 

@@ -1,0 +1,75 @@
+"""The partitions of a stopped node, with one member and with several."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from flips import CONFIG, Truth, check_all, make_folder
+
+from holdfast.blobs import open_blobs
+from holdfast.errors import NotFound, Unavailable
+from holdfast.layout import Layout, write_layout
+from holdfast.moving import open_stopped, read_header
+from holdfast.node import LocalNode
+from holdfast.state.moving import has_rows
+from holdfast.state.rocks import RocksStore
+
+
+def nothing(count: int) -> None:
+    del count
+
+
+async def export(folder: Path, partition: int, target: Path) -> None:
+    async with open_stopped(folder, partition) as node:
+        moved = await node.export(
+            partition, open_blobs(str(target)), f"{partition}.export", nothing
+        )
+    assert moved.partition == partition and moved.rows > 100
+    assert moved.size_bytes == (target / f"{partition}.export").stat().st_size
+
+
+async def take_in(folder: Path, partition: int, source: Path) -> None:
+    blobs = open_blobs(str(source), create=False)
+    assert read_header(blobs, f"{partition}.export").partition == partition
+    async with open_stopped(folder, partition) as node:
+        node.import_(blobs, f"{partition}.export", nothing)
+
+
+def test_what_is_exported_and_imported_with_its_log_is_the_same_node(tmp_path: Path) -> None:
+    async def story() -> None:
+        folder, blobs = tmp_path / "data", tmp_path / "blobs"
+        truth: Truth = await make_folder(folder)
+        for partition in (1, 2):
+            await export(folder, partition, blobs)
+        shutil.rmtree(folder / "state")
+        for partition in (1, 2):
+            await take_in(folder, partition, blobs)
+        node = await LocalNode.open(folder, CONFIG)
+        assert node.replayed_events == 0  # an export stands for the end of the log
+        await check_all(node, truth)
+        with pytest.raises(Unavailable):
+            await export(folder, 1, blobs)
+        await node.close()
+
+    asyncio.run(story())
+
+
+def test_a_partition_is_looked_for_at_the_member_that_has_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        folder, blobs = tmp_path / "data", tmp_path / "blobs"
+        await make_folder(tmp_path / "made")
+        for member in ("1", "2"):
+            shutil.copytree(tmp_path / "made", folder / "members" / member)
+        write_layout(Layout(folder, 2, 2, "cluster"))
+        shutil.rmtree(folder / "members" / "1" / "state")
+        await export(folder, 2, blobs)
+        with pytest.raises(NotFound, match="from 1 to 2"):
+            await export(folder, 3, blobs)
+        shutil.rmtree(folder / "members" / "2" / "state")
+        await take_in(folder, 2, blobs)
+        store = RocksStore(folder / "members" / "2" / "state" / "live")
+        assert has_rows(store, 2) and not has_rows(store, 1)
+        store.close()
+
+    asyncio.run(story())
