@@ -8,15 +8,15 @@ import msgspec
 
 from holdfast.blobs import Blobs, put
 from holdfast.config import load_config
-from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
+from holdfast.engine.kernel.recovery import TOPIC, recover_one, write_state
 from holdfast.engine.partition import open_partition
 from holdfast.errors import DataLoss, InvalidState, NotFound
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import SETTINGS
 from holdfast.layout import layout_of
 from holdfast.pieces import end_of
-from holdfast.state.moving import export_partition, import_partition, next_position
-from holdfast.state.portable import ExportReader, Header
+from holdfast.state.moving import export_partition, import_partition
+from holdfast.state.portable import ExportReader, Header, header_of
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 
@@ -27,8 +27,8 @@ class Moved(msgspec.Struct, frozen=True, rename="camel"):
     """A partition that was exported or imported."""
 
     partition: int
-    position: int  # the first of the log that the rows do not stand for
-    next_position: int  # how far the log was
+    position: int  # the first record that the rows do not have
+    offset: int  # where the journal is read on from
     rows: int
     size_bytes: int
 
@@ -50,10 +50,11 @@ class StoppedNode:
                 partition=partition,
             )
         processor = open_partition(self._store, partition, self._journal.topics()[TOPIC])
-        async for _ in recover({partition: processor}, self._journal, self._store):
+        async for _ in recover_one(processor, self._journal, self._store):
             pass
         write_state([processor], self._store)
-        header, stream = export_partition(self._store, partition)
+        end = self._log(partition)[1]
+        header, stream = export_partition(self._store, partition, end)
         size_bytes = put(blobs, name, _counted(stream, told))
         reader = ExportReader(blobs.get(name), f"{name} in {blobs.url}")
         for _ in reader.pages():
@@ -65,7 +66,7 @@ class StoppedNode:
     def import_(self, blobs: Blobs, name: str, told: Told) -> Moved:
         """Takes in an export of a partition that has no state here, and whose log is here."""
         source = f"{name} in {blobs.url}"
-        self._check_log(read_header(blobs, name), source)
+        self._check_log(header_of(blobs, name), source)
         size_bytes = 0
 
         def count(more: int) -> None:
@@ -80,10 +81,10 @@ class StoppedNode:
     def _check_log(self, header: Header, source: str) -> None:
         """Rows without the log behind them would be a node that forgot what it acknowledged."""
         earliest, end = self._log(header.partition)
-        if not earliest <= header.position <= next_position(header) <= end:
+        if not earliest <= header.offset <= end:
             raise InvalidState(
                 f"Expected the log of partition {header.partition} in {self._folder} to go on from"
-                f" position {header.position}, as {source} does, but it has {earliest} to {end}:"
+                f" {header.offset}, as {source} does, but it has {earliest} to {end}:"
                 " bring the journal of the node that the export was made from",
                 partition=header.partition,
             )
@@ -124,11 +125,6 @@ async def open_stopped(folder: Path, partition: int) -> AsyncIterator[StoppedNod
         await journal.close()
 
 
-def read_header(blobs: Blobs, name: str) -> Header:
-    """What an export says of itself; its rows are not looked at."""
-    return ExportReader(blobs.get(name), f"{name} in {blobs.url}").header
-
-
 def _counted(pieces: Iterable[bytes], told: Told) -> Iterator[bytes]:
     for piece in pieces:
         told(len(piece))
@@ -136,4 +132,4 @@ def _counted(pieces: Iterable[bytes], told: Told) -> Iterator[bytes]:
 
 
 def _moved(header: Header, rows: int, size_bytes: int) -> Moved:
-    return Moved(header.partition, header.position, next_position(header), rows, size_bytes)
+    return Moved(header.partition, header.position, header.offset, rows, size_bytes)

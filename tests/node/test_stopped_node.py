@@ -10,9 +10,10 @@ from flips import CONFIG, Truth, check_all, make_folder
 from holdfast.blobs import open_blobs
 from holdfast.errors import NotFound, Unavailable
 from holdfast.layout import Layout, write_layout
-from holdfast.moving import open_stopped, read_header
+from holdfast.moving import open_stopped
 from holdfast.node import LocalNode
 from holdfast.state.moving import has_rows
+from holdfast.state.portable import header_of
 from holdfast.state.rocks import RocksStore
 
 
@@ -31,7 +32,7 @@ async def export(folder: Path, partition: int, target: Path) -> None:
 
 async def take_in(folder: Path, partition: int, source: Path) -> None:
     blobs = open_blobs(str(source), create=False)
-    assert read_header(blobs, f"{partition}.export").partition == partition
+    assert header_of(blobs, f"{partition}.export").partition == partition
     async with open_stopped(folder, partition) as node:
         node.import_(blobs, f"{partition}.export", nothing)
 

@@ -13,6 +13,7 @@ from holdfast.state.moving import has_rows
 from holdfast.state.stored import StoredSnapshots
 
 ROWS = 2_500
+OFFSET = 100_000  # the journal counts in another way than records do
 
 
 def write(store: MemoryStore, position: int, partition: int = 1) -> None:
@@ -23,7 +24,7 @@ def write(store: MemoryStore, position: int, partition: int = 1) -> None:
         family.put(number, position)
     state.commit()
     puts: list[tuple[bytes, bytes]] = []
-    state.drain(Progress(position - 1, position - 1, 0), puts, deletes := [])
+    state.drain(Progress(position - 1, position - 1, 0, position + OFFSET), puts, deletes := [])
     store.write(puts, deletes)
 
 
@@ -33,7 +34,7 @@ def take(stored: StoredSnapshots, store: MemoryStore, partition: int = 1) -> Non
 
 
 def restore(
-    stored: StoredSnapshots, earliest: int = 0, end: int = 1_000, partition: int = 1
+    stored: StoredSnapshots, earliest: int = 0, end: int = 2 * OFFSET, partition: int = 1
 ) -> tuple[MemoryStore, bool, list[str]]:
     store = MemoryStore()
     restoring = stored.restore(store, partition, earliest, end)
@@ -46,6 +47,10 @@ def restore(
 
 def rows(store: MemoryStore) -> list[tuple[bytes, bytes]]:
     return list(store.scan(*partition_range(1)))
+
+
+def positions(stored: StoredSnapshots, partition: int = 1) -> list[int]:
+    return [each.position for each in stored.found(partition)]
 
 
 def exports(blobs: MemoryBlobs) -> list[str]:
@@ -83,14 +88,14 @@ def test_the_newest_two_of_each_partition_are_kept(
             take(stored, store, partition)
         if position == 10:
             assert stored.kept_from() == {}  # the log is not cut behind one alone
-    assert [stored.positions(each) for each in (1, 2, 3)] == [[20, 30], [20, 30], []]
-    assert stored.kept_from() == {1: 20, 2: 20}
+    assert [positions(stored, each) for each in (1, 2, 3)] == [[20, 30], [20, 30], []]
+    assert stored.kept_from() == {1: 20 + OFFSET, 2: 20 + OFFSET}
     assert len(blobs.content) == 2 * 2 * 2
     manifest = msgspec.json.decode(blobs.content[f"partitions/00002/{30:020}.json"])
     assert manifest == {
         "partition": 2,
         "position": 30,
-        "nextPosition": 30,
+        "offset": 30 + OFFSET,
         "rows": ROWS,
         "sizeBytes": len(blobs.content[f"partitions/00002/{30:020}.export"]),
     }
@@ -107,7 +112,7 @@ def test_the_next_process_knows_what_the_one_before_has_stored(
     assert later.kept_from() == {}
     write(store, 30)
     take(later, store)
-    assert later.kept_from() == {1: 20}
+    assert later.kept_from() == {1: 20 + OFFSET}
 
 
 class Altering(MemoryBlobs):
@@ -126,7 +131,7 @@ def test_a_snapshot_that_cannot_be_read_back_does_not_count() -> None:
         write(store, position)
         with pytest.raises(DataLoss):
             take(stored, store)
-    assert stored.positions(1) == [] and stored.kept_from() == {}
+    assert positions(stored) == [] and stored.kept_from() == {}
     assert restore(stored)[1:] == (False, [])
 
 
@@ -142,7 +147,7 @@ def test_what_failed_before_is_cleaned_up_by_the_next_that_is_good(
     with pytest.raises(Unavailable):
         list(taking)
     blobs.failure = None
-    assert stored.positions(1) == []
+    assert positions(stored) == []
     write(store, 20)
     take(stored, store)
     assert exports(blobs) == [f"partitions/00001/{20:020}.export"]
@@ -193,19 +198,19 @@ def test_a_snapshot_from_which_the_log_does_not_go_on_is_not_used(stored: Stored
     store = MemoryStore()
     write(store, 10)
     take(stored, store)
-    found, is_there, done = restore(stored, earliest=11)
+    found, is_there, done = restore(stored, earliest=OFFSET + 11)
     assert not is_there and not has_rows(found, 1)
-    assert "ends before the log begins, at 11" in done[0]
-    assert restore(stored, earliest=10)[1]
+    assert "ends before the log begins, at 100011" in done[0]
+    assert restore(stored, earliest=OFFSET + 10)[1]
 
 
 def test_a_log_that_ends_before_a_snapshot_has_lost_records(stored: StoredSnapshots) -> None:
     store = MemoryStore()
     write(store, 10)
     take(stored, store)
-    with pytest.raises(DataLoss, match="log of partition 1 to reach to position 10"):
-        restore(stored, end=9)
-    assert restore(stored, end=10)[1]
+    with pytest.raises(DataLoss, match="log of partition 1 to reach to 100010"):
+        restore(stored, end=OFFSET + 9)
+    assert restore(stored, end=OFFSET + 10)[1]
 
 
 def test_the_snapshots_of_another_node_are_not_mixed_with_ones_own(
@@ -216,6 +221,6 @@ def test_the_snapshots_of_another_node_are_not_mixed_with_ones_own(
     take(stored, store)
     before = dict(blobs.content)
     write(other, 10)
-    with pytest.raises(InvalidState, match="at position 500, and this node's is at 10"):
+    with pytest.raises(InvalidState, match="up to record 500, and this node has 10"):
         take(StoredSnapshots(blobs), other)
     assert blobs.content == before

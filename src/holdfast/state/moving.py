@@ -27,8 +27,13 @@ class Imported(NamedTuple):
     rows: int
 
 
-def export_partition(store: Store, partition: int) -> tuple[Header, Iterator[bytes]]:
-    """What an export of this moment stands for, and its stream."""
+def export_partition(
+    store: Store, partition: int, end: int | None = None
+) -> tuple[Header, Iterator[bytes]]:
+    """What an export of this moment stands for, and its stream.
+
+    `end` is the offset at which the log ends, where nobody writes to it.
+    """
     low, high = partition_range(partition)
     found = store.scan_once(low, high)
     first = next(found, None)
@@ -39,10 +44,13 @@ def export_partition(store: Store, partition: int) -> tuple[Header, Iterator[byt
             partition=partition,
         )
     try:
-        position = _decode_progress(first[1]).replay_from
+        progress = _decode_progress(first[1])
     except msgspec.MsgspecError as error:
         raise store.damaged(f"the progress of {partition} does not decode: {error}") from error
-    header = Header(VERSION, partition, position, first[1])
+    offset = progress.replay_from
+    header = Header(
+        VERSION, partition, progress.applied_position + 1, offset, first[1], offset == end
+    )
     return header, written(header, pages(_without_partition(found)))
 
 
@@ -85,11 +93,6 @@ def import_partition(
 
     yield from store.ingest(rows())
     return Imported(header, reader.rows)
-
-
-def next_position(header: Header) -> int:
-    """How far the log was that an export was made from."""
-    return _decode_progress(header.progress).applied_position + 1
 
 
 def has_rows(store: Store, partition: int) -> bool:

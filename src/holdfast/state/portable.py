@@ -3,8 +3,8 @@
     holdfast partition\\n            these 19 bytes
     kind, length, CRC-32 | body      blocks: one HEADER, any number of ROWS, one END
 
-HEADER has the version of the form, the partition, and the position of the log that the rows stand
-for. ROWS is a list of keys and values in msgpack, deflated, in the order of the keys over the whole
+HEADER has the version of the form, the partition, and how far in its log the rows stand for it.
+ROWS is a list of keys and values in msgpack, deflated, in the order of the keys over the whole
 stream. END has the number of rows and the SHA-256 of everything before it. A stream that is cut
 short has no END; one that was changed does not match its checksums.
 """
@@ -16,14 +16,16 @@ from hashlib import sha256
 
 import msgspec
 
+from holdfast.blobs import Blobs
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument
-from holdfast.limits import EXPORT_BLOCK_BYTES, EXPORT_BLOCK_BYTES_MAX, EXPORT_BLOCK_ROWS
+from holdfast.limits import EXPORT_BLOCK_BYTES, EXPORT_BLOCK_BYTES_MAX, EXPORT_BLOCK_ROWS, KIB
 
 VERSION = 1
 _MAGIC = b"holdfast partition\n"
 _BLOCK = struct.Struct(">BII")  # kind, length of the body, CRC-32 of both and the body
 _CHECKED = struct.Struct(">BI")
 _HEADER, _ROWS, _END = 1, 2, 3
+_HEADER_BYTES = 64 * KIB  # the header is some 100 bytes of it
 _DEFLATE_LEVEL = 1  # 4 us a row less to send for 0.2 us to make it small
 
 Row = tuple[bytes, bytes]
@@ -35,8 +37,11 @@ class Header(msgspec.Struct, frozen=True):
 
     version: int
     partition: int
-    position: int  # the first position of the log that the rows do not stand for
+    position: int  # the first record that the rows do not have
+    offset: int  # where the journal is read on from, by its own count
     progress: bytes  # the partition's progress as it is stored
+    # whether nothing of that journal is needed to go on: the partition may begin a log of its own
+    is_whole: bool = False
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -85,6 +90,11 @@ def _block(kind: int, body: bytes) -> bytes:
     assert len(body) <= EXPORT_BLOCK_BYTES_MAX
     crc = zlib.crc32(body, zlib.crc32(_CHECKED.pack(kind, len(body))))
     return _BLOCK.pack(kind, len(body), crc) + body
+
+
+def header_of(blobs: Blobs, name: str) -> Header:
+    """What an export in a blob store says of itself; its rows are not looked at."""
+    return ExportReader(blobs.get(name, 0, _HEADER_BYTES), f"{name} in {blobs.url}").header
 
 
 class ExportReader:

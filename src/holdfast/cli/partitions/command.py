@@ -85,7 +85,8 @@ def import_(folder: Folder, source: _Blob, json: Json = False) -> None:
     from holdfast.blobs import open_blobs
     from holdfast.blobs.api import no_blob
     from holdfast.blobs.opening import split_name
-    from holdfast.moving import open_stopped, read_header
+    from holdfast.moving import open_stopped
+    from holdfast.state.portable import header_of
 
     store, name = split_name(source)
     blobs = open_blobs(store, create=False)
@@ -95,7 +96,7 @@ def import_(folder: Folder, source: _Blob, json: Json = False) -> None:
         raise no_blob(name, blobs.url)
 
     async def run() -> "Moved":
-        async with open_stopped(folder, read_header(blobs, name).partition) as node:
+        async with open_stopped(folder, header_of(blobs, name).partition) as node:
             with _progress("importing", blob.size_bytes) as told:
                 return node.import_(blobs, name, told)
 
@@ -135,5 +136,5 @@ def _print(what: str, moved: "Moved", blob: str, *, as_json: bool) -> None:
         return
     print_line(
         f"{what} partition {moved.partition}: {moved.rows:,} rows, {bytes_text(moved.size_bytes)},"
-        f" up to position {moved.position:,} of its log · {shown}"
+        f" up to record {moved.position:,} of its log · {shown}"
     )
