@@ -8,6 +8,7 @@ from typing import Any
 import uvloop
 
 from holdfast.clock import SystemClock
+from holdfast.config import Config
 from holdfast.engine.jobs.values import (
     Activation,
     Completion,
@@ -16,11 +17,10 @@ from holdfast.engine.jobs.values import (
     NewJob,
 )
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.kernel.runner import TOPIC, Runner
-from holdfast.engine.partition import open_partition
-from holdfast.engine.state import EngineState
+from holdfast.engine.kernel.runner import TOPIC
 from holdfast.journal.memory import MemoryJournal
 from holdfast.metrics import Metrics
+from holdfast.node import Node
 from holdfast.partitions.api import Partitions, Placement
 from holdfast.partitions.placement import Placements
 from holdfast.partitions.routed import RoutedPartitions
@@ -51,7 +51,9 @@ IN_FLIGHT_MAX = 100
 
 
 class Member:
-    """One member, with a log and a state of its own."""
+    """One member, with a log and a state of its own; to its node it is the place it has."""
+
+    home = Path()
 
     def __init__(
         self,
@@ -61,37 +63,36 @@ class Member:
         home: dict[int, str] = HOME,
     ) -> None:
         self.name = name
-        clock = getattr(asyncio.get_running_loop(), "clock", None) or SystemClock()
-        journal, store, metrics = MemoryJournal(clock=clock), MemoryStore(), Metrics()
-        journal.create_topic(TOPIC, COUNT)
-        processors = {
-            each: open_partition(store, each, COUNT) for each in home if home[each] == name
-        }
-        self.runner: Runner[EngineState] = Runner(
-            processors, journal, store, clock, metrics, IN_FLIGHT_MAX
-        )
-        self.runtime = Runtime(self.runner, journal, clock, metrics)
+        self.own = [each for each in home if home[each] == name]
         self.transport = transport
         self.links = Links(name, transport, addresses, self._serving)
         self.placements = Placements(Placement(each, HOME[each], 1) for each in HOME)
-        self.partitions: RoutedPartitions = RoutedPartitions(
-            name, self.runtime.partitions, self.placements, {each.peer: each for each in self.links}
-        )
         self.connections: list[Connection] = []
+        clock = getattr(asyncio.get_running_loop(), "clock", None) or SystemClock()
+        journal = MemoryJournal(clock=clock)
+        journal.create_topic(TOPIC, COUNT)
+        config = Config(commands_in_flight_max=IN_FLIGHT_MAX)
+        self.node = Node(journal, MemoryStore(), config, clock, Metrics(), place=self)
+        self.runner = self.node.runner
+        self.runtime = self.node.runtime
+        self.gateway = self.node.gateway
+
+    def around(self, runtime: Runtime) -> Partitions:
+        ways = {link.peer: link for link in self.links}
+        self.partitions = RoutedPartitions(self.name, runtime.partitions, self.placements, ways)
+        return self.partitions
 
     def _serving(self, link: Link, connection: Connection) -> Handler:
         self.connections.append(connection)
         return self.partitions.serving(link, connection)
 
     async def start(self) -> None:
-        await self.runner.recover()
-        self.runner.start()
+        await self.node.begin()
         await self.links.start()
 
     async def close(self) -> None:
         await self.links.close()
-        self.runtime.stop()
-        await self.runner.close()
+        await self.node.close()
 
 
 class Cluster:

@@ -217,7 +217,10 @@ def test_after_a_break_topics_are_followed_again_and_followers_ask_again(
         assert told[1] == JobsAvailable(2, "mail")
         serving: Any = cluster.members["b"].connections[-1]
         assert isinstance(serving._exchange.handler, Serving)
-        assert list(serving._exchange.handler._topics) == [Topic(JobsAvailable, "mail", 2)]
+        topics = [
+            each for each in serving._exchange.handler._topics if each.effect is JobsAvailable
+        ]
+        assert topics == [Topic(JobsAvailable, "mail", 2)]
 
     cluster.play(story)
 
@@ -251,8 +254,9 @@ def test_a_member_that_is_away_makes_only_its_own_partitions_unavailable(
             lambda: cluster.a.activate(2, activation()),
             lambda: cluster.a.ask(2, FindTask(1)),
         ):
-            with pytest.raises(Unavailable, match="'b'"):
+            with pytest.raises(Unavailable, match="'b'") as away:
                 await work()
+            assert away.value.fields["partition"] == 2  # so that a list can go on without it
         assert partition_of(await key_of_new(cluster.a, 1)) == 1
         told: list[Any] = []
         cluster.a.follow(Topic(JobsAvailable), told.append)
@@ -271,8 +275,9 @@ def test_a_submission_under_way_at_a_break_is_unknown(cluster: Cluster) -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)  # it was sent
         cluster.break_connection()
-        with pytest.raises(Unknown):
+        with pytest.raises(Unknown) as unknown:
             await ticket
+        assert unknown.value.fields["partition"] == 2
         link = cluster.members["a"].links["b"]
         await until(lambda: link.is_up)
         found = await cluster.a.ask(2, ListTasks(0, 10))
@@ -320,5 +325,25 @@ def test_an_older_placement_changes_nothing(cluster: Cluster) -> None:
         assert placements.learn(Placement(1, "z", 2))
         with pytest.raises(Unavailable, match="'z'"):
             cluster.a.submit(1, [create()])
+
+    cluster.play(story)
+
+
+def test_a_partition_that_is_closed_elsewhere_says_so_and_its_neighbour_goes_on(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        runner = cluster.members["b"].runner
+        await runner.close_partition(2)
+        for work in (
+            lambda: cluster.a.submit(2, [create()]),
+            lambda: cluster.a.activate(2, activation()),
+            lambda: cluster.a.ask(2, FindTask(1)),
+        ):
+            with pytest.raises(Moved):
+                await work()
+        assert partition_of(await key_of_new(cluster.a, 4)) == 4
+        await runner.open(2)
+        assert partition_of(await key_of_new(cluster.a, 2)) == 2
 
     cluster.play(story)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from holdfast.engine.identity.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query
-from holdfast.errors import HoldfastError, Moved, ResourceExhausted, Unavailable
+from holdfast.errors import HoldfastError, Moved, ResourceExhausted, Unavailable, Unknown
 from holdfast.logs import log
 from holdfast.partitions.api import Tell, Topic
 from holdfast.partitions.followers import Followers
@@ -92,10 +92,15 @@ class RemotePartitions:
             asked = Asked(kind == ACTIVATE, partition, commands, size_bytes)
             self.on_moved(answer, asked, future)
         else:
+            answer.fields.setdefault("partition", partition)
             future.set_exception(answer)
 
     async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
-        answer = await self.link.call(ASK, encode_query(partition, query, asker))
+        try:
+            answer = await self.link.call(ASK, encode_query(partition, query, asker))
+        except (Unavailable, Unknown) as error:
+            error.fields.setdefault("partition", partition)
+            raise
         return decode_answer(query, answer)
 
     # --- topics -------------------------------------------------------------------------------

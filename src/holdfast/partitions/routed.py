@@ -62,7 +62,8 @@ class RoutedPartitions:
 
     def serving(self, link: Link, connection: Connection) -> Serving:
         """Who answers the member at the other end of a new connection."""
-        return Serving(self._local, self.placements, self.remotes[link.peer], connection)
+        remote = self.remotes[link.peer]
+        return Serving(self._member, self._local, self.placements, remote, connection)
 
     # --- commands -----------------------------------------------------------------------------
 

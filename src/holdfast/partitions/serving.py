@@ -34,12 +34,14 @@ class Serving:
 
     def __init__(
         self,
+        member: str,
         partitions: Partitions,
         placements: Placements,
         remote: RemotePartitions,
         connection: Connection,
     ) -> None:
         """`partitions` are those of this member; `remote` those of the other one."""
+        self._member = member
         self._partitions = partitions
         self._placements = placements
         self._remote = remote
@@ -71,14 +73,15 @@ class Serving:
         return encode_answer(await self._partitions.ask(asked.partition, asked.query, asked.asker))
 
     def _check(self, partition: int) -> None:
-        """Nothing of what is refused here reached a log."""
+        """Nothing of what is refused here reached a log. One that has stopped says so itself."""
         if partition in self._partitions.near:
             return
         if not 1 <= partition <= self._placements.count:
             raise InvalidArgument(
                 f"Expected a partition from 1 to {self._placements.count}, but found {partition}"
             )
-        raise self._placements.moved(partition)
+        if self._placements.of(partition).member != self._member:
+            raise self._placements.moved(partition)
 
     # --- topics -------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class Exchange:
         future: Future[Any] = self._loop.create_future()
         trouble = self._outbox.refusal(len(body), self._unsent() if self._paused else 0)
         if trouble is not None:
-            future.set_exception(trouble)
+            settle(future, take, trouble)
             return future
         self._number += 1
         self._calls[self._number] = (future, len(body), take)
@@ -162,7 +162,7 @@ class Exchange:
         except KeyError:
             raise Fault(f"an answer came to call {number}, which is not open") from None
         self._outbox.answered(size)
-        _settle(future, take, answer)
+        settle(future, take, answer)
 
     def _told(self, handler: Handler, kind: int, body: bytes) -> None:
         try:
@@ -232,11 +232,11 @@ class Exchange:
         unsent = self._outbox.unsent_calls()
         calls, self._calls = self._calls, {}
         for number, (future, _, take) in calls.items():
-            _settle(future, take, gone() if number in unsent else unknown())
+            settle(future, take, gone() if number in unsent else unknown())
         self._tell_of_room()
 
 
-def _settle(future: Future[Any], take: Take | None, answer: bytes | HoldfastError) -> None:
+def settle(future: Future[Any], take: Take | None, answer: bytes | HoldfastError) -> None:
     """Whoever waits gets its answer; nobody may wait any more."""
     if future.done():
         return

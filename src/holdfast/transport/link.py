@@ -19,6 +19,7 @@ from holdfast.transport.api import (
     Take,
     Transport,
 )
+from holdfast.transport.exchange import settle
 
 
 class Link(Sender):
@@ -43,7 +44,7 @@ class Link(Sender):
     def call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         if self.connection is None:
             future: Future[Any] = asyncio.get_running_loop().create_future()
-            future.set_exception(self._down())
+            settle(future, take, self._down())
             return future
         return self.connection.call(kind, body, take)
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.logs import log
 from holdfast.transport.api import Answering, Bounds, Connection, Identity, Take, Traffic
-from holdfast.transport.exchange import Exchange
+from holdfast.transport.exchange import Exchange, settle
 from holdfast.transport.framing import Frame, Incoming, frame_of
 from holdfast.transport.greeting import Keys, refusal
 from holdfast.transport.keepalive import Keepalive, Verdict
@@ -107,7 +107,7 @@ class Session(Connection):
 
     def _refuse_call(self, kind: int, body: bytes, take: Take | None = None) -> Future[Any]:
         future: Future[Any] = self._loop.create_future()
-        future.set_exception(self._gone())
+        settle(future, take, self._gone())
         return future
 
     def tell(self, kind: int, body: bytes) -> None:
