@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import DataLoss, InvalidArgument, InvalidState
+from holdfast.limits import PROCESSES_MAX
 
 _FILE = "members.json"
 _FOLDER = "members"
-MEMBERS_MAX = 64  # processes of one machine, each with an interpreter and a store: 80 MB
 
 
 class _Members(msgspec.Struct, frozen=True):
@@ -76,9 +76,9 @@ def divide(folder: Path, members: int, partitions: int | None, default_partition
     `InvalidState` where the folder is divided in another way, with what to do about it.
     """
     found = layout_of(folder)
-    if members > MEMBERS_MAX:
+    if members > PROCESSES_MAX:
         raise InvalidArgument(
-            f"Expected 1 to {MEMBERS_MAX} processes, but found {members}", field="processes"
+            f"Expected 1 to {PROCESSES_MAX} processes, but found {members}", field="processes"
         )
     is_new = found.members == 1 and not found.journal(1).exists()
     if not is_new and found.members != members:

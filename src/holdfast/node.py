@@ -172,7 +172,7 @@ class LocalNode(Node):
             folder, snapshots, self.runner, journal, config, clock, metrics.storage,
             self._open_processors, self._reader_positions, uploads,
         )  # fmt: skip
-        self.gateway.show_health(self._health)
+        self.gateway.show_health(self.health)
         self._opened = store
 
     async def begin(self) -> None:
@@ -266,7 +266,7 @@ class LocalNode(Node):
         """Takes a snapshot if something has happened since the last, and cuts the log behind it."""
         await self.upkeep.take_snapshot()
 
-    def _health(self) -> Health:
+    def health(self) -> Health:
         """What is known to be wrong, and what somebody should look at."""
         warnings = [
             *self._starts.warnings(), *timekeeping.warnings(self.metrics),

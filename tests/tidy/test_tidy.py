@@ -111,7 +111,13 @@ HOMES = {
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",
     # whoever waits for another process
-    "tenacity": ("client/", "pipeline/service.py", "cli/beside.py", "transport/link.py"),
+    "tenacity": (
+        "client/",
+        "pipeline/service.py",
+        "cli/beside.py",
+        "transport/link.py",
+        "members/supervisor.py",
+    ),
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",

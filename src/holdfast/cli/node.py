@@ -1,24 +1,13 @@
 """`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Json
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from holdfast.config import Config
-    from holdfast.gateway.http.tls import Certificate
-    from holdfast.node import LocalNode
-
-ADMIN_TOKEN_FILE = "admin-token"
-_RESERVED_FILES = 8  # to write the state and to end the loop
-# how soon a node that cannot write any more takes its process down, and a new certificate is seen
-_WATCH_SECONDS = 0.5
+from holdfast.limits import PROCESSES_MAX
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +16,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
+            "holdfast start ./data --processes 4  one address, four cores in use",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
             " --tls-key key.pem   others say who they are, over HTTPS",
@@ -34,6 +24,7 @@ def register(app: typer.Typer) -> None:
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
     )(start)
+    app.command(hidden=True)(member)
 
 
 def start(
@@ -106,6 +97,15 @@ def start(
         bool,
         typer.Option("--pipeline", help="Keep tables in FOLDER/tables, too, by Spark."),
     ] = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            help="Divide the partitions among so many processes, to use the machine's cores; fixed"
+            " when the folder is first used. [default: 1]",
+            min=1,
+            max=PROCESSES_MAX,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Start a node over a folder and serve it until SIGINT or SIGTERM.
@@ -119,6 +119,7 @@ def start(
     import uvloop
 
     from holdfast.config import load_config
+    from holdfast.layout import layout_of
     from holdfast.logs import configure
 
     os.umask(0o077)  # what is stored is for its owner alone
@@ -137,7 +138,16 @@ def start(
         from holdfast.cli.extras import check_installed
 
         check_installed()
-    uvloop.run(_serve(folder, config, json, with_pipeline=pipeline))
+    divided = layout_of(folder).members
+    processes = processes or divided
+    if processes == divided == 1:
+        from holdfast.cli.serving import serve_folder
+
+        uvloop.run(serve_folder(folder, config, as_json=json, with_pipeline=pipeline))
+        return
+    from holdfast.cli.supervised import serve_members
+
+    uvloop.run(serve_members(folder, config, processes, as_json=json, with_pipeline=pipeline))
 
 
 def _text(path: Path | None) -> str | None:
@@ -163,108 +173,13 @@ def _check_host(host: str, allow_remote: bool) -> None:
         )
 
 
-async def _serve(folder: Path, config: "Config", as_json: bool, *, with_pipeline: bool) -> None:
-    import asyncio
-    import contextlib
-    import os
-    import signal
-    import time
-
-    from holdfast.cli.beside import Beside
-    from holdfast.gateway.http.connections import ConnectionLimits
-    from holdfast.gateway.http.server import HttpServer
-    from holdfast.gateway.http.tls import certificate_of
-    from holdfast.node import LocalNode
-
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    certificate = certificate_of(config.tls_certificate, config.tls_key)
-    began = time.monotonic()
-    reserve = [os.open(os.devnull, os.O_RDONLY) for _ in range(_RESERVED_FILES)]
-    node = await LocalNode.open(folder, config)
-    try:
-        recovery_ms = round((time.monotonic() - began) * 1000)
-        if config.authorization:
-            await _let_first_in(node, folder)
-        server = HttpServer(
-            node.gateway, config.host, config.port, allowed_hosts=config.allowed_hosts,
-            allowed_origins=config.allowed_origins, metrics=node.metrics.http, tls=certificate,
-            limits=ConnectionLimits(config.connections_max, config.connections_per_address_max),
-        )  # fmt: skip
-        await server.start()
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, stop.set)
-            if certificate is not None:
-                loop.add_signal_handler(signal.SIGHUP, certificate.reload)
-            _announce(server.url, folder, node, recovery_ms, as_json)
-            arguments = ["pipeline", "run", str(folder)]
-            with Beside(arguments) if with_pipeline else contextlib.nullcontext():
-                await _until_stopped(node, stop, certificate)
-        finally:
-            for descriptor in reserve:  # a node that has used up its files can still end in order
-                os.close(descriptor)
-            await server.close()
-    finally:
-        await node.close()
-
-
-async def _let_first_in(node: "LocalNode", folder: Path) -> None:
-    """The first start with authorization makes an administrator; its token goes to a file."""
-    from holdfast.cli.output import print_note
-
-    path = folder / ADMIN_TOKEN_FILE
-
-    def keep(token: str) -> None:
-        path.touch(mode=0o600)
-        path.write_text(token + "\n")
-
-    if await node.gateway.let_first_in(keep):
-        print_note(f"the token of an administrator is in {path}; HOLDFAST_TOKEN takes it")
-
-
-async def _until_stopped(
-    node: "LocalNode", stop: "asyncio.Event", certificate: "Certificate | None"
-) -> None:
-    """Returns when asked to stop; raises when the node cannot go on: a supervisor sees it."""
-    import asyncio
-    import contextlib
-
-    from holdfast.errors import DataLoss, Unavailable
-
-    while not stop.is_set():
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
-        if certificate is not None:
-            certificate.reload_if_changed()
-        failure = node.runner.failure
-        if isinstance(failure, DataLoss) and "path" in failure.fields:
-            raise DataLoss(failure.message, **failure.fields)  # to start again would not help
-        if failure is not None:
-            raise Unavailable(f"Expected the node to run, but it stopped: {failure}")
-
-
-def _announce(url: str, folder: Path, node: "LocalNode", recovery_ms: int, as_json: bool) -> None:
+def member(folder: Path, number: int) -> None:
+    """Run one process of a node; `holdfast start --processes` does."""
     import os
 
-    from holdfast.cli.output import print_json, print_line
-    from holdfast.version import VERSION
+    import uvloop
 
-    partitions = len(node.runner.processors)
-    if as_json:
-        print_json(
-            {
-                "event": "started",
-                "url": url,
-                "folder": str(folder),
-                "partitions": partitions,
-                "replayedEvents": node.replayed_events,
-                "recoveryMs": recovery_ms,
-                "version": VERSION,
-                "pid": os.getpid(),
-            }
-        )
-    else:
-        print_line(
-            f"holdfast {VERSION} at {url} · {folder} · {partitions} partitions ·"
-            f" ready in {recovery_ms / 1000:.2f} s ({node.replayed_events:,} events replayed)"
-        )
+    from holdfast.cli.supervised import run_member
+
+    os.umask(0o077)
+    uvloop.run(run_member(folder, number))

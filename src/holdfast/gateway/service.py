@@ -1,6 +1,7 @@
 """The gateway inside the node: keeps the `Api` over the partitions, wherever they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from holdfast.clock import Clock
 from holdfast.config import Config
@@ -13,7 +14,7 @@ from holdfast.gateway.batch.tables import OpenTables, TablesSelector
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
-from holdfast.gateway.node.service import NodeService
+from holdfast.gateway.node.service import Colleagues, NodeService
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.processes.definitions import ProcessService
 from holdfast.gateway.processes.instances import InstanceService
@@ -66,6 +67,11 @@ class Gateway(RestApi):
     def show_tables(self, tables: Tables) -> None:
         """From now on searches are answered from these."""
         self.tables: Tables = VisibleTables(tables, self._asked)
+
+    def join(self, colleagues: Colleagues) -> Callable[[], Coroutine[Any, Any, bytes]]:
+        """From now on all members of the node are asked together; what gives this one's numbers."""
+        self._node.colleagues = colleagues
+        return self._node.own_metrics
 
     def show_health(self, health_now: Callable[[], Health]) -> None:
         """From now on this tells how the node is."""

@@ -45,7 +45,10 @@ class HttpServer:
         tls: Certificate | None = None,
         limits: ConnectionLimits | None = None,
         metrics: HttpMetrics | None = None,
+        is_shared: bool = False,
     ) -> None:
+        """`is_shared`: other processes listen at the same address, and the system chooses one."""
+        self._is_shared = is_shared
         self._host = host
         self._port = port
         self._tls = tls
@@ -127,8 +130,9 @@ class HttpServer:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         try:
             listening = socket.create_server(
-                (self._host, self._port), family=family, backlog=BACKLOG_CONNECTIONS
-            )
+                (self._host, self._port), family=family, backlog=BACKLOG_CONNECTIONS,
+                reuse_port=self._is_shared,
+            )  # fmt: skip
             _notice_the_dead(listening)
             return listening
         except OSError as error:

@@ -1,16 +1,28 @@
 """What the node says about itself."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from holdfast.config import Config
 from holdfast.engine.progress import FindProgress
+from holdfast.errors import Unavailable
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.node.api import NodeApi
 from holdfast.gateway.node.shapes import Health, PartitionView, Topology
 from holdfast.metrics import Metrics
+from holdfast.partitions import Placement
 from holdfast.version import VERSION
 
 UP = Health("UP")
+
+
+class Colleagues(Protocol):
+    """What is asked of all members of a node together."""
+
+    async def health(self) -> Health: ...
+
+    async def metrics(self) -> bytes: ...
 
 
 class NodeService(NodeApi):
@@ -28,22 +40,27 @@ class NodeService(NodeApi):
         self._metrics = metrics
         self._count = count  # brings numbers up to date that are only counted when asked for
         self.health_now: Callable[[], Health] = lambda: UP
+        self.colleagues: Colleagues | None = None  # other members of the same node
 
     async def topology(self) -> Topology:
-        found = await self._asked.ask_all(FindProgress())
-        return Topology(
-            VERSION,
-            [
-                PartitionView(partition, each.next_position, each.processed_position)
-                for partition, each in enumerate(found, 1)
-            ],
-            self._config.host,
-            self._config.port,
-        )
+        views = await asyncio.gather(*(self._partition(each) for each in self._asked.placement()))
+        return Topology(VERSION, views, self._config.host, self._config.port)
+
+    async def _partition(self, placement: Placement) -> PartitionView:
+        partition, member = placement.partition, placement.member
+        try:
+            found = await self._asked.ask(partition, FindProgress())
+        except Unavailable:
+            return PartitionView(partition, 0, 0, member, is_reached=False)
+        return PartitionView(partition, found.next_position, found.processed_position, member)
 
     async def health(self) -> Health:
-        return self.health_now()
+        return self.health_now() if self.colleagues is None else await self.colleagues.health()
 
     async def metrics(self) -> bytes:
+        return await (self.own_metrics() if self.colleagues is None else self.colleagues.metrics())
+
+    async def own_metrics(self) -> bytes:
+        """The numbers of this member alone."""
         await self._count()
         return self._metrics.exposition()

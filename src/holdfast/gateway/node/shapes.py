@@ -11,6 +11,8 @@ class PartitionView(Shape, frozen=True):
     partition_id: int
     next_position: int
     processed_position: int
+    member: str = ""  # the process that has it, where there are several
+    is_reached: bool = True  # False: its process is away, and how far it is is not known
 
 
 class Topology(Shape, frozen=True):

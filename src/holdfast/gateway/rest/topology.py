@@ -1,4 +1,4 @@
-"""Topology: the one node that there is, and its partitions."""
+"""Topology: the members of the node, and their partitions."""
 
 from holdfast.gateway.access.needs import Everyone
 from holdfast.gateway.api import Api
@@ -44,11 +44,19 @@ class ClusterTopology(Topology, frozen=True, kw_only=True):
 async def get_topology(api: Api) -> ClusterTopology:
     """Show what the node is."""
     found = await api.node.topology()
-    partitions = [BrokerPartition(each.partition_id) for each in found.partitions]
-    broker = Broker(0, "0", found.host, found.port, partitions, found.version)
+    by_member: dict[str, list[BrokerPartition]] = {}
+    for each in found.partitions:
+        health = "healthy" if each.is_reached else "unhealthy"
+        row = BrokerPartition(each.partition_id, health=health)
+        by_member.setdefault(each.member, []).append(row)
+    brokers = [
+        Broker(number, str(number), found.host, found.port, rows, found.version)
+        for number, rows in enumerate(by_member.values())
+    ]
     return ClusterTopology(
         version=found.version, partitions=found.partitions, host=found.host, port=found.port,
-        brokers=[broker], partitions_count=len(partitions), gateway_version=found.version,
+        brokers=brokers, cluster_size=len(brokers), partitions_count=len(found.partitions),
+        gateway_version=found.version,
     )  # fmt: skip
 
 
