@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 
 from holdfast.cli.main import run
+from holdfast.client.portal import Portal
+from holdfast.config import Config
+from holdfast.gateway.http import HttpServer
+from holdfast.node import LocalNode
 
 COMMAND = [sys.executable, "-m", "holdfast.cli"]
 DARK_NODE = [sys.executable, str(Path(__file__).with_name("dark_node.py"))]
@@ -96,6 +100,21 @@ class Running:
         return Finished(self.process.returncode, out, err)
 
 
+class Served:
+    """A node in a folder, on a loop of its own in this process and on a port."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        self._portal = Portal("node")
+        self._node = self._portal.call(LocalNode.open(folder, config))
+        self.server = HttpServer(self._node.gateway, port=0)
+        self._portal.call(self.server.start())
+
+    def close(self) -> None:
+        self._portal.call(self.server.close())
+        self._portal.call(self._node.close())
+        self._portal.close()
+
+
 class Shell:
     """A folder in which commands are typed."""
 
@@ -103,6 +122,7 @@ class Shell:
         self.folder = folder
         self.url = "http://127.0.0.1:1"
         self._running: list[Running] = []
+        self._served: list[Served] = []
 
     def run(self, *arguments: str, stdin: str = "") -> Finished:
         """A command in this process, which saves the half second that Python takes to start."""
@@ -139,6 +159,12 @@ class Shell:
         self.url = node.started["url"]
         return node
 
+    def serve_node(self, partitions: int = 4) -> None:
+        """The same in this process, for tests in which nothing happens to the node itself."""
+        served = Served(self.folder / "data", Config(partitions=partitions, log_level="error"))
+        self._served.append(served)
+        self.url = served.server.url
+
     def submit(self, task: str, payload: str = "{}", *options: str) -> str:
         """Submits a task and returns its key."""
         done = self.run("tasks", "submit", task, payload, "--json", *options)
@@ -156,3 +182,5 @@ class Shell:
         for running in self._running:
             running.process.kill()
             running.process.wait()
+        for served in self._served:
+            served.close()

@@ -146,7 +146,7 @@ def test_what_is_given_up_is_on_the_log_with_who_did_it(stuck: tuple[Shell, str,
 
 
 def test_what_is_wrong_is_said_in_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    shell.start_node("--partitions", "2")
+    shell.serve_node(partitions=2)
     for arguments, code, found in (
         (("show", UNKNOWN), 3, f"a distribution with key {UNKNOWN}, but none is pending"),
         (("show", "nine"), 2, "the key of a distribution, but found 'nine'"),

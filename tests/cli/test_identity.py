@@ -81,7 +81,7 @@ def test_a_node_without_authorization_says_that_anybody_may_do_anything(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(_CREDENTIALS, raising=False)
-    shell.start_node("--partitions", "1")
+    shell.serve_node(partitions=1)
     assert shell.run("whoami").out.startswith("nobody in particular")
     assert shell.run("whoami", "--json").json["ownerType"] is None
 

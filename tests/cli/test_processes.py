@@ -46,7 +46,7 @@ def active(shell: Shell, key: str) -> list[str]:
 
 
 def test_a_process_is_deployed_from_a_file_and_from_python_and_only_once(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     (shell.folder / "mail.bpmn").write_bytes(write_bpmn(Process("mail").task("send").definition()))
     first = deploy(shell, "mail.bpmn", "shop:order")
     assert [(item["processId"], item["version"], item["created"]) for item in first] == [
@@ -81,7 +81,7 @@ def test_a_process_is_deployed_from_a_file_and_from_python_and_only_once(shell: 
 
 
 def test_what_cannot_be_deployed_is_said_with_its_place(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     (shell.folder / "bad.bpmn").write_text(UNSUPPORTED)
     bad = shell.run("deploy", "shop:order", "bad.bpmn")
     assert bad.code == 2
@@ -101,7 +101,7 @@ def test_what_cannot_be_deployed_is_said_with_its_place(shell: Shell) -> None:
 
 
 def test_a_process_runs_to_its_end_and_its_variables_are_printed(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     shell.begin("worker", "shop:app")
     published = shell.run("publish", "payment", "--key", "42", "--ttl", "1h",
@@ -113,7 +113,7 @@ def test_a_process_runs_to_its_end_and_its_variables_are_printed(shell: Shell) -
 
 
 def test_the_same_key_is_the_same_instance_and_many_start_at_once(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     (shell.folder / "order.json").write_text(ORDER)
     first = shell.run("start-process", "order", "--variables", "@order.json", "--key", "o-42")
@@ -132,7 +132,7 @@ def test_the_same_key_is_the_same_instance_and_many_start_at_once(shell: Shell) 
 
 
 def test_an_instance_that_does_not_end_or_is_cancelled_has_its_exit_code(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     options = ("start-process", "order", "--key", "slow", "--wait", "--timeout", "100ms")
     late = shell.run(*options)
@@ -150,7 +150,7 @@ def test_an_instance_that_does_not_end_or_is_cancelled_has_its_exit_code(shell: 
 
 
 def test_an_instance_is_shown_as_a_tree_with_its_incident_and_drawn(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     shell.begin("worker", "shop:app", "--tasks", "charge")
     key = shell.start("order", '{"orderId": "42", "total": 2000, "note": "[bold]"}')
@@ -182,7 +182,7 @@ def test_an_instance_is_shown_as_a_tree_with_its_incident_and_drawn(shell: Shell
 
 
 def test_the_items_of_a_multi_instance_activity_are_shown(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:packing")
     key = shell.start("packing", '{"items": ["a", "b", "c"]}')
     shown = shell.run("show", key).out
@@ -194,7 +194,7 @@ def test_the_items_of_a_multi_instance_activity_are_shown(shell: Shell) -> None:
 
 
 def test_variables_are_mended_and_the_incident_is_retried(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     shell.begin("worker", "shop:app", "--tasks", "charge")
     key = shell.start("order", '{"orderId": "42", "total": 2000}')
@@ -209,7 +209,7 @@ def test_variables_are_mended_and_the_incident_is_retried(shell: Shell) -> None:
 
 
 def test_tokens_are_moved_added_and_ended(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     deploy(shell, "shop:order")
     key = shell.start("order", ORDER)
     moved = shell.run("instances", "modify", key, "--move", "charge:paid",
@@ -231,7 +231,7 @@ def test_tokens_are_moved_added_and_ended(shell: Shell) -> None:
 
 
 def test_an_instance_is_migrated_to_another_version(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     for task in ("pay", "settle"):
         (shell.folder / "bill.bpmn").write_bytes(
             write_bpmn(Process("bill").task(task).task("file").definition())
@@ -252,7 +252,7 @@ def test_an_instance_is_migrated_to_another_version(shell: Shell) -> None:
 
 
 def test_what_is_wrong_is_said_in_one_line_with_a_code(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     bad = shell.run("start-process", "order", "--variables", '{"a": 1,\n "b" 2}')
     assert bad.code == 2
     assert "--variables is not JSON at line 2, column 6" in bad.err

@@ -6,7 +6,7 @@ UNKNOWN = "2251799813999999"
 
 
 def test_a_submitted_task_is_run_by_a_worker_and_its_result_is_printed(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     key = shell.submit("add", '{"a": 1, "b": 2}')
     worker = shell.begin("worker", "shop:app")
     assert worker.started["tasks"] == ["add", "broken", "nap", "charge"]
@@ -23,14 +23,14 @@ def test_a_submitted_task_is_run_by_a_worker_and_its_result_is_printed(shell: Sh
 def test_the_payload_can_come_from_standard_input_and_the_result_can_be_waited_for(
     shell: Shell,
 ) -> None:
-    shell.start_node()
+    shell.serve_node()
     shell.begin("worker", "shop:app")
     done = shell.run("tasks", "submit", "add", "-", "--wait", stdin='{"a": 20, "b": 22}')
     assert (done.code, done.out) == (0, "42\n")
 
 
 def test_the_same_key_is_the_same_task(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     first = shell.run("tasks", "submit", "add", "{}", "--key", "once", "--json").json
     second = shell.run("tasks", "submit", "add", "{}", "--key", "once", "--json").json
     assert first["taskKey"] == second["taskKey"]
@@ -38,7 +38,7 @@ def test_the_same_key_is_the_same_task(shell: Shell) -> None:
 
 
 def test_waiting_tasks_are_listed_by_state_and_type_and_can_be_cancelled(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     waiting = shell.submit("add")
     later = shell.submit("nap", "{}", "--delay", "1h", "--priority", "5")
 
@@ -54,14 +54,14 @@ def test_waiting_tasks_are_listed_by_state_and_type_and_can_be_cancelled(shell: 
 
 
 def test_a_result_that_is_not_there_in_time_has_its_own_exit_code(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     key = shell.submit("add")
     assert shell.run("tasks", "result", key).code == 8
     assert shell.run("tasks", "result", key, "--wait", "--timeout", "100ms").code == 8
 
 
 def test_an_incident_is_listed_retried_and_discarded(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     shell.begin("worker", "shop:app", "--tasks", "broken")
     failed = shell.run("tasks", "submit", "broken", "--retries", "0", "--wait")
     assert failed.code == 7
@@ -80,7 +80,7 @@ def test_an_incident_is_listed_retried_and_discarded(shell: Shell) -> None:
 
 
 def test_a_schedule_is_set_listed_and_deleted(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     assert shell.run("schedules", "set", "often", "add", "--every", "500ms").code == 0
     assert shell.run("schedules", "set", "nightly", "add", "--cron", "0 3 * * *").code == 0
     names = [item["scheduleId"] for item in shell.run("schedules", "list", "--json").json["items"]]
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said_in_one_line_with_a_code(shell: Shell) -> None:
     problem = shell.run("tasks", "list", "--json")
     assert '"code":"UNAVAILABLE"' in problem.err
 
-    shell.start_node()
+    shell.serve_node()
     assert shell.run("tasks", "show", UNKNOWN).code == 3
     assert shell.run("tasks", "submit", "add", "{not json").code == 2
     assert shell.run("tasks", "submit", "add", "--delay", "soon").code == 2

@@ -16,14 +16,14 @@ def test_an_app_that_cannot_be_found_is_said_so(shell: Shell) -> None:
 
 
 def test_tasks_run_in_child_processes_too(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     shell.begin("worker", "shop:app", "--mode", "processes", "--concurrency", "1")
     done = shell.run("tasks", "submit", "add", '{"a": 1, "b": 1}', "--wait")
     assert (done.code, done.out) == (0, "2\n")
 
 
 def test_a_stop_finishes_what_runs_and_gives_the_rest_back(shell: Shell) -> None:
-    shell.start_node("--partitions", "1")
+    shell.serve_node(partitions=1)
     running, waiting = (shell.submit("nap", '{"seconds": 2}') for _ in range(2))
     worker = shell.begin("worker", "shop:app", "--concurrency", "1")
     _wait_until_active(shell, waiting)
@@ -34,14 +34,14 @@ def test_a_stop_finishes_what_runs_and_gives_the_rest_back(shell: Shell) -> None
 
 
 def test_no_child_process_outlives_a_worker_that_is_killed(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     worker = shell.begin("worker", "shop:app", "--mode", "processes", "--concurrency", "1")
     assert shell.run("tasks", "submit", "add", '{"a": 1, "b": 1}', "--wait").code == 0
     worker.end(signal.SIGKILL)  # returns when nobody holds the other end of its output
 
 
 def test_the_second_signal_stops_at_once(shell: Shell) -> None:
-    shell.start_node()
+    shell.serve_node()
     running = shell.submit("nap", '{"seconds": 30}')
     worker = shell.begin("worker", "shop:app", "--concurrency", "1")
     _wait_until_active(shell, running)
