@@ -49,12 +49,13 @@ class StoppedNode:
                 " happened there yet",
                 partition=partition,
             )
-        processor = open_partition(self._store, partition, self._journal.topics()[TOPIC])
+        count = self._journal.topics()[TOPIC]
+        processor = open_partition(self._store, partition, count)
         async for _ in recover_one(processor, self._journal, self._store):
             pass
         write_state([processor], self._store)
         end = self._log(partition)[1]
-        header, stream = export_partition(self._store, partition, end)
+        header, stream = export_partition(self._store, partition, end=end, partitions=count)
         size_bytes = put(blobs, name, _counted(stream, told))
         reader = ExportReader(blobs.get(name), f"{name} in {blobs.url}")
         for _ in reader.pages():
@@ -63,31 +64,49 @@ class StoppedNode:
             raise DataLoss(f"Expected {reader.source} to be as it was written, but it is another")
         return _moved(header, reader.rows, size_bytes)
 
-    def import_(self, blobs: Blobs, name: str, told: Told) -> Moved:
-        """Takes in an export of a partition that has no state here, and whose log is here."""
-        source = f"{name} in {blobs.url}"
-        self._check_log(header_of(blobs, name), source)
-        size_bytes = 0
+    def import_(self, blobs: Blobs, name: str, told: Told, *, new_log: bool = False) -> Moved:
+        """Takes in an export of a partition that has no state here.
+
+        Its log is here, or, with `new_log`, it begins one: what it did before is not in it.
+        """
+        source, size_bytes = f"{name} in {blobs.url}", 0
+        offset = self._go_on_from(header_of(blobs, name), source, new_log=new_log)
 
         def count(more: int) -> None:
             nonlocal size_bytes
             size_bytes += more
             told(more)
 
-        importing = import_partition(self._store, _counted(blobs.get(name), count), source)
+        stream = _counted(blobs.get(name), count)
+        importing = import_partition(self._store, stream, source, offset=offset)
         header, rows = end_of(importing)
         return _moved(header, rows, size_bytes)
 
-    def _check_log(self, header: Header, source: str) -> None:
-        """Rows without the log behind them would be a node that forgot what it acknowledged."""
+    def _go_on_from(self, header: Header, source: str, *, new_log: bool) -> int | None:
+        """Where the partition goes on, if not where it was; refused where that is not possible."""
         earliest, end = self._log(header.partition)
-        if not earliest <= header.offset <= end:
+        count = self._journal.topics()[TOPIC]
+        if header.partitions not in (0, count):
             raise InvalidState(
-                f"Expected the log of partition {header.partition} in {self._folder} to go on from"
-                f" {header.offset}, as {source} does, but it has {earliest} to {end}:"
-                " bring the journal of the node that the export was made from",
+                f"Expected {self._folder} to have {header.partitions} partitions, as the node that"
+                f" {source} was made from, but it has {count}: keys would be looked for elsewhere",
                 partition=header.partition,
             )
+        if new_log and end:
+            raise InvalidState(
+                f"Expected no log of partition {header.partition} in {self._folder}, but it has"
+                f" {end} records; a new log begins in a new folder",
+                partition=header.partition,
+            )
+        if not new_log and not earliest <= header.offset <= end:
+            raise InvalidState(
+                f"Expected the log of partition {header.partition} in {self._folder} to go on from"
+                f" {header.offset}, as {source} does, but it has {earliest} to {end}: bring the"
+                " journal of the node that the export was made from, or begin a new log with"
+                " --new-log",
+                partition=header.partition,
+            )
+        return end if new_log else None
 
     def _log(self, partition: int) -> tuple[int, int]:
         count = self._journal.topics()[TOPIC]

@@ -11,7 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.errors import AlreadyExists, DataLoss, HoldfastError, InvalidArgument, NotFound
+from holdfast.errors import (
+    AlreadyExists,
+    DataLoss,
+    HoldfastError,
+    InvalidArgument,
+    InvalidState,
+    NotFound,
+)
 from holdfast.limits import EXPORT_BLOCK_ROWS, MIB
 from holdfast.state import PartitionState, Progress, Store
 from holdfast.state.families import partition_range
@@ -130,6 +137,23 @@ def test_an_export_of_another_partition_is_refused(open_store: Callable[[str], S
     fill(one, 3, 10)
     with pytest.raises(InvalidArgument, match="but it is of 3"):
         take_in(one, export(one, 3), partition=2)
+
+
+def test_a_partition_goes_on_in_another_journal_if_it_needs_nothing_of_its_own() -> None:
+    one, other = MemoryStore(), MemoryStore()
+    fill(one, 1, 10)
+    for end, is_whole in ((PROGRESS.replay_from + 1, False), (PROGRESS.replay_from, True)):
+        header, stream = export_partition(one, 1, end=end, partitions=4)
+        assert (header.is_whole, header.partitions) == (is_whole, 4)
+        importing = import_partition(other, stream, "file.export", offset=7)
+        if is_whole:
+            list(importing)
+        else:
+            with pytest.raises(InvalidState, match="commands there wait"):
+                list(importing)
+    moved = PartitionState(other, 1).stored_progress
+    assert moved == msgspec.structs.replace(PROGRESS, replay_offset=7)
+    assert rows_of(other, 1)[1:] == rows_of(one, 1)[1:]
 
 
 # --- what is not whole ------------------------------------------------------------------------

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from holdfast.errors import AlreadyExists, DataLoss, InvalidArgument, NotFound
+from holdfast.errors import AlreadyExists, DataLoss, InvalidArgument, InvalidState, NotFound
 from holdfast.state.api import Store
 from holdfast.state.families import Progress, partition_range, progress_key
 from holdfast.state.portable import VERSION, ExportReader, Header, Row, pages, written
 
 _PARTITION_BYTES = 2  # of every key, which an export leaves out
 
+_encode = msgspec.msgpack.Encoder().encode
 _decode_progress = msgspec.msgpack.Decoder(Progress).decode
 
 
@@ -28,11 +29,12 @@ class Imported(NamedTuple):
 
 
 def export_partition(
-    store: Store, partition: int, end: int | None = None
+    store: Store, partition: int, *, end: int | None = None, partitions: int = 0
 ) -> tuple[Header, Iterator[bytes]]:
     """What an export of this moment stands for, and its stream.
 
-    `end` is the offset at which the log ends, where nobody writes to it.
+    `end` is the offset at which the log ends, if nobody writes to it; `partitions` is how many the
+    node has.
     """
     low, high = partition_range(partition)
     found = store.scan_once(low, high)
@@ -49,8 +51,9 @@ def export_partition(
         raise store.damaged(f"the progress of {partition} does not decode: {error}") from error
     offset = progress.replay_from
     header = Header(
-        VERSION, partition, progress.applied_position + 1, offset, first[1], offset == end
-    )
+        VERSION, partition, progress.applied_position + 1, offset, first[1], offset == end,
+        partitions,
+    )  # fmt: skip
     return header, written(header, pages(_without_partition(found)))
 
 
@@ -60,10 +63,16 @@ def _without_partition(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def import_partition(
-    store: Store, stream: Iterable[bytes], source: str, partition: int | None = None
+    store: Store,
+    stream: Iterable[bytes],
+    source: str,
+    partition: int | None = None,
+    *,
+    offset: int | None = None,
 ) -> Generator[None, None, Imported]:
     """Takes in an export, of which every byte is checked first; what it was.
 
+    With an `offset` the partition goes on there in another journal, without its former log.
     DataLoss where it is not whole, InvalidArgument where it is another partition's or of another
     version, AlreadyExists where the store has rows of the partition: they are never mixed.
     """
@@ -81,11 +90,21 @@ def import_partition(
             " there is; import it where the partition was never open, or after it was removed",
             partition=header.partition,
         )
+    stored = header.progress
+    if offset is not None:
+        if not header.is_whole:
+            raise InvalidState(
+                f"Expected {source} to need nothing of its log, but commands there wait to be"
+                " processed; start the node it was made from, stop it and export the partition"
+                " again",
+                partition=header.partition,
+            )
+        stored = _encode(msgspec.structs.replace(_decode_progress(stored), replay_offset=offset))
     first = progress_key(header.partition)
     own, progress = first[:_PARTITION_BYTES], first[_PARTITION_BYTES:]
 
     def rows() -> Iterator[list[Row]]:
-        yield [(first, header.progress)]
+        yield [(first, stored)]
         for page in reader.pages():
             if page[0][0] <= progress:  # the least key, for they are in order
                 raise DataLoss(f"Expected rows in {source}, but found a second progress")

@@ -42,6 +42,7 @@ class Header(msgspec.Struct, frozen=True):
     progress: bytes  # the partition's progress as it is stored
     # whether nothing of that journal is needed to go on: the partition may begin a log of its own
     is_whole: bool = False
+    partitions: int = 0  # of the node; 0: not known
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -72,13 +72,27 @@ def export(
     epilog=examples(
         "holdfast partitions import ./data ./partition-3.export",
         "holdfast partitions import ./data s3://backups/node-1/partition-3.export",
+        "holdfast partitions import ./new ./partition-3.export --new-log   leave the log behind",
     ),
 )
-def import_(folder: Folder, source: _Blob, json: Json = False) -> None:
+def import_(
+    folder: Folder,
+    source: _Blob,
+    new_log: Annotated[
+        bool,
+        typer.Option(
+            "--new-log",
+            help="Begin a new log here: work goes on where the export ends, and what happened"
+            " before stays in the former node's log. Never start that node again.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Take the state of one partition into a node's folder.
 
-    The node must be stopped, must have no state of the partition, and must have the partition's log
-    from the export's position on. Every byte is checked; what is damaged is refused as a whole.
+    The node must be stopped and must have no state of the partition. It must have the partition's
+    log from the export's end on, or begin a new one. Every byte is checked; what is damaged is
+    refused as a whole.
     """
     import asyncio
 
@@ -98,7 +112,7 @@ def import_(folder: Folder, source: _Blob, json: Json = False) -> None:
     async def run() -> "Moved":
         async with open_stopped(folder, header_of(blobs, name).partition) as node:
             with _progress("importing", blob.size_bytes) as told:
-                return node.import_(blobs, name, told)
+                return node.import_(blobs, name, told, new_log=new_log)
 
     _print("imported", asyncio.run(run()), source, as_json=json)
 
