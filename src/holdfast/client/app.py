@@ -19,8 +19,8 @@ from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
 from holdfast.engine.timers.values import CatchUp, catch_up_of
 from holdfast.errors import InvalidArgument
-from holdfast.gateway import checks
 from holdfast.gateway.api import Api
+from holdfast.gateway.tasks.new_jobs import task_defaults
 from holdfast.gateway.tasks.shapes import (
     IncidentQuery,
     IncidentView,
@@ -181,7 +181,7 @@ class Holdfast(ProcessCalls):
             )
             if options.name in self.tasks:
                 raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
-            checks.task_defaults(options.name, options.told())  # refused where it is written
+            task_defaults(options.name, options.told())  # refused where it is written
             task = Task(self, function, options)
             self.tasks[options.name] = task
             if self._worker is not None:

@@ -7,6 +7,8 @@ the Orchestration Cluster REST API, and a few that our own client has no use for
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -31,6 +33,9 @@ Form = Callable[[list[tuple[str, str, bytes]]], Any]
 Call = Callable[..., Coroutine[Any, Any, Any]]
 """A handler: takes the Api, then the path's parameters and the body, where there are any."""
 
+Bind = Callable[[Any], Call]
+"""Gives the handler for an Api, which then takes the rest."""
+
 Undo = Callable[[Any, Any], Awaitable[None]]
 """Takes the Api and takes back an answer that nobody is there to get."""
 
@@ -46,7 +51,7 @@ class Endpoint:
     name: str
     summary: str
     need: Need  # what somebody must be permitted, to be let in at all
-    call: Call
+    bind: Bind
     parameters: tuple[str, ...]  # the names of the path's parameters
     pattern: re.Pattern[str]  # of a path with its parameters
     request: type[Any] | None  # the shape of the body
@@ -57,13 +62,7 @@ class Endpoint:
     media_type: str
     waits: bool  # a long poll: the body's wait_ms says how long, and at_once() does without
     undo: Undo | None
-    creates: bool = False  # something new, which the answer shows
-
-    @property
-    def status(self) -> int:
-        if self.answer is None:
-            return 204
-        return 201 if self.creates else 200
+    status: int  # of the answer to a request that was served
 
 
 def endpoint(
@@ -93,7 +92,7 @@ def endpoint(
             name=name or call.__name__,
             summary=_first_line(call.__doc__),
             need=needs,
-            call=call,
+            bind=partial(partial, call),
             parameters=tuple(_PARAMETER.findall(path)),
             pattern=_pattern(path),
             request=request,
@@ -104,7 +103,7 @@ def endpoint(
             media_type=media_type,
             waits=waits,
             undo=undo,
-            creates=creates,
+            status=_status(answer, creates),
         )
 
     return of
@@ -135,7 +134,7 @@ def endpoints_of(space: str, namespace: type[Namespace]) -> Iterator[Endpoint]:
             name=entry.name,
             summary=_first_line(entry.declared.__doc__),
             need=entry.need,
-            call=_call(space, method, entry),
+            bind=_bind(space, method, entry),
             parameters=entry.in_path,
             pattern=_pattern(entry.path),
             request=request,
@@ -146,22 +145,25 @@ def endpoints_of(space: str, namespace: type[Namespace]) -> Iterator[Endpoint]:
             media_type=entry.media_type,
             waits=entry.waits,
             undo=_undo(space, entry),
-            creates=entry.creates,
+            status=_status(entry.hints["return"], entry.creates),
         )
 
 
-def _call(space: str, method: str, entry: Operation) -> Call:
-    """Calls the operation; the body's fields are its arguments where the entry says so."""
+def _bind(space: str, method: str, entry: Operation) -> Bind:
+    """The operation itself, or what puts its arguments and its answer into shapes."""
+    found = attrgetter(f"{space}.{method}")
     fields, answer = entry.in_body if entry.spreads else (), entry.answer
+    if not fields and answer is None:
+        return found
 
     async def call(api: Any, *arguments: Any) -> Any:
         if fields:
             *in_path, body = arguments
             arguments = (*in_path, *[getattr(body, each) for each in fields])
-        found = await getattr(getattr(api, space), method)(*arguments)
-        return found if answer is None else answer(found)
+        given = await found(api)(*arguments)
+        return given if answer is None else answer(given)
 
-    return call
+    return partial(partial, call)
 
 
 def _undo(space: str, entry: Operation) -> Undo | None:
@@ -174,6 +176,12 @@ def _undo(space: str, entry: Operation) -> Undo | None:
         await undo(getattr(api, space), getattr(answer, field) if field else answer)
 
     return take_back
+
+
+def _status(answer: type[Any], creates: bool) -> int:
+    if answer is NoneType:
+        return 204
+    return 201 if creates else 200
 
 
 def _first_line(doc: str | None) -> str:

@@ -8,7 +8,6 @@ from holdfast.config import Config
 from holdfast.engine.batch.selector import Selector
 from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.access.visible import VisibleTables
 from holdfast.gateway.batch.service import BatchService
 from holdfast.gateway.batch.tables import OpenTables, TablesSelector
 from holdfast.gateway.distribution.service import DistributionService
@@ -22,6 +21,7 @@ from holdfast.gateway.processes.messages import MessageService
 from holdfast.gateway.rest.common import RestApi
 from holdfast.gateway.rest.look import Look
 from holdfast.gateway.rest.tables import NoTables, Tables
+from holdfast.gateway.rest.visible import VisibleTables
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.incidents import IncidentService
 from holdfast.gateway.tasks.jobs import JobService

@@ -60,7 +60,9 @@ def walk(story: Callable[[list[str], Send], Awaitable[None]]) -> None:
             return None if end.answer is None else b"{}"
 
         decoder = msgspec.json.Decoder() if end.decoder else None
-        return dataclasses.replace(end, call=call, decoder=decoder, waits=False, undo=None)
+        return dataclasses.replace(
+            end, bind=lambda _: call, decoder=decoder, waits=False, undo=None
+        )
 
     async def run() -> None:
         async with served(FakeApi()) as server, aiohttp.ClientSession() as session:

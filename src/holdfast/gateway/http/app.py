@@ -1,11 +1,12 @@
 """The app that serves the API."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from litestar import Litestar, asgi, route
-from litestar.exceptions import MethodNotAllowedException
+from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 from litestar.types import ASGIApp, Method, Receive, Scope, Send
 
@@ -22,15 +23,15 @@ from holdfast.gateway.http.exchange import (
     parameters_of,
     send_answer,
 )
-from holdfast.gateway.http.guard import Guard
 from holdfast.gateway.http.openapi import openapi_document
 from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
-from holdfast.gateway.http.problems import answer_problem
+from holdfast.gateway.http.problems import answer_problem, send_problem
 from holdfast.limits import APPEND_BYTES_MAX
 from holdfast.metrics import HttpMetrics
 
 BODY_BYTES_MAX = APPEND_BYTES_MAX  # more could not be appended anyway
+_PREFLIGHT_SECONDS = b"600"  # for how long a browser need not ask again
 
 _encode = msgspec.json.Encoder().encode
 
@@ -59,7 +60,7 @@ def create_app(
     )
     # what has no parameters needs no router, which costs 10 us of a request's 40
     plain = {path: handler for path, handler in handlers.items() if "{" not in path}
-    return Guard(routed, plain, origins, metrics)
+    return _Guard(routed, plain, origins, metrics)
 
 
 class _Service:
@@ -83,7 +84,7 @@ class _Service:
     async def _answer(
         self, end: Endpoint, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
     ) -> None:
-        arguments: list[Any] = [self._api]
+        arguments: list[Any] = []
         try:
             if end.parameters:
                 arguments += parameters_of(end, scope)
@@ -92,23 +93,25 @@ class _Service:
             if end.waits and arguments[-1].wait_ms > 0:
                 answer = await self._poll(end, arguments, receive)
             else:
-                answer = await end.call(*arguments)
+                answer = await end.bind(self._api)(*arguments)
         except Disconnected:
-            return
-        content = b"" if answer is None else answer if type(answer) is bytes else _encode(answer)
+            return None
+        if answer is None:
+            return await send_answer(send, end.status, end.media_type, b"")
+        content = answer if type(answer) is bytes else _encode(answer)
         await send_answer(send, end.status, end.media_type, content, noted_as_of())
 
     async def _poll(self, end: Endpoint, arguments: list[Any], receive: Receive) -> Any:
         """Waits as long as the body says, unless the client goes or the server closes."""
         if not self._polls.ended:
-            outcome = await self._polls.wait(end.call(*arguments), receive)
+            outcome = await self._polls.wait(end.bind(self._api)(*arguments), receive)
             if outcome.disconnected:
                 if end.undo is not None and outcome.has_answer:
                     await end.undo(self._api, outcome.answer())
                 raise Disconnected
             if not (outcome.cancelled and self._polls.ended):
                 return outcome.answer()
-        return await end.call(*arguments[:-1], arguments[-1].at_once())
+        return await end.bind(self._api)(*arguments[:-1], arguments[-1].at_once())
 
 
 def _handler(serve: _Service, by_method: dict[Method, Endpoint]) -> ASGIApp:
@@ -155,3 +158,69 @@ def _openapi_endpoints() -> list[Endpoint]:
 
     paths = ("/openapi", "/openapi/openapi.json")
     return [endpoint("GET", path, Everyone.KNOWN)(get_openapi) for path in paths]
+
+
+# --- what every request passes first ------------------------------------------------------------
+
+
+class _Guard:
+    """An ASGI app that hands on what may pass: to the handler of a path, or to a router."""
+
+    def __init__(
+        self,
+        router: ASGIApp,
+        plain: Mapping[str, ASGIApp],
+        origins: Origins,
+        metrics: HttpMetrics,
+    ) -> None:
+        self._router = router
+        self._plain = plain
+        self._origins = origins
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            method, version = scope["method"], scope["http_version"]  # pyright: ignore[reportGeneralTypeIssues]
+            page = self._origins.check(method, version, scope["headers"])
+        except HTTPException as error:
+            self._metrics.refuse("origin")
+            return await send_problem(error, scope, send)
+        if page is not None:
+            if method == "OPTIONS":
+                return await _allow(page, scope, send)
+            send = _for_page(page, send)
+        handle = self._plain.get(scope["path"])
+        if handle is None:
+            return await self._router(scope, receive, send)
+        try:
+            await handle(scope, receive, send)
+        except Exception as error:
+            await send_problem(error, scope, send)
+
+
+async def _allow(page: bytes, scope: Scope, send: Send) -> None:
+    """Tells a browser that a page may send the request that it is about to send."""
+    asked = dict(scope["headers"])
+    headers = [
+        *_naming(page),
+        (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
+        (b"access-control-allow-headers", asked.get(b"access-control-request-headers", b"")),
+        (b"access-control-max-age", _PREFLIGHT_SECONDS),
+    ]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})  # pyright: ignore[reportArgumentType]
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _for_page(page: bytes, send: Send) -> Send:
+    """Lets a page read the answer, and nobody mistake it for an answer to another page."""
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *_naming(page)]}
+        await send(message)
+
+    return sending
+
+
+def _naming(page: bytes) -> list[tuple[bytes, bytes]]:
+    return [(b"access-control-allow-origin", page), (b"vary", b"origin")]

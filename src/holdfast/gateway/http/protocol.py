@@ -12,12 +12,44 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from holdfast.errors import Code
 from holdfast.gateway.http.connections import Connections
 from holdfast.gateway.http.problems import refusal
-from holdfast.gateway.http.transport import GatheringTransport
 from holdfast.limits import SENT_AHEAD_BYTES
 
 _PIECE_BYTES = 2_048  # fed to the parser at once: most requests are smaller, and 80 fit in it
 _HEAD, _BODY = "head", "body"
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
+
+
+class _GatheringTransport:
+    """A transport whose writes of one turn of the loop go out together.
+
+    Each write is a system call and wakes the peer, which is most of what a small answer costs.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces.append(data)
+
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _flush(self) -> None:
+        pieces, self._pieces = self._pieces, []
+        if pieces and not self._transport.is_closing():
+            self._transport.writelines(pieces)
 
 
 class PipelineFlow(FlowControl):
@@ -65,7 +97,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # --- the connection -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        gathering: Any = GatheringTransport(transport, self.loop)
+        gathering: Any = _GatheringTransport(transport, self.loop)
         super().connection_made(gathering)
         self.flow = PipelineFlow(gathering, self)
         address = self.client[0] if self.client else ""

@@ -8,6 +8,7 @@ from holdfast.engine.kernel import Command
 from holdfast.errors import Code, InvalidArgument
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.tasks.new_jobs import task_defaults
 from holdfast.gateway.tasks.shapes import TaskOptions
 from holdfast.partitions import Topic
 from holdfast.records import ValueType, partition_for
@@ -49,7 +50,7 @@ class DefaultsOfTasks:
 
     async def define(self, types: tuple[str, ...], options: Mapping[str, TaskOptions]) -> None:
         """Remembers what is new of what a worker says about its types."""
-        new = [checks.task_defaults(type_, each) for type_, each in options.items()]
+        new = [task_defaults(type_, each) for type_, each in options.items()]
         for each in new:
             if each.type not in types:
                 raise InvalidArgument(

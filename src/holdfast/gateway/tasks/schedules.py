@@ -10,6 +10,7 @@ from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.tasks.api import ScheduleApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
+from holdfast.gateway.tasks.new_jobs import new_job
 from holdfast.gateway.tasks.shapes import NewSchedule, ScheduleView
 from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX
 from holdfast.logs import log
@@ -38,7 +39,7 @@ class ScheduleService(ScheduleApi):
         if new.interval_ms is not None:
             checks.within(new.interval_ms, SCHEDULE_INTERVAL_MS_MIN, SPAN_MS_MAX, "intervalMs")
         await self._defaults.learn({new.task.type})
-        job = checks.new_job(new.task, self._clock.now_ms(), self._config, self._defaults.of)
+        job = new_job(new.task, self._clock.now_ms(), self._config, self._defaults.of)
         catch_up = new.catch_up
         if not isinstance(catch_up, bool):
             catch_up = checks.kind(catch_up, CatchUp, "catchUp")

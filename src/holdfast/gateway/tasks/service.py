@@ -18,6 +18,7 @@ from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.tasks.api import TaskApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.ends import Ends
+from holdfast.gateway.tasks.new_jobs import new_job
 from holdfast.gateway.tasks.shapes import (
     NewTask,
     TaskOutcome,
@@ -64,7 +65,7 @@ class TaskService(TaskApi):
         await self._defaults.learn({task.type for task in tasks})
         defaults_of = self._defaults.of
         for index, task in enumerate(tasks):
-            job: NewJob = checks.new_job(task, now_ms, config, defaults_of)
+            job: NewJob = new_job(task, now_ms, config, defaults_of)
             size_bytes += len(job.payload)
             key = job.idempotency_key
             partition = partition_for(key, self._asked.count) if key else anywhere
