@@ -32,7 +32,7 @@ def test_a_node_that_lost_its_state_starts_from_s3_and_its_log(tmp_path: Path, m
             keys += [each.task_key for each in receipts]
             if number < 3:
                 await node.take_snapshot()
-        assert node.metrics.storage.uploads == 3, node.gateway.health_now().warnings
+        assert node.metrics.storage.uploads == 3, node.health().warnings
         assert node.journal.bounds(TOPIC, 1).earliest > 0
         await node.close()
         shutil.rmtree(tmp_path / "state")

@@ -184,11 +184,11 @@ async def test_a_log_is_not_cut_behind_snapshots_that_are_not_in_the_store(
         await node.take_snapshot()
     assert {each: node.journal.bounds(TOPIC, each).earliest for each in (1, 2)} == earliest
     assert node.metrics.storage.uploads_failed == 4
-    (warning,) = node.gateway.health_now().warnings
+    (warning,) = node.health().warnings
     assert "the network is gone" in warning and str(folder.parent / "store") in warning
     monkeypatch.undo()
     await node.take_snapshot()  # nothing new has happened, and the store still gets it
-    assert node.gateway.health_now().warnings == []
+    assert node.health().warnings == []
     await work(node, truth, 26)
     await node.take_snapshot()
     assert all(node.journal.bounds(TOPIC, each).earliest > earliest[each] for each in (1, 2))
