@@ -18,6 +18,7 @@ from holdfast.engine.parcels import values as parcels
 from holdfast.engine.partition import TABLES
 from holdfast.engine.processes import ops
 from holdfast.engine.processes import values as processes
+from holdfast.engine.requests import values as requests
 from holdfast.engine.timers import values as timers
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType
 from holdfast.records import keys as keys_module
@@ -44,6 +45,7 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
     ValueType.ROLE: (identity.GroupIntent, identity.GROUP_VALUES),
     ValueType.TOKEN: (identity.TokenIntent, identity.TOKEN_VALUES),
     ValueType.AUTHORIZATION: (identity.AuthorizationIntent, identity.AUTHORIZATION_VALUES),
+    ValueType.REQUEST: (requests.RequestIntent, requests.VALUES),
 }
 # structs inside values
 _PARTS: tuple[type[Any], ...] = (

@@ -351,7 +351,7 @@ def test_an_exception_anywhere_in_a_step_is_answered_and_the_partition_runs_on(w
         processor = runner.processors[1]
         where = {
             "deliver": node.node.runtime, "demand": node.node.runtime, "take_back": processor._turn,
-            "encode_many": processor._tables.codec, "due": processor._due,
+            "encode_many": processor._tables.codec, "due": processor._due.source,
         }  # fmt: skip
         patch.setattr(where[what], what, throw)
         answers = await answers_of_a_step(node)

@@ -34,6 +34,7 @@ from holdfast.engine.jobs.values import (
     Retry,
     TaskDefaults,
 )
+from holdfast.engine.requests.values import Accepted, Answered, PurgeRequests, RequestIntent
 from holdfast.engine.timers.values import (
     Firing,
     Schedule,
@@ -41,7 +42,8 @@ from holdfast.engine.timers.values import (
     ScheduleId,
     ScheduleIntent,
 )
-from holdfast.records import ValueType
+from holdfast.errors import Code
+from holdfast.records import Rejection, ValueType
 
 NEW_JOB = NewJob(
     type="send",
@@ -106,4 +108,10 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     **DISTRIBUTION_EXAMPLES,
     **BATCH_EXAMPLES,
     **IDENTITY_EXAMPLES,
+    (ValueType.REQUEST, RequestIntent.ACCEPTED): Accepted("r-1", 17),
+    (ValueType.REQUEST, RequestIntent.ANSWERED): Answered(
+        "r-1", 1, 0, 77, b"\x91\x05", Rejection(Code.NOT_FOUND, "no"), 0, 17
+    ),
+    (ValueType.REQUEST, RequestIntent.PURGE): PurgeRequests(),
+    (ValueType.REQUEST, RequestIntent.PURGED): PurgeRequests(5),
 }

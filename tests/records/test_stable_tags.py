@@ -29,6 +29,7 @@ from holdfast.engine.messages.values import MessageIntent, SubscriptionIntent
 from holdfast.engine.parcels.values import ParcelIntent
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.values import InstanceIntent, ProcessIntent
+from holdfast.engine.requests.values import RequestIntent
 from holdfast.engine.timers.due import DueKind
 from holdfast.engine.timers.values import ScheduleIntent
 from holdfast.errors import Code
@@ -36,12 +37,13 @@ from holdfast.model.definition import ElementKind, TimerKind
 from holdfast.records import RecordKind, ValueType
 
 NUMBERS = {
+    RequestIntent: "ACCEPTED=0 ANSWERED=1 PURGE=2 PURGED=3",
     RecordKind: "COMMAND=0 EVENT=1 REJECTION=2",
     ValueType: (
         "JOB=1 JOB_BATCH=2 INCIDENT=3 SCHEDULE=4 PROCESS=5 PROCESS_INSTANCE=6 MESSAGE=7"
         " MESSAGE_SUBSCRIPTION=8 PARCEL=9 DISTRIBUTION=10 BATCH_OPERATION=11"
         " BATCH_OPERATION_CHUNK=12 BATCH_OPERATION_EXECUTION=13 USER=14 GROUP=15 ROLE=16"
-        " TOKEN=17 AUTHORIZATION=18"
+        " TOKEN=17 AUTHORIZATION=18 REQUEST=19"
     ),
     JobIntent: (
         "CREATE=0 CREATED=1 COMPLETE=2 COMPLETED=3 FAIL=4 FAILED=5 CANCEL=6 CANCELED=7"
@@ -95,7 +97,7 @@ NUMBERS = {
     TimerKind: "DURATION=1 DATE=2 CYCLE=3",
     DueKind: (
         "JOB=1 LEASE=2 BUCKET=3 SCHEDULE=4 TIMER=5 CONTINUE=6 START_TIMER=7 MESSAGE=8"
-        " PARCEL=9 DISTRIBUTION=10 TREE=11"
+        " PARCEL=9 DISTRIBUTION=10 TREE=11 REQUESTS=12"
     ),
     Tag: (
         "DUE=1 JOBS=2 JOBS_WAITING=3 JOBS_ACTIVE=4 LEASES=5 LEASES_OPEN=6 JOB_OUTCOMES=7"
@@ -111,7 +113,8 @@ NUMBERS = {
         " BATCH_OPERATION_PARTS=50 BATCH_OPERATIONS_READY=51 BATCH_OPERATION_REPORTS=52"
         " BATCH_OPERATIONS_LED=53 USERS=54 API_TOKENS=55 GROUPS=56 ROLES=57 AUTHORIZATIONS=58"
         " MEMBERSHIPS=59 GRANTS=60 VERSION_TAGS=61 DEFERRED=62 FREE_SUBSCRIPTIONS=63"
-        " TASK_DEFAULTS=64 INSTANCE_INCIDENTS=70"
+        " TASK_DEFAULTS=64 INSTANCE_INCIDENTS=70 REQUESTS=75 REQUESTS_KEPT=76"
+        " REQUEST_LINE=77 REQUESTS_OPEN=78 REQUESTS_WAITING=79"
     ),
 }
 WORDS = {
@@ -168,6 +171,16 @@ def test_the_words_on_disk_do_not_change(kind: type) -> None:
 
 
 GOLDEN = {
+    "REQUEST ACCEPTED": ("9b11011300cf000800000000000310cf0000018bcfe5680093cc82a3722d3111c0c0c0"),
+    "REQUEST ANSWERED": (
+        "9b11011301cf000800000000000310cf0000018bcfe5680099cc83a3722d3101004dc402910592a94e4f"
+        "545f464f554e44a26e6f0011c0c0c0"
+    ),
+    "REQUEST PURGE": (
+        "9b11001302cf000800000000000310cf0000018bcfe5680092cc840082a674656e616e74a4626c7565a5"
+        "726f6c657391a561646d696ec0c0"
+    ),
+    "REQUEST PURGED": "9b11011303cf000800000000000310cf0000018bcfe5680092cc8405c0c0c0",
     "JOB CREATE": (
         "9b11000100cf000800000000000310cf0000018bcfe568009d01a473656e64c40c7b226f72646572223a"
         "34327d070594a66c696e6561720acd03e800cd7530cf0000018bcfe56800a86f726465722d3432cdea60"

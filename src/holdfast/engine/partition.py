@@ -25,6 +25,8 @@ from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
 from holdfast.engine.parcels.domain import PARCEL
 from holdfast.engine.processes import queries as process_queries
 from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
+from holdfast.engine.requests.commands import Remembering
+from holdfast.engine.requests.domain import REQUEST
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers import queries as timer_queries
 from holdfast.engine.timers.domain import SCHEDULE, DueCommands
@@ -34,9 +36,9 @@ from holdfast.state import PartitionState, Store
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
     PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,
-    USER, GROUP, ROLE, TOKEN, AUTHORIZATION,
+    USER, GROUP, ROLE, TOKEN, AUTHORIZATION, REQUEST,
 )  # fmt: skip
-TABLES: Tables = Tables(DOMAINS, distributing, guard)
+TABLES: Tables = Tables(DOMAINS, distributing, guard, Remembering())
 QUESTIONS = Questions(
     [
         progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,

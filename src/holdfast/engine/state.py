@@ -8,6 +8,7 @@ from holdfast.engine.jobs.state import Jobs
 from holdfast.engine.messages.state import Messages
 from holdfast.engine.parcels.state import Parcels
 from holdfast.engine.processes.state import Processes
+from holdfast.engine.requests.state import Requests
 from holdfast.engine.timers.due import DueDates
 from holdfast.engine.timers.state import Schedules
 from holdfast.state import PartitionState
@@ -28,3 +29,4 @@ class EngineState:
         self.distributions = Distributions(partition, self.due)
         self.batches = Batches(partition)
         self.identities = Identities(partition)
+        self.requests = Requests(partition, self.due)

@@ -24,3 +24,4 @@ class ValueType(IntEnum):
     ROLE = 16  # what users, machines and groups are given together
     TOKEN = 17  # by which a machine says who it is
     AUTHORIZATION = 18  # who may do what with which resource
+    REQUEST = 19  # what somebody asked with a request id, and was answered

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from holdfast.records import Codec, Record, Rejection, Schema, ValueType
 
 if TYPE_CHECKING:
-    from holdfast.engine.kernel.turn import Turn
+    from holdfast.engine.kernel.turn import Reply, Turn
 
 CommandHandler = Callable[["Turn[Any]", Record], None]
 """Reads the state, writes events, follow-up commands, a rejection, an answer, effects."""
@@ -80,6 +80,26 @@ class Domain(msgspec.Struct, frozen=True):
     followed: tuple[type[Any], ...] = ()  # effects that whoever follows a topic is told of
 
 
+class Requests(Protocol):
+    """Keeps the replies to commands that have a request id, as part of the state."""
+
+    def known(self, state: Any, tables: "Tables", id_: str) -> "Reply | None":
+        """The reply to a request that is known; None: it is new."""
+        ...
+
+    def waiting(self, state: Any, position: int) -> str | None:
+        """The id of the request whose command waited on the log at a position."""
+        ...
+
+    def accept(self, turn: "Turn[Any]", id_: str, position: int) -> None:
+        """The command of a request is on the log, and waits for others."""
+        ...
+
+    def answer(self, turn: "Turn[Any]", id_: str, command: Record, reply: "Reply") -> None:
+        """The command of a request is processed."""
+        ...
+
+
 class Tables:
     """The domains' tables put together and checked."""
 
@@ -88,8 +108,10 @@ class Tables:
         domains: Iterable[Domain],
         distributing: Distributing | None = None,
         guard: Guard | None = None,
+        requests: "Requests | None" = None,
     ) -> None:
         self._guard = guard
+        self.requests = requests
         self._needs: dict[tuple[int, int], Need] = {}
         self.distributed: dict[tuple[int, int], Distributed] = {}
         self.handlers: dict[tuple[int, int], CommandHandler] = {}

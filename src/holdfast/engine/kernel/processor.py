@@ -21,11 +21,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
-from holdfast.engine.kernel.domain import DueCommand, Tables
+from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.due import DueTurn
 from holdfast.engine.kernel.quarantine import Quarantine
 from holdfast.engine.kernel.standing import Standing
 from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step
 from holdfast.engine.kernel.turn import (
+    FROM_OUTSIDE,
     Command,
     CommandRefused,
     Reply,
@@ -36,9 +38,7 @@ from holdfast.engine.kernel.turn import (
 from holdfast.errors import Code, DataLoss, Internal
 from holdfast.journal import Appended, Entry
 from holdfast.limits import (
-    DUE_BUG_PAUSE_MS,
     STEP_COMMANDS_MAX,
-    STEP_DUE_MAX,
     STEP_LIVE_MS_MAX,
     STEP_MOVES_MAX,
     STEP_MS_MAX,
@@ -69,10 +69,10 @@ class Processor(Standing, Generic[S]):
         self.view = domains_state
         self._tables = tables
         self._handlers = tables.handlers
-        self._due = due
+        self._requests = tables.requests
+        self._due = DueTurn(due)
         self._turn: Turn[S] = Turn(state, domains_state, tables)
         self._awaited: dict[int, tuple[Awaited, int]] = {}  # position -> whose reply, which one
-        self._due_again_ms: int | None = None  # when to look again at a source that threw
         self.unserved: list[Submission] = []  # what the last step that raised had demanded
         self._quarantine: Quarantine | None = None
         self._watching: Careful | None = None
@@ -119,16 +119,11 @@ class Processor(Standing, Generic[S]):
 
     def next_due_ms(self) -> int | None:
         """When time will next give a command."""
-        if self._due_again_ms is not None:
-            return self._due_again_ms
-        try:
-            return self._due.next_due_ms()
-        except Exception:  # the next step says so, and tells when to look again
-            return self._turn.now_ms
+        return self._due.next_ms(self._turn.now_ms)
 
     def clock_jumped(self, before_ms: int, after_ms: int) -> None:
         """Time has gone on at once: what must not be due because of that is put off."""
-        self._due.clock_jumped(before_ms, after_ms)
+        self._due.source.clock_jumped(before_ms, after_ms)
 
     def watch(self, quarantine: Quarantine | None) -> None:
         """From now on commands that come back after a restart are noted; None: no longer."""
@@ -191,12 +186,12 @@ class Processor(Standing, Generic[S]):
         if careful is not None:
             careful.returning(True)
         self._drain(step)
-        for due in self._due_now(step, now_ms) if not self._leftover else ():
+        for due in self._due.now(now_ms, step.bugs) if not self._leftover else ():
             if self._leftover or self._is_enough():
                 break
             reply = self._take(Command(due.value_type, due.intent, due.key, due.value), step)
             if reply.rejection is not None:
-                self._due.put_off(due, now_ms)
+                self._due.source.put_off(due, now_ms)
         if careful is not None:
             careful.returning(False)
         self._submit(submissions, step)
@@ -204,20 +199,6 @@ class Processor(Standing, Generic[S]):
         while asked < len(step.effects):
             fresh, asked = step.effects[asked:], len(step.effects)
             self._submit(self._demanded(demand, fresh, step), step)
-
-    def _due_now(self, step: Step, now_ms: int) -> Sequence[DueCommand]:
-        """What is due. If that cannot be told, everything else goes on, and it is asked again."""
-        if self._due_again_ms is not None and now_ms < self._due_again_ms:
-            return ()
-        try:
-            due = self._due.due(now_ms, STEP_DUE_MAX)
-            self._due.next_due_ms()
-        except Exception as error:
-            step.bugs.append(f"What is due cannot be told: {reason_of(error)}")
-            self._due_again_ms = now_ms + DUE_BUG_PAUSE_MS
-            return ()
-        self._due_again_ms = None
-        return due
 
     def _demanded(self, demand: Demand, effects: list[Any], step: Step) -> Iterator[Submission]:
         """What the effects call for, one after the other: each may depend on the one before."""
@@ -239,7 +220,9 @@ class Processor(Standing, Generic[S]):
 
     def _take(self, command: Command, step: Step, awaited: Awaited | None = None) -> Reply:
         """Puts a command on the log and processes it, unless others on the log come first."""
-        turn = self._turn
+        turn, request_id = self._turn, command.request_id
+        if request_id is not None and (known := self._known(request_id)) is not None:
+            return known
         record, careful = turn.write_command(command), turn.careful
         if careful is not None and (refused := self._unwritable(record, careful, step)) is not None:
             return refused
@@ -248,8 +231,11 @@ class Processor(Standing, Generic[S]):
             if awaited is not None:
                 self._awaited[record.position] = awaited, len(awaited.replies)
                 awaited.missing += 1
+            if request_id is not None and self._requests is not None:
+                turn.begin(FROM_OUTSIDE)  # nothing is processed by it
+                self._requests.accept(turn, request_id, record.position)
             return _NOT_YET
-        reply = self._process(record, step)
+        reply = self._process(record, step, request_id)
         self._drain(step)
         return reply
 
@@ -278,7 +264,10 @@ class Processor(Standing, Generic[S]):
             if careful is not None and careful.is_full:
                 return
             record = follow_ups.popleft()
-            reply = self._process(record, step)
+            request_id = None
+            if self._requests is not None and record.source_position < 0:
+                request_id = self._requests.waiting(self.view, record.position)
+            reply = self._process(record, step, request_id)
             if self._awaited and (waiting := self._awaited.pop(record.position, None)):
                 awaited, index = waiting
                 awaited.replies[index] = reply
@@ -286,7 +275,12 @@ class Processor(Standing, Generic[S]):
                 if not awaited.missing and awaited.ticket is not None:
                     step.replies.append((awaited.ticket, awaited.replies))
 
-    def _process(self, command: Record, step: Step) -> Reply:
+    def _known(self, request_id: str) -> Reply | None:
+        """What somebody was answered who asked the same before."""
+        requests = self._requests
+        return None if requests is None else requests.known(self.view, self._tables, request_id)
+
+    def _process(self, command: Record, step: Step, request_id: str | None = None) -> Reply:
         turn = self._turn
         records, mark = turn.records, turn.mark()
         written = len(records)
@@ -304,6 +298,9 @@ class Processor(Standing, Generic[S]):
                 turn.handle(handler, command)
             if len(records) == written:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
+            reply = turn.reply or _NOT_YET
+            if request_id is not None and self._requests is not None:
+                self._requests.answer(turn, request_id, command, reply)
             if turn.careful is not None:
                 turn.careful.check(records[written:])
         except DataLoss:  # no bug: the state cannot be read, and nothing may be decided by it
@@ -314,10 +311,12 @@ class Processor(Standing, Generic[S]):
             step.bugs.append(reason)
             turn.begin(command.position)
             turn.reject(command, code, reason)
+            reply = turn.reply or _NOT_YET
+            if request_id is not None and self._requests is not None:
+                self._requests.answer(turn, request_id, command, reply)
             if command.delivery is not None:
                 turn.effect(CommandRefused(command.key, turn.partition, reason))
         self._processed = command.position
-        reply = turn.reply or _NOT_YET
         if reply.rejection is not None:
             step.rejections += 1
         return reply

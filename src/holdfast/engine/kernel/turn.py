@@ -33,6 +33,8 @@ class Command(msgspec.Struct, frozen=True, gc=False, array_like=True):
     value: Any
     claims: dict[str, Any] | None = None
     delivery: Delivery | None = None
+    # whoever asks again with the same one is answered as the first time, for a while
+    request_id: str | None = None
 
 
 class CommandRefused(msgspec.Struct, frozen=True, gc=False):

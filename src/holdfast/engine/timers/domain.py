@@ -16,6 +16,7 @@ from holdfast.engine.processes.values import (
     ProcessIntent,
     StartFiring,
 )
+from holdfast.engine.requests.values import PurgeRequests, RequestIntent
 from holdfast.engine.timers import commands, events, needs
 from holdfast.engine.timers.due import Due, DueDates, DueKind
 from holdfast.engine.timers.setbacks import Setbacks
@@ -105,6 +106,9 @@ def _command(row: Due) -> DueCommand:
         case DueKind.BUCKET:
             value = Purge(key)
             return DueCommand(ValueType.JOB_BATCH, JobBatchIntent.PURGE, NO_KEY, value, rows)
+        case DueKind.REQUESTS:
+            value = PurgeRequests()
+            return DueCommand(ValueType.REQUEST, RequestIntent.PURGE, NO_KEY, value, rows)
         case DueKind.SCHEDULE:
             value = Firing(due_ms)
             return DueCommand(ValueType.SCHEDULE, ScheduleIntent.FIRE, key, value, rows)

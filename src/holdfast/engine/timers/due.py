@@ -26,6 +26,7 @@ class DueKind(IntEnum):
     PARCEL = 9  # nothing was heard of parcels to another partition
     DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
     TREE = 11  # the deferred work of a tree of calls goes on
+    REQUESTS = 12  # answers to requests whose time is over
 
 
 Due = tuple[int, int, int]  # (due_ms, kind, key)

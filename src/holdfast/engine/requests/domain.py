@@ -1,0 +1,18 @@
+"""The tables of the requests room."""
+
+from holdfast.engine.kernel import Domain
+from holdfast.engine.requests import commands, events
+from holdfast.engine.requests.values import VALUES, RequestIntent
+from holdfast.records import ValueType
+
+REQUEST: Domain = Domain(
+    value_type=ValueType.REQUEST,
+    intents=RequestIntent,
+    values=VALUES,
+    commands={RequestIntent.PURGE: commands.purge},
+    appliers={
+        RequestIntent.ACCEPTED: events.accepted,
+        RequestIntent.ANSWERED: events.answered,
+        RequestIntent.PURGED: events.purged,
+    },
+)
