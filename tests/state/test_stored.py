@@ -101,6 +101,15 @@ def test_the_newest_two_of_each_partition_are_kept(
     }
 
 
+def test_a_partition_in_which_nothing_has_happened_is_not_stored(
+    stored: StoredSnapshots, blobs: MemoryBlobs
+) -> None:
+    store = MemoryStore()
+    write(store, 0)
+    take(stored, store)
+    assert blobs.content == {} and restore(stored)[1:] == (False, [])
+
+
 def test_the_next_process_knows_what_the_one_before_has_stored(
     stored: StoredSnapshots, blobs: MemoryBlobs
 ) -> None:

@@ -41,9 +41,11 @@ class StoredSnapshots:
 
     def take(self, store: Store, partition: int) -> Pieces:
         """Puts a snapshot of a partition into the blob store, reads it back, and drops old ones."""
-        found = self.found(partition)
         header, stream = export_partition(store, partition)
         position = header.position
+        if not position:
+            return  # nothing has happened there yet
+        found = self.found(partition)
         if found and found[-1].position > position:
             raise InvalidState(
                 f"Expected {self.url} to have snapshots of this node alone, but it has one of"
