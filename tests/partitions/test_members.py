@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from tests.partitions.members import (
     COUNT,
@@ -283,28 +282,6 @@ def test_a_submission_under_way_at_a_break_is_unknown(cluster: Cluster) -> None:
         await until(lambda: link.is_up)
         found = await cluster.a.ask(2, ListTasks(0, 10))
         assert len(found.items) <= 1
-
-    cluster.play(story)
-
-
-def test_a_request_that_is_sent_again_after_a_break_is_done_once(cluster: Cluster) -> None:
-    async def story(cluster: Cluster) -> None:
-        command = msgspec.structs.replace(create(), request_id="order 17")
-        link = cluster.members["a"].links["b"]
-        keys: list[int] = []
-        for _ in range(3):
-            ticket = cluster.a.submit(2, [command])
-            await asyncio.sleep(0.01)  # it may have been done by now, and its answer be on its way
-            cluster.break_connection()
-            try:
-                keys.append((await ticket)[0].key)
-            except Unknown:
-                await until(lambda: link.is_up)
-                keys.append((await cluster.a.submit(2, [command]))[0].key)
-            await until(lambda: link.is_up)
-        found = await cluster.a.ask(2, ListTasks(0, 10))
-        assert [task.key for task in found.items] == sorted(set(keys))
-        assert len(set(keys)) == 1
 
     cluster.play(story)
 

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -62,10 +63,22 @@ class Asked:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
         self.count = partitions.count
-        self.near = partitions.near
+        self._turn = count()
         self.follow = partitions.follow
         self.serve = partitions.serve
         self.placement = partitions.placement
+
+    # --- where things are ---------------------------------------------------------------------
+
+    @property
+    def near(self) -> Sequence[int]:
+        """The partitions of this member."""
+        return self._partitions.near
+
+    def anywhere(self) -> int:
+        """A partition for what may go to any: those of this member take turns, if it has any."""
+        near = self._partitions.near or range(1, self.count + 1)
+        return near[next(self._turn) % len(near)]
 
     # --- asking -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ class BatchCounts:
     """Adds up the operations that ended since the node started, and those that run."""
 
     def __init__(self, asked: Asked, live: Live, pace: Pace, clock: Clock) -> None:
-        self._near = asked.near
+        self._asked = asked
         self._live = live
         self._pace = pace
         self._clock = clock
@@ -29,7 +29,7 @@ class BatchCounts:
 
     def ended(self, effect: BatchOperationEnded) -> None:
         """An operation is over: what it did is not in the state any more."""
-        if partition_of(effect.key) not in self._near:
+        if partition_of(effect.key) not in self._asked.near:
             return
         self._ended[str(effect.operation.type), str(effect.end.state)] += 1
         _add(self._items_ended, effect.operation.type, effect.end.counts)
@@ -42,7 +42,9 @@ class BatchCounts:
         """Counts the operations that this member leads; others count theirs."""
         running: Counter[tuple[str, str]] = Counter()
         items, now, per_second = self._items_ended.copy(), self._clock.monotonic(), 0.0
-        led = [each for each in await self._live.all() if partition_of(each.key) in self._near]
+        led = [
+            each for each in await self._live.all() if partition_of(each.key) in self._asked.near
+        ]
         counted = await self._live.counts(led)
         for each in led:
             if each.key not in counted:

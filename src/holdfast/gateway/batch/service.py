@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -86,7 +85,6 @@ class BatchService(BatchApi):
         self._live = Live(asked)
         self._pace = Pace()
         self.counts = BatchCounts(asked, self._live, self._pace, clock)
-        self._turn = count()
         self._created_ms: dict[int, int] = {}  # of operations that this node was asked for
         self._ended: dict[int, PastOperation] = {}  # the last ones, the oldest first
         self._open_tables = opening or no_tables
@@ -94,8 +92,7 @@ class BatchService(BatchApi):
         self._opening = asyncio.Lock()
         self._is_caught_up = False  # the tables know all that ended before this node started
         self._noting: asyncio.Task[None] | None = None
-        for partition in asked.near:
-            asked.follow(Topic(BatchesChanged, partition, partition), self._changed)
+        asked.follow(Topic(BatchesChanged), self._changed)
         asked.follow(Topic(BatchOperationEnded), self._told)
 
     # --- what happens -------------------------------------------------------------------------
@@ -200,8 +197,7 @@ class BatchService(BatchApi):
         )
         if asked.dry_run:
             return BatchOperationReceipt(operation.type, preview=await _preview(tables, operation))
-        near = self._asked.near
-        partition = near[next(self._turn) % len(near)]
+        partition = self._asked.anywhere()
         command = Command(_BATCH, _I.CREATE, NO_KEY, operation)
         (reply,) = await self._asked.submit(partition, [command])
         if error := reply.error():

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import count
 from typing import Any
 
 from holdfast.config import Config
@@ -53,15 +52,13 @@ class InstanceService(InstanceApi):
     def __init__(self, asked: Asked, config: Config) -> None:
         self._asked = asked
         self._config = config
-        self._turn = count()
 
     # --- starting -----------------------------------------------------------------------------
 
     async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
         """Those without a key go to one partition in one append; a key decides its partition."""
         checks.within(len(instances), 1, TASKS_PER_SUBMIT_MAX, "number of instances")
-        near = self._asked.near
-        anywhere = near[next(self._turn) % len(near)]
+        anywhere = self._asked.anywhere()
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
         for index, instance in enumerate(instances):

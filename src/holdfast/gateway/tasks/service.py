@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import count
 
 import msgspec
 from msgspec import UNSET
@@ -50,7 +49,6 @@ class TaskService(TaskApi):
         self._defaults = defaults
         self._config = config
         self._clock = clock
-        self._turn = count()
 
     # --- submitting ---------------------------------------------------------------------------
 
@@ -58,8 +56,7 @@ class TaskService(TaskApi):
         """Tasks without a key go to one partition in one append; a key decides its partition."""
         checks.within(len(tasks), 1, TASKS_PER_SUBMIT_MAX, "number of tasks")
         now_ms, config = self._clock.now_ms(), self._config
-        near = self._asked.near
-        anywhere = near[next(self._turn) % len(near)]
+        anywhere = self._asked.anywhere()
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
         await self._defaults.learn({task.type for task in tasks})
