@@ -1,7 +1,31 @@
-"""What all tests have in common."""
+"""What all tests have in common: one Spark for those that need it."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[1]
 
 # Spark starts a Java for every pipeline that a test runs in a process of its own. None of them
 # lives long enough to gain from Java's second compiler, which costs as much as all the rest.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """Two tasks at a time, each tried up to four times; for tests of the group `spark`."""
+    from holdfast.config import Config
+    from holdfast.pipeline import register
+    from holdfast.pipeline.session import open_session
+
+    config = Config(spark_master="local[2,4]", log_level="error")
+    session = open_session(config, ROOT / "build" / "spark")
+    register(session)
+    yield session
+    session.stop()

@@ -4,7 +4,7 @@ import csv
 import importlib.util
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +13,7 @@ from tests.pipeline.report_tables import Rows, write_tables
 from holdfast.cli.exit_codes import ExitCode
 from holdfast.cli.report import command as report
 from holdfast.cli.report.text import curve
+from holdfast.pipeline import session
 from holdfast.pipeline.freshness import Freshness
 from holdfast.pipeline.report.draw.series import draw_throughput
 from holdfast.pipeline.report.draw.style import new_figure
@@ -22,8 +23,9 @@ from holdfast.pipeline.report.results import Result
 
 from .shell import Shell
 
-# To leave an archive of classes behind, as a session does, takes longer than to run once without.
-JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:disable -Xlog:all=off:stderr"
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 T0 = 1_794_700_800_000
 MOMENT = datetime.fromtimestamp(T0 / 1000, UTC)
 
@@ -109,12 +111,17 @@ def test_text_and_picture_of_a_report_tell_the_same_peak(
 
 
 @pytest.mark.xdist_group("spark")
-def test_all_reports_of_a_folder_with_spark(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_reports_of_a_folder_with_spark(
+    shell: Shell, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
     tables = shell.folder / "data" / "tables"
     write_tables(tables, ROWS)
-    monkeypatch.setenv("HOLDFAST_SPARK_SETTINGS", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}")
-    done = shell.run_process("report", "data", "--json", "--csv", "csv", "--svg", "svg")
+    stopped: list[bool] = []
+    monkeypatch.setattr(spark, "stop", lambda: stopped.append(True))  # other tests go on with it
+    monkeypatch.setattr(session, "open_session", lambda *_: spark)
+    done = shell.run("report", "data", "--json", "--csv", "csv", "--svg", "svg")
     assert done.code == 0, done.err
+    assert stopped == [True]
     assert done.json["freshness"] == {
         "asOf": "2026-11-15T00:00:59Z",
         "recordsBehind": None,

@@ -23,6 +23,7 @@ DEADLINE_SECONDS = 120.0
 LASTING_MS = 3_600_000  # longer than any of these tests takes
 EXECUTOR = "CoarseGrainedExecutorBackend"
 SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+DAEMON = "holdfast.pipeline.daemon"  # as in a session of our own: workers start sooner
 _BIN = Path(pyspark.__file__).parent / "bin"
 
 
@@ -140,6 +141,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.port": "0",
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": f"-Xss4m {SMALL}",
+        "spark.python.daemon.module": DAEMON,
     }
     words = [word for name in settings for word in ("--conf", f"{name}={settings[name]}")]
     server = SparkProcess(
@@ -162,7 +164,8 @@ class PipelineOn:
         settings = {"HOLDFAST_SPARK_MASTER": master, "HOLDFAST_SPARK_SMALL_RECORDS": "0"}
         if master.startswith("spark://"):
             settings["HOLDFAST_SPARK_SETTINGS"] = (
-                f"spark.executor.memory=512m, spark.executor.extraJavaOptions={SMALL}"
+                f"spark.executor.memory=512m, spark.executor.extraJavaOptions={SMALL},"
+                f" spark.python.daemon.module={DAEMON}"
             )
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # for as long as it runs
         self._process = subprocess.Popen(
@@ -199,9 +202,10 @@ class Gate:
         self._opened = asyncio.Event()
         self._opened.set()
         self.waiting = 0
+        self.journal: Any = None
 
     def before(self, api: Any) -> "Gate":
-        self._api = api
+        self._api, self.journal = api, _GatedJournal(self, api.journal)
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -213,10 +217,25 @@ class Gate:
     async def open(self) -> None:
         self._opened.set()
 
-    async def read_journal(self, *arguments: Any) -> bytes:
+    async def passed(self) -> None:
+        """Returns when it is open."""
         self.waiting += 1
         try:
             await self._opened.wait()
         finally:
             self.waiting -= 1
-        return await self._api.journal.read(*arguments)
+
+
+class _GatedJournal:
+    """The part of the API that is about the log."""
+
+    def __init__(self, gate: Gate, journal: Any) -> None:
+        self._gate = gate
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    async def read(self, *arguments: Any) -> bytes:
+        await self._gate.passed()
+        return await self._journal.read(*arguments)
