@@ -29,6 +29,7 @@ from bench.ours.members import (
     identity,
     tls_of,
 )
+from bench.ours.partitions import TwoMembers
 from holdfast.transport import Connection
 from holdfast.transport.sockets import SocketTransport
 
@@ -41,6 +42,13 @@ FRAME_BYTES = 64 * 1024
 FRAMES = {"unix": 30_000, "tcp": 30_000, "tls": 8_000}
 FRAMES_A_TURN = 4
 GIGABYTE = 1e9
+# Where a partition is, and what it may cost against one of the member's own: the second is the
+# same code twice, and tells how far the machine can be trusted.
+PLACES = ((True, "<= 1.35", "another member's"), (False, "<= 1.03", "its own"))
+TASKS = 32_000
+TASK_BATCHES = (16, 100)
+LONE = 32_000
+LONE_MORE_US = 12  # what a lone command of another member's partition may cost more
 # What a command may cost, as a multiple of its bare bytes. A bare socket writes each lone one by
 # itself, where a turn's messages share a frame. In batches it has a copy less on both sides.
 GOALS = {1: "<= 1.2", 16: "<= 2.5", 256: "<= 2.5"}
@@ -261,6 +269,42 @@ def members(run: Run) -> Iterator[Figure]:
                 tls_of(name, str(folder))
             ours, bare = Members(way, folder, stack, loop), Bare(way, folder, stack, loop)
             yield from _figures(run, way, title, ours, bare)
+    folder = run.folder("members")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop, ExitStack() as stack:
+        stack.callback(remove, folder)
+        two = TwoMembers(loop, folder)
+        stack.callback(two.close)
+        yield from _partitions(run, two)
+
+
+def _partitions(run: Run, two: TwoMembers) -> Iterator[Figure]:
+    """What a partition of another member costs more, each beside the same code twice."""
+    for batch in TASK_BATCHES:
+        count = run.scaled(TASKS)
+        for remote, goal, what in PLACES:
+            yield Figure(
+                name=f"tasks in batches of {batch}, a partition that is {what}",
+                against="one of its own",
+                goal=goal,
+                unit="µs/task",
+                ours=lambda batch=batch, remote=remote, count=count: two.tasks(
+                    count, batch, remote=remote
+                ),
+                peer=lambda batch=batch, count=count: two.tasks(count, batch, remote=False),
+            )
+    lone = run.scaled(LONE)
+    for remote, more, goal, what in (
+        (True, LONE_MORE_US, "<= 1", "another member's"),
+        (False, 0, "<= 1.03", "its own"),
+    ):
+        yield Figure(
+            name=f"lone commands, {WINDOW} under way, a partition that is {what}",
+            against=f"one of its own, and {more} µs" if more else "one of its own",
+            goal=goal,
+            unit="µs/command",
+            ours=lambda remote=remote: two.lone(lone, WINDOW, remote=remote),
+            peer=lambda more=more: two.lone(lone, WINDOW, remote=False) + more,
+        )
 
 
 def _figures(run: Run, way: str, title: str, ours: Members, bare: Bare) -> Iterator[Figure]:

@@ -40,13 +40,13 @@ async def work_off(gateway: Gateway, type_: str, count: int) -> list[str]:
     keys: list[str] = []
     while len(keys) < count:
         request = ActivationRequest([type_], jobs_max=2, wait_ms=WAIT_MS)
-        jobs = await gateway.activate(request)
+        jobs = await gateway.jobs.activate(request)
         assert jobs, f"{len(keys)} of {count} jobs came"
         done = [
             JobCompletion(job.job_key, job.lease, msgspec.Raw(b'{"by":"%b"}' % type_.encode()))
             for job in jobs
         ]
-        assert all(answer.code is None for answer in await gateway.complete(done))
+        assert all(answer.code is None for answer in await gateway.jobs.complete(done))
         keys += [job.job_key for job in jobs]
     return keys
 
@@ -55,16 +55,16 @@ def test_a_worker_of_one_member_does_the_tasks_of_all(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         a, b = gateways(cluster)
         keyed = [NewTask("mail", key=f"order {number}") for number in range(12)]
-        receipts = await a.submit(keyed)
+        receipts = await a.tasks.submit(keyed)
         keys = [receipt.task_key for receipt in receipts]
         assert {partition_of(int(key)) for key in keys} == {1, 2, 3, 4}
-        again = await b.submit(keyed)
+        again = await b.tasks.submit(keyed)
         assert [receipt.task_key for receipt in again] == keys
-        results = asyncio.ensure_future(a.results(keys, WAIT_MS))
+        results = asyncio.ensure_future(a.tasks.results(keys, WAIT_MS))
         assert sorted(await work_off(b, "mail", 12)) == sorted(keys)
         outcomes = await results
         while any(each.state is not JobState.COMPLETED for each in outcomes):
-            outcomes = await a.results(keys, WAIT_MS)
+            outcomes = await a.tasks.results(keys, WAIT_MS)
         assert [bytes(each.result) for each in outcomes] == [b'{"by":"mail"}'] * 12  # pyright: ignore
 
     cluster.play(story)
@@ -75,12 +75,12 @@ def test_a_worker_that_waits_gets_a_task_that_is_made_elsewhere(cluster: Cluster
         a, b = gateways(cluster)
         for waiting, submitting in ((a, b), (b, a)):
             request = ActivationRequest(["mail"], wait_ms=WAIT_MS)
-            asked = asyncio.ensure_future(waiting.activate(request))
+            asked = asyncio.ensure_future(waiting.jobs.activate(request))
             await asyncio.sleep(0.05)
-            (receipt,) = await submitting.submit([NewTask("mail")])
+            (receipt,) = await submitting.tasks.submit([NewTask("mail")])
             (job,) = await asked
             assert job.job_key == receipt.task_key
-            await waiting.complete([JobCompletion(job.job_key, job.lease)])
+            await waiting.jobs.complete([JobCompletion(job.job_key, job.lease)])
 
     cluster.play(story)
 
@@ -88,7 +88,7 @@ def test_a_worker_that_waits_gets_a_task_that_is_made_elsewhere(cluster: Cluster
 def test_what_may_go_anywhere_stays_with_the_member_that_took_it(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         for gateway, own in zip(gateways(cluster), ({1, 3}, {2, 4}), strict=True):
-            receipts = [(await gateway.submit([NewTask("mail")]))[0] for _ in range(6)]
+            receipts = [(await gateway.tasks.submit([NewTask("mail")]))[0] for _ in range(6)]
             assert {partition_of(int(each.task_key)) for each in receipts} <= own
 
     cluster.play(story)
@@ -97,15 +97,15 @@ def test_what_may_go_anywhere_stays_with_the_member_that_took_it(cluster: Cluste
 def test_lists_have_the_tasks_of_all_members(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         a, b = gateways(cluster)
-        keys = {each.task_key for each in await a.submit(tasks(20))}
+        keys = {each.task_key for each in await a.tasks.submit(tasks(20))}
         for gateway in (a, b):
             found: list[str] = []
-            page = await gateway.tasks(TaskQuery(limit=3))
+            page = await gateway.tasks.page(TaskQuery(limit=3))
             while page.items:
                 found += [task.task_key for task in page.items]
                 if page.after is None:
                     break
-                page = await gateway.tasks(TaskQuery(limit=3, after=page.after))
+                page = await gateway.tasks.page(TaskQuery(limit=3, after=page.after))
             assert (len(found), set(found)) == (20, keys)
 
     cluster.play(story)
@@ -121,7 +121,7 @@ def test_a_process_is_deployed_everywhere_and_its_messages_find_it(cluster: Clus
     async def story(cluster: Cluster) -> None:
         a, b = gateways(cluster)
         process = Process("order").task("pack").wait("paid", message="payment", key="order").end()
-        await b.deploy([resource_of(process)])
+        await b.processes.deploy([resource_of(process)])
         orders = [f"order {number}" for number in range(8)]
         new = [
             NewProcessInstance("order", variables=msgspec.Raw(json.dumps({"order": each}).encode()))
@@ -130,22 +130,22 @@ def test_a_process_is_deployed_everywhere_and_its_messages_find_it(cluster: Clus
         started = [
             receipt.process_instance_key
             for each, gateway in zip(new, [a, b] * 4, strict=True)
-            for receipt in await gateway.start([each])
+            for receipt in await gateway.instances.start([each])
         ]
         assert {partition_of(int(key)) % 2 for key in started} == {0, 1}
         assert len(await work_off(a, "pack", 8)) == 8
         for order, gateway in zip(orders, [b, a] * 4, strict=True):
-            await gateway.publish(NewMessage("payment", order, ttl_ms=60_000))
+            await gateway.messages.publish(NewMessage("payment", order, ttl_ms=60_000))
         outcomes: list[Any] = []
 
         async def are_over() -> bool:
-            outcomes[:] = await b.results(started, WAIT_MS)
+            outcomes[:] = await b.tasks.results(started, WAIT_MS)
             return all(each.state is JobState.COMPLETED for each in outcomes)
 
         async with asyncio.timeout(60):
             while not await are_over():  # noqa: ASYNC110 - a condition with a deadline
                 await asyncio.sleep(0.01)
-        assert (await a.instances(ProcessInstanceQuery())).items == []
+        assert (await a.instances.page(ProcessInstanceQuery())).items == []
 
     cluster.play(story)
 
@@ -153,7 +153,7 @@ def test_a_process_is_deployed_everywhere_and_its_messages_find_it(cluster: Clus
 def test_a_member_that_is_away_takes_only_its_own_work_with_it(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         a, _ = gateways(cluster)
-        receipts = await a.submit(tasks(12))
+        receipts = await a.tasks.submit(tasks(12))
         own = [each.task_key for each in receipts if partition_of(int(each.task_key)) % 2]
         await cluster.members["b"].close()
         await until(lambda: not cluster.members["a"].links["b"].is_up)

@@ -44,7 +44,7 @@ def test_every_command_comes_back_as_it_was(tag: tuple[ValueType, IntEnum]) -> N
     claims: dict[str, Any] = {"sub": "alice", "groups": ["g"]}
     commands = [
         Command(value_type, intent, 7, EXAMPLES[tag]),
-        Command(value_type, intent, 8, EXAMPLES[tag], claims, Delivery("q", 3)),
+        Command(value_type, intent, 8, EXAMPLES[tag], claims, Delivery("q", 3), "request 1"),
     ]
     body = wire.encode_commands(3, commands, 99)
     submitted = wire.decode_commands(body)

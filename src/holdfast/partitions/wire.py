@@ -37,6 +37,7 @@ class _Command(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=Fals
     value: V
     claims: dict[str, Any] | None = None
     delivery: Delivery | None = None
+    request_id: str | None = None
 
 
 class _Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -106,7 +107,9 @@ def _command(asked: "_Command[Any]") -> Command:
             f"Expected a command of this version, but found {type(asked.value).__name__} for intent"
             f" {asked.intent} of value type {asked.value_type}"
         )
-    return Command(known[0], known[1], asked.key, asked.value, asked.claims, asked.delivery)
+    return Command(
+        known[0], known[1], asked.key, asked.value, asked.claims, asked.delivery, asked.request_id
+    )
 
 
 encode_replies: Callable[[list[Reply]], bytes] = _encode

@@ -36,7 +36,9 @@ class Outbox:
             return self.too_large(size)
         if self._unanswered_bytes >= self._bounds.held_bytes_max:
             return self._full(self._unanswered_bytes, "answered")
-        return self.unread(unsent)
+        if self._waiting_bytes + unsent >= self._bounds.held_bytes_max:
+            return self.unread(unsent)
+        return None
 
     def unread(self, unsent: int) -> HoldfastError | None:
         """Why a member is not served either: it does not even take what is there for it."""
@@ -65,8 +67,10 @@ class Outbox:
 
     def add_call(self, message: Message) -> None:
         """The same for one whose bytes count until it is answered."""
-        self.add(message)
-        self._unanswered_bytes += len(message[2]) + CALL_BYTES
+        size = len(message[2])
+        self._messages.append(message)
+        self._waiting_bytes += size + MESSAGE_HEAD_BYTES
+        self._unanswered_bytes += size + CALL_BYTES
 
     def answered(self, body_bytes: int) -> None:
         """A call of so many bytes has its answer."""
