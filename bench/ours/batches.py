@@ -20,7 +20,7 @@ from holdfast.clock import SystemClock
 from holdfast.config import Config
 from holdfast.engine.batch.values import BatchOperationExecutionIntent, BatchOperationType
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES as ENGINE
+from holdfast.engine.partition import DISPATCH
 from holdfast.gateway.batch.shapes import BatchOperationView, NewBatchOperation
 from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.journal.local import JournalReader
@@ -169,7 +169,7 @@ class OurBatches:
                 entries := self._log.read_now(TOPIC, partition, at)
             ):
                 at = entries[-1].offset + 1
-                for record in ENGINE.codec.decode_many([entry.payload for entry in entries]):
+                for record in DISPATCH.codec.decode_many([entry.payload for entry in entries]):
                     is_step = record.value_type == ValueType.BATCH_OPERATION_EXECUTION
                     if is_step and (record.kind, record.intent) == (RecordKind.EVENT, executed):
                         yield record

@@ -10,7 +10,7 @@ from pathlib import Path
 from holdfast.config import Config
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION
 from holdfast.engine.processes.values import Deployment, ProcessIntent
 from holdfast.journal.local import LocalJournal
@@ -84,7 +84,7 @@ class OurDistribution:
         journal, found = self._node.journal, 0
         assert isinstance(journal, LocalJournal)
         for entry in journal.read_now(TOPIC, DEPLOYING_PARTITION, before, READ_BYTES_MAX):
-            record: Record = TABLES.codec.decode(entry.payload)
+            record: Record = DISPATCH.codec.decode(entry.payload)
             found += record.value_type == ValueType.DISTRIBUTION
         return found / (self.partitions - 1)
 

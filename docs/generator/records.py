@@ -15,7 +15,7 @@ from holdfast.engine.incidents import values as incidents
 from holdfast.engine.jobs import values as jobs
 from holdfast.engine.messages import values as messages
 from holdfast.engine.parcels import values as parcels
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes import ops
 from holdfast.engine.processes import values as processes
 from holdfast.engine.requests import values as requests
@@ -142,7 +142,7 @@ def page() -> str:
 
 
 def _is_command(value_type: ValueType, intent: IntEnum) -> bool:
-    return (value_type, intent) in TABLES.handlers
+    return (value_type, intent) in DISPATCH.handlers
 
 
 def _struct(kind: type[Any], lead: str) -> list[str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.engine.kernel.quarantine import Note, Quarantine
 from holdfast.engine.kernel.runner import Runner
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.state import EngineState
 from holdfast.limits import QUARANTINE_COMMANDS_MAX, SETTLE_MS
 from holdfast.logs import log
@@ -148,7 +148,7 @@ def _note_in(path: Path) -> Note | None:
 
 
 def _intent_name(value_type: int, intent: int) -> str:
-    return TABLES.intent(value_type, intent).name
+    return DISPATCH.intent(value_type, intent).name
 
 
 def _words(note: Note) -> dict[str, object]:

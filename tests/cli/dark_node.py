@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.cli.main import run
 from holdfast.engine.kernel import Command, Turn
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.values import ProcessIntent
 from holdfast.engine.state import EngineState
 from holdfast.gateway.processes import definitions
@@ -18,7 +18,7 @@ from holdfast.records import Record, ValueType
 from holdfast.runtime.post import Post
 
 _DEPLOY = int(ValueType.PROCESS), int(ProcessIntent.DEPLOY)
-_deploy = TABLES.handlers[_DEPLOY]
+_deploy = DISPATCH.handlers[_DEPLOY]
 _submit = Post._submit
 
 
@@ -42,5 +42,5 @@ def _throw(turn: Turn[EngineState], command: Record) -> None:
 if __name__ == "__main__":
     definitions.DEPLOYMENT_WAIT_MS = 100  # what is dark is waited for in vain
     Post._submit = _drop
-    TABLES.handlers[_DEPLOY] = _throw
+    DISPATCH.handlers[_DEPLOY] = _throw
     sys.exit(run(sys.argv[1:]))

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from distribution_cluster import Cluster, Node
 
 from holdfast.engine.distribution.values import DistributionIntent
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.families import Tag
-from holdfast.engine.timers.due import DueKind
 from holdfast.records import Record, RecordKind, ValueType
 
 # Written down here anew, and not taken from the engine: seconds after each sending.

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, NamedTuple
 
-from distribution_domain import NOTES, NOTES_TABLES, Note, NoteIntent, open_notes
+from distribution_domain import NOTES, NOTES_DISPATCH, Note, NoteIntent, open_notes
 from partition_driver import START_MS, Driver
 
 from holdfast.engine.distribution.distributing import sending
@@ -27,7 +27,7 @@ from holdfast.engine.distribution.values import (
     Targets,
 )
 from holdfast.engine.kernel import Command, CommandRefused, Processor, Reply, Step, Submission
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.records import ValueType, partition_of
 from holdfast.state.memory import MemoryStore
 
@@ -40,11 +40,11 @@ OpenOneOf = Callable[[MemoryStore, int, int], Processor[Any]]
 class Engine(NamedTuple):
     """What the partitions run."""
 
-    tables: Tables
+    tables: Dispatch
     open: OpenOneOf
 
 
-NOTES_ENGINE = Engine(NOTES_TABLES, open_notes)
+NOTES_ENGINE = Engine(NOTES_DISPATCH, open_notes)
 
 
 class Letter(NamedTuple):

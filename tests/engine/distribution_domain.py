@@ -6,10 +6,10 @@ from typing import Any
 from holdfast.engine.distribution.distributing import after_queue, distribute
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
+from holdfast.engine.due.commands import DueCommands
 from holdfast.engine.kernel import Command, Distributed, Domain, Processor, Turn
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.state import EngineState
-from holdfast.engine.timers.domain import DueCommands
 from holdfast.errors import Code
 from holdfast.records import Record, Value, ValueType
 from holdfast.state import PartitionState, Store
@@ -145,7 +145,7 @@ def noted(state: NotesState, event: Record) -> None:
 
 # --- put together -----------------------------------------------------------------------------
 
-NOTES_TABLES = Tables(
+NOTES_DISPATCH = Dispatch(
     [
         Domain(
             value_type=NOTES,
@@ -170,4 +170,4 @@ def open_notes(store: Store, partition: int, partitions: int) -> Processor[Notes
     """The processor of a partition that keeps notes."""
     state = PartitionState(store, partition)
     view = NotesState(state, partitions)
-    return Processor(state, view, NOTES_TABLES, DueCommands(view.due))
+    return Processor(state, view, NOTES_DISPATCH, DueCommands(view.due, NOTES_DISPATCH.due))

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from holdfast.engine.kernel import Command, Processor, Reply, Step, Submission
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.journal import Appended, Entry
 from holdfast.records import Codec, Record
 from holdfast.state import Progress
@@ -27,7 +27,7 @@ Open = Callable[[MemoryStore, int], Processor[Any]]
 class Driver:
     """Submits commands, lets time pass, and starts again from the store and the log."""
 
-    def __init__(self, open_: Open = open_partition, codec: Codec = TABLES.codec) -> None:
+    def __init__(self, open_: Open = open_partition, codec: Codec = DISPATCH.codec) -> None:
         self._open = open_
         self._codec = codec
         self.store = MemoryStore()

@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import Any
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.processes import state as process_state
 from holdfast.engine.processes.ops import QUEUED, Phase
-from holdfast.engine.timers.due import DueKind
 from holdfast.model.definition import ElementKind
 
 # What may be there when no instance is: definitions with what starts them, kept outcomes and

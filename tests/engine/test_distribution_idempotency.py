@@ -38,13 +38,13 @@ from holdfast.engine.identity.values import (
     UserRef,
 )
 from holdfast.engine.kernel import Command
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.processes.values import ProcessIntent
 from holdfast.model.dsl import Process
 from holdfast.records import Delivery, ValueType, key_of
 
 ORIGIN, RECEIVER = 1, 2
-ENGINE = Engine(TABLES, open_partition)
+ENGINE = Engine(DISPATCH, open_partition)
 _TAG_AT = 2  # behind the partition
 
 Type = tuple[int, int]  # (value type, intent)
@@ -183,16 +183,16 @@ def _rows(cluster: Cluster, scenario: Scenario) -> Rows:
 
 
 def test_every_distributed_command_is_the_same_when_it_comes_twice() -> None:
-    assert TABLES.distributed, "something is distributed"
-    check_types(TABLES.distributed, SCENARIOS, ENGINE)
+    assert DISPATCH.distributed, "something is distributed"
+    check_types(DISPATCH.distributed, SCENARIOS, ENGINE)
 
 
 def test_no_scenario_is_for_a_type_that_is_not_distributed() -> None:
-    assert SCENARIOS.keys() == TABLES.distributed.keys()
+    assert SCENARIOS.keys() == DISPATCH.distributed.keys()
 
 
 def test_the_walk_fails_at_a_type_without_a_scenario() -> None:
-    types = [*TABLES.distributed, (int(ValueType.MESSAGE), 99)]
+    types = [*DISPATCH.distributed, (int(ValueType.MESSAGE), 99)]
     with pytest.raises(AssertionError, match="MESSAGE 99 is distributed and has no scenario"):
         check_types(types, SCENARIOS, ENGINE)
 

@@ -29,7 +29,7 @@ from holdfast.engine.identity.values import (
 )
 from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command, Reply, Submission
-from holdfast.engine.partition import DOMAINS, TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, DOMAINS, open_partition
 from holdfast.errors import Code
 from holdfast.limits import AUTHORIZATIONS_PER_OWNER_MAX, GROUP_MEMBERS_MAX, MEMBERSHIPS_MAX
 from holdfast.records import ValueType
@@ -41,7 +41,7 @@ _CREATE_TASK = Command(_V.JOB, JobIntent.CREATE, 0, NewJob("mail", b"{}"), {"sub
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Cluster(PARTITIONS, engine=Engine(TABLES, open_partition))
+    return Cluster(PARTITIONS, engine=Engine(DISPATCH, open_partition))
 
 
 def ask(cluster: Cluster, value_type: ValueType, intent: IntEnum, value: Any) -> Reply:
@@ -230,6 +230,7 @@ INNER = {
     "PROCESS_INSTANCE": {"CONTINUE", "PROCEED", "TRIGGER", "RETURN", "CATCH"},
     "MESSAGE": {"EXPIRE", "START"},
     "MESSAGE_SUBSCRIPTION": {"OPEN", "CLOSE", "CORRELATE", "ANSWER", "MIGRATE"},
+    "REQUEST": {"PURGE"},
     "PARCEL": {"RECEIVE", "ACKNOWLEDGE", "RESEND"},
     "DISTRIBUTION": {"ACKNOWLEDGE", "REDISTRIBUTE", "REFUSE", "POSTPONE", "CONTINUE"},
     "BATCH_OPERATION": {

@@ -14,7 +14,7 @@ from holdfast.engine import partition
 from holdfast.engine.incidents import state as incidents_state
 from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.jobs.values import JobIntent, NewJob
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import DataLoss
 from holdfast.model.dsl import Process, path
@@ -40,7 +40,7 @@ def earlier_version() -> Iterator[None]:
             (IncidentIntent.RESOLVED, ended),
             (IncidentIntent.DISCARDED, ended),
         ):
-            patch.setitem(TABLES.appliers, (ValueType.INCIDENT, intent), applier)
+            patch.setitem(DISPATCH.appliers, (ValueType.INCIDENT, intent), applier)
         yield
 
 

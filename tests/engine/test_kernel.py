@@ -10,7 +10,7 @@ from partition_driver import Driver, counted
 
 from holdfast.engine.kernel import Command, Domain, DueCommand, Processor, Submission, Turn
 from holdfast.engine.kernel import processor as processor_module
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.errors import Code, Internal
 from holdfast.limits import STEP_COMMANDS_MAX
 from holdfast.records import Record, RecordKind, ValueType, counter_of
@@ -93,7 +93,7 @@ def putted(shelf: Shelf, event: Record) -> None:
     shelf.numbers.insert(event.key, event.value.number)
 
 
-TABLES = Tables(
+DISPATCH = Dispatch(
     [
         Domain(
             SHELF,
@@ -130,7 +130,7 @@ class NothingDue:
 
 def open_shelf(store: MemoryStore, partition: int) -> Processor[Any]:
     state = PartitionState(store, partition)
-    return Processor(state, Shelf(state), TABLES, NothingDue())
+    return Processor(state, Shelf(state), DISPATCH, NothingDue())
 
 
 def command(intent: ShelfIntent, number: int = 0) -> Command:
@@ -143,7 +143,7 @@ IGNORE, DELEGATE, REFUSE = ShelfIntent.IGNORE, ShelfIntent.DELEGATE, ShelfIntent
 
 @pytest.fixture
 def driver() -> Driver:
-    return Driver(open_shelf, TABLES.codec)
+    return Driver(open_shelf, DISPATCH.codec)
 
 
 def shelf(driver: Driver) -> list[int]:
@@ -218,7 +218,7 @@ def test_an_event_is_no_command(driver: Driver) -> None:
 @given(st.lists(st.sampled_from([PUT, SPREAD, BREAK, IGNORE, DELEGATE, REFUSE]), max_size=12))
 @settings(deadline=None)
 def test_every_command_leaves_a_record_that_names_it(intents: list[ShelfIntent]) -> None:
-    driver = Driver(open_shelf, TABLES.codec)
+    driver = Driver(open_shelf, DISPATCH.codec)
     driver.step([Submission([command(intent, 2) for intent in intents])])
     records = driver.records()
     sources = {record.source_position for record in records}
@@ -350,7 +350,7 @@ def test_replay_from_any_store_and_any_prefix_is_processing(
     """After each step: state, counter and what is left over are those of a reader of the log."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processor_module, "STEP_COMMANDS_MAX", data.draw(st.integers(1, 5)))
-        driver = Driver(open_shelf, TABLES.codec)
+        driver = Driver(open_shelf, DISPATCH.codec)
         stored_at = data.draw(st.integers(0, len(steps)))
         for number, commands in enumerate(steps):
             if number == stored_at:

@@ -24,7 +24,7 @@ from holdfast.engine.kernel import (
     Turn,
     careful,
 )
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.parcels.values import Parcel, ParcelReady, ParcelsReceived
 from holdfast.errors import Code
 from holdfast.limits import DUE_BUG_PAUSE_MS, ENTRY_BYTES_MAX
@@ -92,7 +92,7 @@ def changed(box: Box, event: Record) -> None:
     SCRIPTS[event.value.script](box)
 
 
-TABLES = Tables(
+DISPATCH = Dispatch(
     [
         Domain(
             BOX,
@@ -136,12 +136,12 @@ DUE = Due()
 def open_box(store: MemoryStore, partition: int) -> Processor[Any]:
     DUE.__init__()
     state = PartitionState(store, partition)
-    return Processor(state, Box(state), TABLES, DUE)
+    return Processor(state, Box(state), DISPATCH, DUE)
 
 
 @pytest.fixture
 def driver() -> Driver:
-    return Driver(open_box, TABLES.codec)
+    return Driver(open_box, DISPATCH.codec)
 
 
 def put_command(content: Any) -> Command:
@@ -428,7 +428,7 @@ def test_whatever_fails_beside_it_each_command_has_its_own_answer(kinds: list[st
     def split(turn: Turn[Box]) -> None:
         turn.command(BOX, BoxIntent.PUT, 0, Thing("follow-up"))
 
-    driver = Driver(open_box, TABLES.codec)
+    driver = Driver(open_box, DISPATCH.codec)
     made: dict[str, Callable[[], Command]] = {
         "put": lambda: put_command("put"),
         "throw": lambda: run_command(throw),

@@ -8,7 +8,7 @@ import pytest
 from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import TOPIC, Runner
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidState, Moved, Unavailable, Unknown
 from holdfast.gateway.tasks.shapes import ActivationRequest, NewTask
@@ -50,7 +50,7 @@ async def jobs_on_the_log(node: MemoryNode, partition: int) -> int:
     found, offset = 0, 0
     while entries := await node.journal.read(TOPIC, partition, offset):
         for entry in entries:
-            record = TABLES.codec.decode(entry.payload)
+            record = DISPATCH.codec.decode(entry.payload)
             found += record.kind == RecordKind.EVENT and record.intent == JobIntent.CREATED
         offset = entries[-1].offset + 1
     return found
@@ -276,14 +276,14 @@ def test_a_partition_whose_events_cannot_be_applied_stops_alone(
             await ask(node, partition)
         before = await jobs_on_the_log(node, 2)
         await node.crash()
-        created = TABLES.appliers[ValueType.JOB, JobIntent.CREATED]
+        created = DISPATCH.appliers[ValueType.JOB, JobIntent.CREATED]
 
         def broken(state: EngineState, record: Record) -> None:
             if partition_of(record.key) == 2:
                 raise ZeroDivisionError("a bug of this version")
             created(state, record)
 
-        monkeypatch.setitem(TABLES.appliers, (ValueType.JOB, JobIntent.CREATED), broken)
+        monkeypatch.setitem(DISPATCH.appliers, (ValueType.JOB, JobIntent.CREATED), broken)
         await node.restart()
         runner = node.node.runner
         with pytest.raises(Unavailable, match=r"Partition 2 has stopped.*a bug of this version"):
@@ -351,7 +351,7 @@ def test_time_in_a_partition_never_goes_back() -> None:
         await behind.start()
         await ask(behind, 1)
         entries = await behind.journal.read(TOPIC, 1, 0)
-        times = [TABLES.codec.decode(entry.payload).timestamp_ms for entry in entries]
+        times = [DISPATCH.codec.decode(entry.payload).timestamp_ms for entry in entries]
         assert times == sorted(times)
         assert set(times) == {2_000_000}
         behind.node.runner.write_state()

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from partition_driver import Driver
 
+from holdfast.engine.due.dates import DueDates
 from holdfast.engine.jobs.values import Activation, JobBatchIntent, JobIntent, JobRef, NewJob
 from holdfast.engine.kernel import Command, Domain, Processor, Reply, Submission, Turn, processor
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.requests import commands
 from holdfast.engine.requests.domain import REQUEST
 from holdfast.engine.requests.state import Line, Requests
 from holdfast.engine.requests.values import RequestIntent
-from holdfast.engine.timers.due import DueDates
 from holdfast.errors import Code
 from holdfast.limits import REQUEST_KEPT_MS
 from holdfast.records import Record, RecordKind, ValueType
@@ -138,7 +138,7 @@ def putted(box: Box, event: Record) -> None:
     box.numbers.insert(event.key, event.value.number)
 
 
-BOX = Tables(
+BOX = Dispatch(
     [
         Domain(
             JOB, BoxIntent, dict.fromkeys(BoxIntent, Number),

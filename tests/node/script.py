@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.engine.jobs.values import JobIntent, JobState
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES, EngineProcessor, open_partition
+from holdfast.engine.partition import DISPATCH, EngineProcessor, open_partition
 from holdfast.errors import NotFound
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
@@ -146,7 +146,7 @@ def endings(journal: Journal, partition: int) -> list[int]:
         offset = entries[-1].offset + 1
         found += [
             record.key
-            for record in TABLES.codec.decode_many([entry.payload for entry in entries])
+            for record in DISPATCH.codec.decode_many([entry.payload for entry in entries])
             if record.kind == RecordKind.EVENT
             and record.value_type == ValueType.JOB
             and record.intent in ENDINGS

@@ -15,7 +15,7 @@ from holdfast.engine.batch.values import (
 from holdfast.engine.families import Tag
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.errors import Unavailable
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobFailure, NewTask
 from holdfast.limits import BATCH_EXECUTE_ITEMS_MAX
@@ -87,7 +87,7 @@ def records(node: MemoryNode) -> list[Record]:
     for partition in range(1, node.partitions + 1):
         at = node.journal.bounds(TOPIC, partition).earliest
         while entries := node.journal.read_now(TOPIC, partition, at, 1_000_000):
-            found += TABLES.codec.decode_many([entry.payload for entry in entries])
+            found += DISPATCH.codec.decode_many([entry.payload for entry in entries])
             at = entries[-1].offset + 1
     return found
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from holdfast.config import Config
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.jobs.values import JobBatchIntent, JobIntent, JobState, NewJob, Purge
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.timers.due import DueKind
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.gateway.tasks.shapes import (
     ActivationRequest,

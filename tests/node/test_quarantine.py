@@ -15,7 +15,7 @@ from holdfast.config import Config
 from holdfast.engine.jobs.values import JobBatchIntent, JobList, Purge
 from holdfast.engine.kernel import Command, Submission
 from holdfast.engine.kernel.quarantine import Note, Quarantine
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.processes.values import InstanceIntent, InstanceRef
 from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.journal import Appended
@@ -101,7 +101,7 @@ def processor(notes: Memory, deaths: dict[str, int]) -> Any:
     made = open_partition(MemoryStore(), 1)
     quarantine = Quarantine(
         1, notes, deaths, {ValueType.PROCESS_INSTANCE},
-        lambda kind, intent: TABLES.intent(kind, intent).name,
+        lambda kind, intent: DISPATCH.intent(kind, intent).name,
         lambda note, how: notes.told.append(f"{note.intent}: {how}"),
     )  # fmt: skip
     made.watch(quarantine)

@@ -14,7 +14,7 @@ from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.jobs.queries import FindStandings, FindTask, ListTasks
 from holdfast.engine.jobs.values import ActivatedJob, JobEnded, JobState, Outcome
 from holdfast.engine.kernel import Command, Reply
-from holdfast.engine.partition import QUESTIONS, TABLES
+from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.errors import Code, InvalidArgument
 from holdfast.partitions import wire
 from holdfast.partitions.api import Topic
@@ -25,7 +25,7 @@ from record_examples import EXAMPLES
 
 COMMANDS = [
     (value_type, intent) for value_type, intent in EXAMPLES
-    if (value_type, intent) in TABLES.handlers
+    if (value_type, intent) in DISPATCH.handlers
 ]  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def test_a_command_travels_with_all_of_its_fields() -> None:
 
 
 def test_every_command_has_an_example_here() -> None:
-    assert {(int(a), int(b)) for a, b in COMMANDS} == set(TABLES.handlers)
+    assert {(int(a), int(b)) for a, b in COMMANDS} == set(DISPATCH.handlers)
 
 
 @pytest.mark.parametrize("tag", COMMANDS, ids=lambda tag: f"{tag[0].name}.{tag[1].name}")

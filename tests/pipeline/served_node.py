@@ -10,7 +10,7 @@ from holdfast.client.portal import Portal
 from holdfast.config import Config
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES as ENGINE
+from holdfast.engine.partition import DISPATCH as ENGINE
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from record_examples import EXAMPLES
 
 from holdfast.engine.jobs.values import JobIntent
-from holdfast.engine.partition import DOMAINS, TABLES
+from holdfast.engine.partition import DISPATCH, DOMAINS
 from holdfast.errors import Code, DataLoss
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType
 
-CODEC = TABLES.codec
+CODEC = DISPATCH.codec
 TAGS = [(domain.value_type, intent) for domain in DOMAINS for intent in domain.intents]
 
 
 def example(value_type: ValueType, intent: IntEnum) -> Record:
-    command = (value_type, intent) in TABLES.handlers
+    command = (value_type, intent) in DISPATCH.handlers
     kind = RecordKind.COMMAND if command else RecordKind.EVENT
     value = EXAMPLES[value_type, intent]
     claims = {"tenant": "blue", "roles": ["admin"]} if command else None
-    delivery = Delivery("deployment", 2) if (value_type, intent) in TABLES.distributed else None
+    delivery = Delivery("deployment", 2) if (value_type, intent) in DISPATCH.distributed else None
     return Record(
         17, kind, value_type, intent, 2**51 + 3, 16, 1_700_000_000_000, value, claims, None,
         delivery,

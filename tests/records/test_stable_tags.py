@@ -13,6 +13,7 @@ from holdfast.engine.batch.values import (
     PartitionErrorType,
 )
 from holdfast.engine.distribution.values import DistributionIntent
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.identity.values import (
     AuthorizationIntent,
@@ -30,7 +31,6 @@ from holdfast.engine.parcels.values import ParcelIntent
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.values import InstanceIntent, ProcessIntent
 from holdfast.engine.requests.values import RequestIntent
-from holdfast.engine.timers.due import DueKind
 from holdfast.engine.timers.values import ScheduleIntent
 from holdfast.errors import Code
 from holdfast.model.definition import ElementKind, TimerKind

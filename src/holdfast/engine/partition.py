@@ -10,6 +10,7 @@ from holdfast.engine.batch.domain import (
 from holdfast.engine.distribution import queries as distribution_queries
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
+from holdfast.engine.due.commands import DueCommands
 from holdfast.engine.identity import queries as identity_queries
 from holdfast.engine.identity.domain import AUTHORIZATION, GROUP, ROLE, TOKEN, USER
 from holdfast.engine.identity.guard import guard
@@ -18,7 +19,7 @@ from holdfast.engine.incidents.domain import INCIDENT
 from holdfast.engine.jobs import queries as job_queries
 from holdfast.engine.jobs.domain import JOB, JOB_BATCH
 from holdfast.engine.kernel import Processor
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.query import Questions
 from holdfast.engine.messages import queries as message_queries
 from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
@@ -29,7 +30,7 @@ from holdfast.engine.requests.commands import Remembering
 from holdfast.engine.requests.domain import REQUEST
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers import queries as timer_queries
-from holdfast.engine.timers.domain import SCHEDULE, DueCommands
+from holdfast.engine.timers.domain import SCHEDULE
 from holdfast.limits import STORE_ROWS_MAX
 from holdfast.state import PartitionState, Store
 
@@ -38,7 +39,7 @@ DOMAINS = (
     PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,
     USER, GROUP, ROLE, TOKEN, AUTHORIZATION, REQUEST,
 )  # fmt: skip
-TABLES: Tables = Tables(DOMAINS, distributing, guard, Remembering())
+DISPATCH: Dispatch = Dispatch(DOMAINS, distributing, guard, Remembering())
 QUESTIONS = Questions(
     [
         progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,
@@ -55,7 +56,7 @@ def open_partition(store: Store, partition: int, partitions: int = 1) -> EngineP
     state = PartitionState(store, partition)
     view = EngineState(state, partitions)
     _upgrade(state, view, store)
-    return Processor(state, view, TABLES, DueCommands(view.due))
+    return Processor(state, view, DISPATCH, DueCommands(view.due, DISPATCH.due))
 
 
 def _upgrade(state: PartitionState, view: EngineState, store: Store) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from holdfast.engine.distribution.values import Continuation, Distribution
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.ops import Op
 from holdfast.records import ValueType
 
@@ -72,10 +72,10 @@ def _command(held: Distribution | Continuation) -> dict[str, Any]:
     """A command inside a value; one that cannot be read stays as it is."""
     number, intent = held.value_type, held.intent
     try:
-        value = _struct(TABLES.decode_value(number, intent, held.value))
+        value = _struct(DISPATCH.decode_value(number, intent, held.value))
     except (msgspec.MsgspecError, LookupError, ValueError):
         return {}
-    name = TABLES.intent(number, intent).name
+    name = DISPATCH.intent(number, intent).name
     return {"value_type": ValueType(number).name, "intent": name, "value": value}
 
 

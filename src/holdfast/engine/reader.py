@@ -5,7 +5,7 @@ from holdfast.engine.identity.values import EVERY_ID, Permission, ResourceType
 from holdfast.engine.incidents.values import Incident
 from holdfast.engine.jobs.values import Job, Outcome
 from holdfast.engine.kernel import Processor
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.state import EngineState
 from holdfast.journal import Journal
 
@@ -20,7 +20,7 @@ class Reader:
     def __init__(
         self,
         processor: Processor[EngineState],
-        domains: Tables,
+        domains: Dispatch,
         journal: Journal,
         now_ms: int,
         asker: Asker | None = None,

@@ -2,6 +2,7 @@
 
 from holdfast.engine.batch.state import Batches
 from holdfast.engine.distribution.state import Distributions
+from holdfast.engine.due.dates import DueDates
 from holdfast.engine.identity.state import Identities
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
@@ -9,7 +10,6 @@ from holdfast.engine.messages.state import Messages
 from holdfast.engine.parcels.state import Parcels
 from holdfast.engine.processes.state import Processes
 from holdfast.engine.requests.state import Requests
-from holdfast.engine.timers.due import DueDates
 from holdfast.engine.timers.state import Schedules
 from holdfast.state import PartitionState
 

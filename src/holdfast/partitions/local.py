@@ -10,7 +10,7 @@ from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query
 from holdfast.engine.kernel.runner import TOPIC, Runner
-from holdfast.engine.partition import QUESTIONS, TABLES
+from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.engine.reader import Reader
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code
@@ -62,7 +62,7 @@ class LocalPartitions:
         if query.is_settled:
             await self._runner.settled(partition)
         processor = self._runner.processor(partition)
-        reader = Reader(processor, TABLES, self._journal, self._clock.now_ms(), asker)
+        reader = Reader(processor, DISPATCH, self._journal, self._clock.now_ms(), asker)
         answer: Any = QUESTIONS.answer(reader, query)
         # What reads more than the state takes its time.
         return await answer if isinstance(answer, Coroutine) else answer

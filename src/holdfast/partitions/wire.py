@@ -14,7 +14,7 @@ import msgspec
 from holdfast.engine.identity.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query, Question
-from holdfast.engine.partition import QUESTIONS, TABLES
+from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.errors import InvalidArgument
 from holdfast.partitions.api import Topic
 from holdfast.records import ValueType
@@ -67,10 +67,8 @@ class Submitted(NamedTuple):
 
 # each command by its numbers: their names, and the struct of its value
 _KNOWN = {
-    (value_type, intent): (
-        ValueType(value_type), TABLES.intent(value_type, intent), TABLES.values[value_type, intent],
-    )
-    for value_type, intent in TABLES.handlers
+    numbers: (ValueType(numbers[0]), DISPATCH.intent(*numbers), DISPATCH.values[numbers])
+    for numbers in DISPATCH.handlers
 }  # fmt: skip
 _value: Any = reduce(or_, dict.fromkeys(known[2] for known in _KNOWN.values()))
 _submitted = msgspec.msgpack.Decoder(tuple[int, int, list[_Command[_value]]]).decode
@@ -117,7 +115,7 @@ encode_replies: Callable[[list[Reply]], bytes] = _encode
 
 def decode_replies(commands: Sequence[Command], body: bytes) -> list[Reply]:
     """The replies to these commands."""
-    answers = [TABLES.answers.get((each.value_type, each.intent)) for each in commands]
+    answers = [DISPATCH.answers.get((each.value_type, each.intent)) for each in commands]
     if not any(answers):
         return _plain_replies(body)  # a key or a rejection is all that they tell
     return [_reply(answer, reply) for answer, reply in zip(answers, _replies(body), strict=True)]
@@ -177,7 +175,7 @@ def decode_effect(body: bytes) -> Any:
 
 
 def _followed(name: str) -> type[Any]:
-    effect = TABLES.followed.get(name)
+    effect = DISPATCH.followed.get(name)
     if effect is None:
         raise InvalidArgument(f"Expected an effect that can be followed, but found {name!r}")
     return effect

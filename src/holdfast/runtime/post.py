@@ -25,7 +25,7 @@ from holdfast.engine.parcels.values import (
     ParcelsReceived,
     ParcelsUpTo,
 )
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.state import EngineState
 from holdfast.errors import HoldfastError, ResourceExhausted
 from holdfast.limits import ERROR_CHARS_MAX, POSTPONE_MS_MIN, RESEND_BYTES_MAX
@@ -94,7 +94,7 @@ class Post:
                 assert stored is not None, "what is in flight is being distributed"
                 if flight.attempts:
                     attempt = flight.attempts
-                    self.distribute(sending(TABLES, key, stored, (receiver,), attempt))
+                    self.distribute(sending(DISPATCH, key, stored, (receiver,), attempt))
 
     def reached(self, partitions: Collection[int]) -> None:
         """Partitions can be reached that could not: who has something for them sends it."""

@@ -9,7 +9,7 @@ from holdfast.engine.distribution.values import CommandTaken, Sending
 from holdfast.engine.kernel import CommandRefused, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.state import EngineState
 from holdfast.journal import Journal
 from holdfast.logs import log
@@ -40,7 +40,7 @@ class Runtime:
             CommandRefused: self.post.refused,
             BatchesChanged: lambda effect: self.batches.look(effect.partition),
         }
-        followed = set(TABLES.followed.values())
+        followed = set(DISPATCH.followed.values())
         tell = self.partitions.followers.tell
         self._takers = {
             effect: [

@@ -33,11 +33,11 @@ from holdfast.engine.parcels.values import (
     ParcelsReceived,
     ParcelsUpTo,
 )
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.errors import ResourceExhausted
 from holdfast.records import RecordKind, ValueType, partition_of
 
-ENGINE = Engine(TABLES, open_partition)
+ENGINE = Engine(DISPATCH, open_partition)
 BATCH, EXECUTION = ValueType.BATCH_OPERATION, ValueType.BATCH_OPERATION_EXECUTION
 FIRST_TAG, LAST_TAG = Tag.BATCH_OPERATION, Tag.BATCH_OPERATIONS_LED
 _I = BatchOperationIntent

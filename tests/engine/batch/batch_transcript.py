@@ -8,7 +8,7 @@ from typing import Any
 
 from batch_cluster import BatchCluster
 
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.records import Record, RecordKind, ValueType, counter_of, partition_of
 
 BATCH = {
@@ -41,7 +41,7 @@ def _is_about(record: Record, key: int) -> bool:
 
 
 def _line(record: Record, room: str) -> str:
-    intent = TABLES.intent(record.value_type, record.intent).name
+    intent = DISPATCH.intent(record.value_type, record.intent).name
     words = [f"{_MARKS[record.kind]}{room}{intent}"]
     if record.rejection is not None:
         words.append(str(record.rejection.code))

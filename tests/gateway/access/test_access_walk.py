@@ -22,7 +22,7 @@ from holdfast.engine.batch.values import BatchOperation, BatchOperationState, Ba
 from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import PERMISSIONS, OwnerType, Permission, ResourceType
 from holdfast.engine.jobs.values import JobState, Outcome
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.reader import Reader
 from holdfast.gateway.batch.shapes import BatchOperationView
 from holdfast.gateway.batch.tables import PastOperation
@@ -205,7 +205,7 @@ def test_an_outcome_that_does_not_say_what_it_is_of_needs_both_permissions() -> 
         def seen(outcome: Outcome) -> list[str]:
             found: list[str] = []
             for name in ("task", "process", "both"):
-                reader = Reader(processor, TABLES, node.journal, 0, Asker(name, _T.CLIENT))
+                reader = Reader(processor, DISPATCH, node.journal, 0, Asker(name, _T.CLIENT))
                 found += [name] if reader.may_read_outcome(outcome) else []
             return found
 

@@ -7,7 +7,7 @@ import pytest
 from holdfast.engine.distribution.values import DistributionIntent
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.gateway.distribution.shapes import DistributionQuery, DistributionView, TargetView
 from holdfast.gateway.processes.shapes import ProcessDefinition, Resource
 from holdfast.model.bpmn import write_bpmn
@@ -63,7 +63,7 @@ def records(node: MemoryNode, partition: int) -> list[Record]:
     """The whole log of a partition."""
     found: list[Record] = []
     while entries := node.journal.read_now(TOPIC, partition, len(found), 1_000_000):
-        found += TABLES.codec.decode_many([entry.payload for entry in entries])
+        found += DISPATCH.codec.decode_many([entry.payload for entry in entries])
     return found
 
 

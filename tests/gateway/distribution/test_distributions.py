@@ -25,7 +25,7 @@ from holdfast.engine.distribution.values import (
     Targets,
 )
 from holdfast.engine.kernel import Command, Turn
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.deployments import DEPLOYMENT_QUEUE
 from holdfast.engine.processes.values import ProcessIntent
 from holdfast.engine.state import EngineState
@@ -236,7 +236,7 @@ def test_a_command_that_throws_is_shown_with_its_reason_and_tried_again(
     async def story() -> None:
         broken = {2}
         kind = int(PROCESS), int(ProcessIntent.DEPLOY)
-        handle = TABLES.handlers[kind]
+        handle = DISPATCH.handlers[kind]
 
         def throw(turn: Turn[EngineState], command: Record) -> None:
             if turn.partition in broken:
@@ -244,7 +244,7 @@ def test_a_command_that_throws_is_shown_with_its_reason_and_tried_again(
                 raise ValueError(f"no luck with attempt {command.delivery.attempt}")
             handle(turn, command)
 
-        monkeypatch.setitem(TABLES.handlers, kind, throw)
+        monkeypatch.setitem(DISPATCH.handlers, kind, throw)
         node = await MemoryNode(partitions=3).start()
         (order,) = await deploy(node, "order")
         assert not order.distributed

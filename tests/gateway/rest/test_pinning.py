@@ -12,7 +12,7 @@ from sdk import AT_ONCE, client_of, file_of, served
 from holdfast.clock import SystemClock
 from holdfast.config import load_config
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
@@ -94,7 +94,7 @@ def test_a_node_that_was_started_for_it_keeps_the_time_of_the_machine_in_its_log
         await node.gateway.tasks.submit([NewTask("mail")])
         node.gateway.look.pin(None)
         entries = node.journal.read_now(TOPIC, 1, 0, 1_000_000)
-        records = [TABLES.codec.decode(each.payload) for each in entries]
+        records = [DISPATCH.codec.decode(each.payload) for each in entries]
         assert {each.timestamp_ms for each in records} == {0}, "what the node writes is of its time"
         now_ms = SystemClock().now_ms()
         assert all(now_ms - 60_000 < each.timestamp_ms <= now_ms for each in entries)

@@ -36,7 +36,7 @@ from camunda_orchestration_sdk.models import (
 from sdk import AT_ONCE, ORDER, UNKNOWN, file_of, served, variables
 
 from holdfast.engine.jobs.values import JobIntent
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.tasks.shapes import IncidentQuery, NewTask
 from holdfast.journal import Entry
@@ -199,7 +199,7 @@ async def records_of(gateway: Gateway, job_key: str) -> list[Record]:
     partition = partition_of(int(job_key))
     content = await gateway.journal.read(partition, 0, READ_BYTES_MAX)
     entries = msgspec.msgpack.decode(content, type=list[Entry])
-    records = TABLES.codec.decode_many([entry.payload for entry in entries])
+    records = DISPATCH.codec.decode_many([entry.payload for entry in entries])
     key = (ValueType.JOB, int(job_key))
     return [record for record in records if (record.value_type, record.key) == key]
 

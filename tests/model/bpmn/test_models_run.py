@@ -11,7 +11,7 @@ from test_bpmn_miwg import READ, SUITE, bytes_of
 
 from holdfast import Process
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.values import InstanceIntent
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
@@ -279,7 +279,7 @@ class StandIns:
         journal = self._app._node.journal
         wanted = (RecordKind.EVENT, ValueType.PROCESS_INSTANCE, key)
         for entry in journal.read_now(TOPIC, partition_of(key), 0, bytes_max=1 << 30):
-            record = TABLES.codec.decode(entry.payload)
+            record = DISPATCH.codec.decode(entry.payload)
             found = (record.kind, record.value_type, record.key)
             if found == wanted and record.intent in _ENDINGS:
                 return InstanceIntent(record.intent).name

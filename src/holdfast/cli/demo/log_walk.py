@@ -5,7 +5,7 @@ from pathlib import Path
 
 from holdfast.cli.journal.files import open_reader, partitions_of
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.records import Record
 
 
@@ -27,7 +27,7 @@ class LogWalk(ABC):
 
     def read_on(self) -> None:
         """Takes up what was written since the last time."""
-        decode = TABLES.codec.decode
+        decode = DISPATCH.codec.decode
         for partition, offset in self._offsets.items():
             while entries := self._reader.read_now(TOPIC, partition, offset):
                 for entry in entries:

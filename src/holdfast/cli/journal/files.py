@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES
+from holdfast.engine.partition import DISPATCH
 from holdfast.errors import NotFound
 from holdfast.journal.local import SpreadReader
 from holdfast.journal.local.names import SETTINGS
@@ -57,7 +57,7 @@ def read_records(reader: SpreadReader, partitions: list[int], start: int) -> Ite
 
 
 def _partition_records(reader: SpreadReader, partition: int, start: int) -> Iterator[Found]:
-    decode = TABLES.codec.decode
+    decode = DISPATCH.codec.decode
     bounds = reader.bounds(TOPIC, partition)
     offset = max(start, bounds.earliest)
     while offset < bounds.next:
@@ -77,7 +77,7 @@ async def follow_records(
         offset = max(start, reader.bounds(TOPIC, partition).earliest)
         async for entries in reader.stream(TOPIC, partition, offset):
             for entry in entries:
-                if not take(partition, TABLES.codec.decode(entry.payload)):
+                if not take(partition, DISPATCH.codec.decode(entry.payload)):
                     return
 
     following = [asyncio.create_task(follow(partition)) for partition in partitions]

@@ -13,7 +13,7 @@ from holdfast.engine.distribution.values import (
     Targets,
 )
 from holdfast.engine.kernel import Command, Turn
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.state import EngineState
 from holdfast.limits import NAME_CHARS_MAX
 from holdfast.records import Delivery, ValueType
@@ -89,7 +89,7 @@ def send(turn: Turn[EngineState], key: int, partitions: Iterable[int]) -> None:
 
 
 def sending(
-    tables: Tables,
+    tables: Dispatch,
     key: int,
     stored: StoredDistribution,
     partitions: tuple[int, ...],

@@ -5,10 +5,12 @@ from holdfast.engine.distribution.values import (
     DISTRIBUTION_VALUES,
     DistributionFinished,
     DistributionIntent,
+    Resending,
 )
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.identity.needs import with_every
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.engine.kernel import Domain
+from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.records import ValueType
 
 _I = DistributionIntent
@@ -47,4 +49,9 @@ DISTRIBUTION: Domain = Domain(
         with_every(ResourceType.DISTRIBUTION, Permission.UPDATE),
     ),
     followed=(DistributionFinished,),
+    due={
+        DueKind.DISTRIBUTION: WhenDue(
+            _I.REDISTRIBUTE, lambda rows: Resending(rows[0][2]), names_key=False
+        ),
+    },
 )

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.limits import (
     DISTRIBUTION_PAUSE_MS,
     DISTRIBUTION_PAUSE_MS_MAX,

@@ -1,5 +1,6 @@
 """The tables of the jobs room: which function does what."""
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.identity.values import Permission
 from holdfast.engine.jobs import commands, events, needs
 from holdfast.engine.jobs.values import (
@@ -9,10 +10,12 @@ from holdfast.engine.jobs.values import (
     JobBatchIntent,
     JobEnded,
     JobIntent,
+    JobList,
     JobsAvailable,
+    Purge,
     TaskDefined,
 )
-from holdfast.engine.kernel import Domain
+from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.engine.processes import jobs as element_jobs
 from holdfast.records import ValueType
 
@@ -79,4 +82,16 @@ JOB_BATCH: Domain = Domain(
     },
     answers={JobBatchIntent.ACTIVATE: list[ActivatedJob]},
     followed=(JobsAvailable,),
+    due={
+        DueKind.JOB: WhenDue(
+            JobBatchIntent.WAKE,
+            lambda rows: JobList(tuple([key for _, _, key in rows])),
+            names_key=False,
+            together=True,
+        ),
+        DueKind.LEASE: WhenDue(JobBatchIntent.EXPIRE, lambda _: JobList(), is_span=True),
+        DueKind.BUCKET: WhenDue(
+            JobBatchIntent.PURGE, lambda rows: Purge(rows[0][2]), names_key=False
+        ),
+    },
 )

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.jobs.values import (
     Completion,
     Ending,
@@ -19,7 +20,6 @@ from holdfast.engine.jobs.values import (
     ThrowError,
 )
 from holdfast.engine.state import EngineState
-from holdfast.engine.timers.due import DueKind
 from holdfast.records import Record
 
 _COMPLETED = JobState.COMPLETED

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.jobs.values import (
     FINAL_STATES,
@@ -14,7 +15,6 @@ from holdfast.engine.jobs.values import (
     Outcome,
     TaskDefaults,
 )
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
 

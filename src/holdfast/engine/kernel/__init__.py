@@ -8,6 +8,7 @@ from holdfast.engine.kernel.domain import (
     DueCommand,
     Need,
     Required,
+    WhenDue,
 )
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.step import Step
@@ -28,4 +29,5 @@ __all__ = [
     "Step",
     "Submission",
     "Turn",
+    "WhenDue",
 ]

@@ -1,6 +1,6 @@
 """How a domain tells the kernel what it does: two tables, one for commands and one for events."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -53,6 +53,10 @@ Distributing = Callable[[Distributed], CommandHandler]
 """Makes one handler of the two: who calls which, and what is sent back."""
 
 
+Due = tuple[int, int, int]
+"""A due date: when, what kind, which key."""
+
+
 class DueCommand(NamedTuple):
     """A command that time itself gives."""
 
@@ -61,6 +65,17 @@ class DueCommand(NamedTuple):
     key: int
     value: Any
     rows: tuple[Any, ...] = ()  # the due dates it stands for, as its source knows them
+
+
+class WhenDue(msgspec.Struct, frozen=True):
+    """What a domain does when something of a kind is due: one of its commands."""
+
+    intent: IntEnum
+    value: Callable[[Sequence[Due]], Any]  # of the command: for one due date, or for many
+    names_key: bool = True  # the command has the key of the due date
+    together: bool = False  # all that are due at the same time share one command
+    # a span to hold out rather than a date: a clock that jumps does not cut it short
+    is_span: bool = False
 
 
 class Domain(msgspec.Struct, frozen=True):
@@ -78,12 +93,13 @@ class Domain(msgspec.Struct, frozen=True):
     # intent -> what the value of a reply is, where the key is not all that is answered
     answers: Mapping[Any, Any] = {}
     followed: tuple[type[Any], ...] = ()  # effects that whoever follows a topic is told of
+    due: Mapping[int, WhenDue] = {}  # kind of due date -> what is done then
 
 
 class Requests(Protocol):
     """Keeps the replies to commands that have a request id, as part of the state."""
 
-    def known(self, state: Any, tables: "Tables", id_: str) -> "Reply | None":
+    def known(self, state: Any, tables: "Dispatch", id_: str) -> "Reply | None":
         """The reply to a request that is known; None: it is new."""
         ...
 
@@ -100,7 +116,7 @@ class Requests(Protocol):
         ...
 
 
-class Tables:
+class Dispatch:
     """The domains' tables put together and checked."""
 
     def __init__(
@@ -120,6 +136,7 @@ class Tables:
         self.last_keys: dict[int, Callable[[Any], int]] = {}
         self.answers: dict[tuple[int, int], Any] = {}
         self.followed: dict[str, type[Any]] = {}
+        self.due: dict[int, tuple[ValueType, WhenDue]] = {}
         values: dict[tuple[int, int], type[msgspec.Struct]] = {}
         for domain in domains:
             known = set(domain.commands) | set(domain.appliers)
@@ -138,6 +155,10 @@ class Tables:
             self._intents[tag] = domain.intents
             self.answers.update({(tag, int(i)): kind for i, kind in domain.answers.items()})
             self.followed.update({each.__name__: each for each in domain.followed})
+            for kind, each in domain.due.items():
+                assert kind not in self.due, f"two domains have due dates of kind {kind}"
+                assert each.intent in domain.commands, f"{each.intent!r} is no command"
+                self.due[int(kind)] = (domain.value_type, each)
             self.appliers.update({(tag, int(i)): f for i, f in domain.appliers.items()})
             if domain.last_key is not None:
                 self.last_keys[tag] = domain.last_key

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.due import DueTurn
 from holdfast.engine.kernel.quarantine import Quarantine
 from holdfast.engine.kernel.standing import Standing
@@ -63,7 +63,7 @@ class Processor(Standing, Generic[S]):
     """Runs the commands of one partition."""
 
     def __init__(
-        self, state: PartitionState, domains_state: S, tables: Tables, due: DueSource
+        self, state: PartitionState, domains_state: S, tables: Dispatch, due: DueSource
     ) -> None:
         super().__init__(state)
         self.view = domains_state

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
-from holdfast.engine.kernel.domain import CommandHandler, Tables
+from holdfast.engine.kernel.domain import CommandHandler, Dispatch
 from holdfast.engine.kernel.quarantine import SetAside
 from holdfast.errors import Code, DataLoss, HoldfastError, Internal, error_of
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType, key_of
@@ -86,7 +86,7 @@ def _no_time() -> float:
 class Turn(Generic[S]):
     """The pen of a command handler; what it writes stays in memory until the step is durable."""
 
-    def __init__(self, rows: PartitionState, state: S, tables: Tables) -> None:
+    def __init__(self, rows: PartitionState, state: S, tables: Dispatch) -> None:
         self.partition = rows.partition
         self._rows = rows
         self._first_key = key_of(rows.partition, 0)

@@ -1,13 +1,15 @@
 """The tables of the messages room."""
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.identity.needs import with_named
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.engine.kernel import Domain
+from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.engine.messages import commands, events
 from holdfast.engine.messages.values import (
     MESSAGE_VALUES,
     SUBSCRIPTION_VALUES,
     MessageIntent,
+    MessageRef,
     SubscriptionIntent,
 )
 from holdfast.engine.processes.correlating import correlate
@@ -33,6 +35,7 @@ MESSAGE: Domain = Domain(
         )
     },
     answers={MessageIntent.PUBLISH: list[int]},
+    due={DueKind.MESSAGE: WhenDue(MessageIntent.EXPIRE, lambda _: MessageRef())},
 )
 
 MESSAGE_SUBSCRIPTION: Domain = Domain(

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.messages.free import FreeSubscriptions
 from holdfast.engine.messages.values import NewMessage, NewSubscription
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, text_bytes, u64_bytes
 

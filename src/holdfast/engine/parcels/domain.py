@@ -1,8 +1,9 @@
 """The tables of the parcels room."""
 
-from holdfast.engine.kernel import Domain
+from holdfast.engine.due.dates import DueKind
+from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.engine.parcels import commands, events
-from holdfast.engine.parcels.values import PARCEL_VALUES, ParcelIntent
+from holdfast.engine.parcels.values import PARCEL_VALUES, ParcelIntent, ParcelsUpTo
 from holdfast.records import ValueType
 
 PARCEL: Domain = Domain(
@@ -19,5 +20,10 @@ PARCEL: Domain = Domain(
         ParcelIntent.RECEIVED: events.received,
         ParcelIntent.ACKNOWLEDGED: events.acknowledged,
         ParcelIntent.RESENT: events.resent,
+    },
+    due={
+        DueKind.PARCEL: WhenDue(
+            ParcelIntent.RESEND, lambda rows: ParcelsUpTo(rows[0][2], 0), names_key=False
+        ),
     },
 )

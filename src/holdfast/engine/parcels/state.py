@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.parcels.values import Parcel
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.limits import PARCEL_PAUSE_MS
 from holdfast.state import PartitionState
 from holdfast.state.keys import U64, U64_U64, u64_bytes

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.processes import ops
 from holdfast.engine.state import EngineState
-from holdfast.engine.timers.due import DueKind
 from holdfast.state import EMPTY
 
 if TYPE_CHECKING:

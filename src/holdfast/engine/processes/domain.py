@@ -1,13 +1,16 @@
 """The tables of the processes room."""
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.identity.values import Permission
-from holdfast.engine.kernel import Distributed, Domain
+from holdfast.engine.kernel import Distributed, Domain, WhenDue
 from holdfast.engine.processes import commands, deployments, events, migrate, modify, needs
 from holdfast.engine.processes.values import (
     INSTANCE_VALUES,
     PROCESS_VALUES,
     InstanceIntent,
+    InstanceRef,
     ProcessIntent,
+    StartFiring,
 )
 from holdfast.records import ValueType
 
@@ -24,6 +27,9 @@ PROCESS: Domain = Domain(
         ProcessIntent.FIRED: events.fired,
     },
     needs={ProcessIntent.DEPLOY: needs.deploy},
+    due={
+        DueKind.START_TIMER: WhenDue(ProcessIntent.FIRE, lambda rows: StartFiring(-1, rows[0][0])),
+    },
 )
 
 PROCESS_INSTANCE: Domain = Domain(
@@ -60,5 +66,10 @@ PROCESS_INSTANCE: Domain = Domain(
         InstanceIntent.MODIFY: needs.named(Permission.MODIFY_PROCESS_INSTANCE),
         InstanceIntent.MIGRATE: needs.migrate,
         InstanceIntent.DELETE: needs.delete,
+    },
+    due={
+        DueKind.TIMER: WhenDue(InstanceIntent.TRIGGER, lambda _: InstanceRef()),
+        DueKind.CONTINUE: WhenDue(InstanceIntent.CONTINUE, lambda _: InstanceRef()),
+        DueKind.TREE: WhenDue(InstanceIntent.PROCEED, lambda _: InstanceRef()),
     },
 )

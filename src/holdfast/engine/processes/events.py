@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.due.dates import DueKind
 from holdfast.engine.jobs.values import JobState, Outcome
 from holdfast.engine.processes import ops
 from holdfast.engine.processes.deferring import count_items, deferred, resumed, tree_paced
@@ -23,7 +24,6 @@ from holdfast.engine.processes.state import (
 )
 from holdfast.engine.processes.values import Advance, Deployment, InstanceRef, StartFiring
 from holdfast.engine.state import EngineState
-from holdfast.engine.timers.due import DueKind
 from holdfast.model.definition import ElementKind, decode_definition
 from holdfast.records import Record
 from holdfast.state import EMPTY

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.kernel.domain import Tables
+from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.turn import Reply, Turn
 from holdfast.engine.requests.values import Accepted, Answered, PurgeRequests, RequestIntent
 from holdfast.engine.state import EngineState
@@ -20,7 +20,7 @@ _encode = msgspec.msgpack.Encoder().encode
 class Remembering:
     """Answers a request that was answered before as it was answered then."""
 
-    def known(self, state: EngineState, tables: Tables, id_: str) -> Reply | None:
+    def known(self, state: EngineState, tables: Dispatch, id_: str) -> Reply | None:
         """The reply to a request that is known here; None: it is new."""
         answer = state.requests.answers.get(id_)
         if answer is not None:
@@ -56,7 +56,7 @@ class Remembering:
             turn.command(_REQUEST, RequestIntent.PURGE, NO_KEY, PurgeRequests())
 
 
-def _reply(tables: Tables, answer: Answered) -> Reply:
+def _reply(tables: Dispatch, answer: Answered) -> Reply:
     if answer.value_bytes:
         reason = (
             f"Request {answer.id!r} was done before; its answer of {answer.value_bytes} bytes was"

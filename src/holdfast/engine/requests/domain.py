@@ -1,8 +1,9 @@
 """The tables of the requests room."""
 
-from holdfast.engine.kernel import Domain
+from holdfast.engine.due.dates import DueKind
+from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.engine.requests import commands, events
-from holdfast.engine.requests.values import VALUES, RequestIntent
+from holdfast.engine.requests.values import VALUES, PurgeRequests, RequestIntent
 from holdfast.records import ValueType
 
 REQUEST: Domain = Domain(
@@ -14,5 +15,8 @@ REQUEST: Domain = Domain(
         RequestIntent.ACCEPTED: events.accepted,
         RequestIntent.ANSWERED: events.answered,
         RequestIntent.PURGED: events.purged,
+    },
+    due={
+        DueKind.REQUESTS: WhenDue(RequestIntent.PURGE, lambda _: PurgeRequests(), names_key=False),
     },
 )

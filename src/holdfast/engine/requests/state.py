@@ -6,9 +6,9 @@ their time is over, or when there are too many. One due date stands for all of t
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.requests.values import Answered
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.limits import REQUEST_KEPT_MS
 from holdfast.records.keys import NO_KEY
 from holdfast.state import PartitionState

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
-from holdfast.engine.timers.due import DueDates, DueKind
 from holdfast.engine.timers.values import Schedule
 from holdfast.state import PartitionState
 from holdfast.state.keys import TEXT, U64

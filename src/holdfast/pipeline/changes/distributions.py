@@ -8,7 +8,7 @@ from holdfast.engine.distribution.values import (
     Resending,
     Targets,
 )
-from holdfast.engine.partition import TABLES as ENGINE
+from holdfast.engine.partition import DISPATCH as ENGINE
 from holdfast.pipeline.changes.rows import Applier, Rows, add
 from holdfast.pipeline.schema import DISTRIBUTIONS
 from holdfast.records import Record, ValueType

@@ -7,7 +7,7 @@ has it. Within one fold a job that is created, leased and completed is one row, 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from holdfast.engine.partition import TABLES as ENGINE
+from holdfast.engine.partition import DISPATCH as ENGINE
 from holdfast.errors import DataLoss
 from holdfast.journal import Entry
 from holdfast.pipeline.changes import (

@@ -8,7 +8,7 @@ begin anew.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from holdfast.engine.timers.due import Due, DueDates
+from holdfast.engine.due.dates import Due, DueDates
 from holdfast.limits import DUE_BUG_PAUSE_MS, DUE_BUG_PAUSE_MS_MAX
 
 

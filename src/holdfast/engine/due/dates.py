@@ -8,6 +8,7 @@ from collections.abc import Container
 from enum import IntEnum
 
 from holdfast.engine.families import Tag
+from holdfast.engine.kernel.domain import Due
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import U64_U8_U64
 
@@ -27,9 +28,6 @@ class DueKind(IntEnum):
     DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
     TREE = 11  # the deferred work of a tree of calls goes on
     REQUESTS = 12  # answers to requests whose time is over
-
-
-Due = tuple[int, int, int]  # (due_ms, kind, key)
 
 
 class DueDates:
