@@ -39,6 +39,7 @@ STREAM_POLL_MS_MAX = (
 )
 REBUILD_RETRY_MS = 1_000  # a state of 1 GB is rebuilt in 10 s or so
 DISK_FULL_RETRY_MS = 1_000  # room comes from people or retention, neither is faster
+RETENTION_INTERVAL_MS = 60_000  # how often old segments are looked for: they are hours old
 LATE_APPEND_MS = 5_000  # how long a node that closes waits for an append: as long as for a quorum
 
 # --- blobs ------------------------------------------------------------------------------------

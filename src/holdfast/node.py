@@ -3,7 +3,8 @@
 <folder>/journal   the log
 <folder>/state     the store and its snapshots
 <folder>/tables    what `holdfast pipeline run` makes of the log, if it does
-<folder>/readers   how far readers in other processes are, one JSON file each
+<folder>/readers   how far readers in other processes are, one JSON file each; those of another
+                   topic than the records' in a folder of its name
 <folder>/running   there while a node runs: see `starts.py`
 """
 
@@ -304,11 +305,12 @@ class LocalNode(Node):
     def _ends(self) -> dict[int, Bounds]:
         return {each: self.journal.bounds(TOPIC, each) for each in self.runner.processors}
 
-    def _reader_positions(self) -> list[Positions]:
-        """How far each reader is that left word in the readers' folder."""
+    def _reader_positions(self, topic: str) -> list[Positions]:
+        """How far each reader of a topic is that left word in the readers' folder."""
+        readers = self._home / "readers"
         return [
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
-            for path in (self._home / "readers").glob("*.json")
+            for path in (readers if topic == TOPIC else readers / topic).glob("*.json")
         ]
 
 

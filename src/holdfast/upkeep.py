@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from holdfast.gateway.node.shapes import Health
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local import scrub as scrub_journal
 from holdfast.limits import (
+    RETENTION_INTERVAL_MS,
     SCRUB_INTERVAL_MS,
     SCRUB_PAUSE_MS,
     SNAPSHOT_SHARE_MAX,
@@ -58,7 +59,7 @@ class Upkeep:
         clock: Clock,
         metrics: StorageMetrics,
         open_processors: Callable[[RocksStore], Processors],
-        readers: Callable[[], list[Positions]],
+        readers: Callable[[str], list[Positions]],
         uploads: Uploads,
     ) -> None:
         self._folder = folder
@@ -87,6 +88,7 @@ class Upkeep:
         self._watch(store)
         self._begin(self._snapshot_regularly())
         self._begin(self._scrub_regularly())
+        self._begin(self._retain_regularly())
 
     async def scrub(self) -> None:
         """Reads everything at rest now, and not in its time; returns when that is done."""
@@ -139,12 +141,40 @@ class Upkeep:
             return
         await self._uploads.run()
         cut = cut_before(
-            self._snapshots.kept_from(), [*self._readers(), *self._uploads.needed_from()],
+            self._snapshots.kept_from(), [*self._readers(TOPIC), *self._uploads.needed_from()],
             self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
         )  # fmt: skip
         for partition, position in cut.items():
             self._journal.discard(TOPIC, partition, position)
         log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
+
+    async def _retain_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(RETENTION_INTERVAL_MS / 1000)
+            await _attempt("retention", self.enforce_retention())
+
+    async def enforce_retention(self) -> None:
+        """Drops what the retention of topics no longer keeps and no reader needs."""
+        needed = {
+            topic: self._needed(topic, range(1, count + 1))
+            for topic, count in self._journal.topics().items()
+        }
+        self._journal.enforce_retention(needed=needed)
+
+    def _needed(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """The first offset of each partition that recovery or a reader needs.
+
+        Recovery needs what the kept snapshots do not stand for; other topics are not recovered.
+        """
+        if topic == TOPIC:
+            kept, readers = self._snapshots.kept_from(), [*self._uploads.needed_from()]
+            recovery = {each: kept.get(each, 0) for each in partitions}
+        else:
+            recovery, readers = {e: self._journal.bounds(topic, e).next for e in partitions}, []
+        return cut_before(
+            recovery, [*readers, *self._readers(topic)],
+            self._journal.bytes_used(topic), self._config.journal_bytes_max,
+        )  # fmt: skip
 
     async def _take(self, *, again: bool) -> bool:
         """Whether there was anything new to take a snapshot of."""

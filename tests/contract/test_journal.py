@@ -354,6 +354,26 @@ def test_retention_by_bytes_drops_the_oldest(play: Play) -> None:
     play(story)
 
 
+@pytest.mark.parametrize("retention", [Retention(bytes=KIB), Retention(age_ms=10)])
+def test_retention_leaves_what_somebody_needs(
+    play: Play, clock: Hands, retention: Retention
+) -> None:
+    async def story(journal: Journal) -> None:
+        journal.create_topic("t", 3, retention)
+        for _ in range(100):
+            await journal.append("t", 1, [bytes(4 * KIB)])
+            await journal.append("t", 2, [b"small"])
+        clock.time_ms += 1_000
+        journal.enforce_retention(needed={"t": {1: 0}})
+        assert journal.bounds("t", 1) == Bounds(0, 100), "all of it is needed"
+        journal.enforce_retention(needed={"t": {1: 60, 2: 99}})
+        assert 60 - 32 < journal.bounds("t", 1).earliest <= 60  # 32: up to two segments stay
+        journal.enforce_retention(needed={"other": {1: 0}})
+        assert journal.bounds("t", 1).earliest > 60, "nobody needs it any more"
+
+    play(story)
+
+
 def test_a_topic_without_retention_keeps_everything(play: Play) -> None:
     async def story(journal: Journal) -> None:
         for _ in range(50):

@@ -65,17 +65,13 @@ class Story:
         disturbing = [asyncio.create_task(self._crash()), asyncio.create_task(self._place())]
         await asyncio.gather(*(self._client(number) for number in range(CLIENTS)))
         self.weather.is_over = True
-        for task in disturbing:
-            task.cancel()
-        await asyncio.gather(*disturbing, return_exceptions=True)
-        if not self.is_up:
-            await self.node.restart()
+        await asyncio.gather(*disturbing)
         await self.node.node.runner.settled()
 
     # --- what happens -------------------------------------------------------------------------
 
     async def _crash(self) -> None:
-        while True:
+        while not self.weather.is_over:
             await asyncio.sleep(self.random.uniform(0.002, 0.05))
             self.is_up = False
             if self.random.random() < 0.5:
@@ -89,7 +85,7 @@ class Story:
 
     async def _place(self) -> None:
         """What was moved away comes back, and sometimes a partition is moved in order."""
-        while True:
+        while not self.weather.is_over:
             await asyncio.sleep(self.random.uniform(0.001, 0.01))
             if not self.is_up:
                 continue
@@ -102,7 +98,8 @@ class Story:
             if self.random.random() < 0.1:
                 partition = self.random.randrange(1, PARTITIONS)
                 try:
-                    await asyncio.wait_for(runner.close_partition(partition), 1)
+                    async with asyncio.timeout(1):  # the node may end meanwhile
+                        await runner.close_partition(partition)
                 except (HoldfastError, TimeoutError) as error:
                     self.seen.add(type(error))
 

@@ -19,8 +19,9 @@ What readers see is acknowledged: it was durable, and nobody can take it back.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -98,6 +99,10 @@ class Retention(msgspec.Struct, frozen=True):
     bytes: int | None = None
 
 
+Needed: TypeAlias = Mapping[str, Mapping[int, int]]
+"""By topic and partition, the first offset that somebody needs."""
+
+
 class Journal(Protocol):
     """A persisted log of topics and partitions."""
 
@@ -161,8 +166,13 @@ class Journal(Protocol):
         """How much space the topic takes."""
         ...
 
-    def enforce_retention(self, now_ms: int) -> None:
-        """Drops what the topics' retention no longer keeps."""
+    def enforce_retention(
+        self, now_ms: int | None = None, needed: Needed = MappingProxyType({})
+    ) -> None:
+        """Drops what the topics' retention no longer keeps, by now or by a given time.
+
+        Nothing is dropped from the first offset on that somebody needs.
+        """
         ...
 
     async def close(self) -> None:

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Sequence
 from enum import Enum
 from operator import attrgetter
+from types import MappingProxyType
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import InvalidArgument, Unavailable, Unknown
@@ -17,6 +18,7 @@ from holdfast.journal.api import (
     Appended,
     Bounds,
     Entry,
+    Needed,
     Outcome,
     Refused,
     Retention,
@@ -55,6 +57,7 @@ class _Partition:
         self.earliest = 0
         self.next = 0
         self.epoch = 0  # the newest that it was taken or written in
+        self.needed: int | None = None  # the first offset that somebody needs
         self.late: list[Append] = []
         self.entries: list[Entry] = []
         self.waiting: list[asyncio.Future[None]] = []
@@ -72,6 +75,10 @@ class _Partition:
         for more in waiting:
             if not more.done():
                 more.set_result(None)
+
+    def free(self) -> int:
+        """How many entries nobody needs."""
+        return len(self.entries) if self.needed is None else self.index(self.needed)
 
     def drop(self, count: int) -> None:
         """Gives up so many entries."""
@@ -103,8 +110,8 @@ class _Topic:
         return sum(len(entry.payload) for each in self.partitions for entry in each.entries)
 
     def oldest(self) -> _Partition | None:
-        """The partition with the entry that was written first."""
-        written = [each for each in self.partitions if each.entries]
+        """The partition with the entry that was written first and that nobody needs."""
+        written = [each for each in self.partitions if each.free()]
         return min(written, key=lambda each: each.entries[0].timestamp_ms, default=None)
 
 
@@ -248,14 +255,20 @@ class MemoryJournal:
         self._partition(topic, 1)
         return self._topics[topic].bytes_used()
 
-    def enforce_retention(self, now_ms: int) -> None:
+    def enforce_retention(
+        self, now_ms: int | None = None, needed: Needed = MappingProxyType({})
+    ) -> None:
         """Drops what the topics' retention no longer keeps, entry by entry."""
         self._check_open()
-        for topic in self._topics.values():
+        now_ms = self._clock.now_ms() if now_ms is None else now_ms
+        for name, topic in self._topics.items():
             age_ms, bytes_max = topic.retention.age_ms, topic.retention.bytes
-            if age_ms is not None:
-                for each in topic.partitions:
-                    each.drop(bisect_left(each.entries, now_ms - age_ms, key=_time))
+            first_needed = needed.get(name, {})
+            for number, each in enumerate(topic.partitions, start=1):
+                each.needed = first_needed.get(number)
+                if age_ms is not None:
+                    outdated = bisect_left(each.entries, now_ms - age_ms, key=_time)
+                    each.drop(min(outdated, each.free()))
             if bytes_max is not None:
                 kept_bytes = topic.bytes_used()
                 while kept_bytes > bytes_max and (oldest := topic.oldest()) is not None:

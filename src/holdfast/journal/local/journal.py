@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.errors import InvalidArgument
-from holdfast.journal.api import Append, Appended, Outcome, Refused, Retention, Taken
+from holdfast.journal.api import Append, Appended, Needed, Outcome, Refused, Retention, Taken
 from holdfast.journal.checks import (
     check_entries,
     check_epoch,
@@ -184,11 +185,14 @@ class LocalJournal(ReadableJournal):
         """Gives up the entries below an offset; after a crash some of them may be back."""
         self._topic(topic).writer.discard(partition, before)
 
-    def enforce_retention(self, now_ms: int) -> None:
-        """Drops what the topics' retention no longer keeps."""
+    def enforce_retention(
+        self, now_ms: int | None = None, needed: Needed = MappingProxyType({})
+    ) -> None:
+        """Drops whole segments that the topics' retention no longer keeps and nobody needs."""
         self._check_open()
-        for topic in self._topics.values():
-            topic.writer.enforce(topic.settings.retention, now_ms)
+        now_ms = self._clock.now_ms() if now_ms is None else now_ms
+        for name, topic in self._topics.items():
+            topic.writer.enforce(topic.settings.retention, now_ms, needed.get(name, {}))
 
     def heal(self, file: str) -> None:
         """Does what can be done about a damaged file of a topic while the journal is open.

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from holdfast.errors import DataLoss, InvalidState
-from holdfast.journal.api import Append, Entry, Outcome, Refused, Retention, Taken
+from holdfast.journal.api import Append, Entry, Needed, Outcome, Refused, Retention, Taken
 from holdfast.journal.checks import check_offset, unknown_topic
 from holdfast.journal.local.disk import Disk, RealDisk
 from holdfast.journal.local.follower import TopicFollower
@@ -85,7 +86,9 @@ class JournalReader(ReadableJournal):
     def discard(self, topic: str, partition: int, before: int) -> None:
         raise self._read_only()
 
-    def enforce_retention(self, now_ms: int) -> None:
+    def enforce_retention(
+        self, now_ms: int | None = None, needed: Needed = MappingProxyType({})
+    ) -> None:
         raise self._read_only()
 
     def _view(self, topic: str) -> TopicView:

@@ -1,6 +1,7 @@
 """The writing side of one topic: appends become frames, frames become durable, segments roll."""
 
 import copy
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import NamedTuple, Protocol
 
@@ -209,8 +210,8 @@ class TopicWriter:
             self.view.earliest[partition] = before
             self._remove_discarded()
 
-    def enforce(self, retention: Retention, now_ms: int) -> None:
-        """Drops the oldest segments that the retention does not keep."""
+    def enforce(self, retention: Retention, now_ms: int, needed: Mapping[int, int]) -> None:
+        """Drops the oldest segments that the retention does not keep and nobody needs."""
         segments = self.view.segments
         size_bytes = sum(each.summary.end for each in segments)
         dropped: list[int] = []
@@ -219,6 +220,10 @@ class TopicWriter:
             too_old = retention.age_ms is not None and oldest.last_ms < now_ms - retention.age_ms
             too_many = retention.bytes is not None and size_bytes - oldest.end >= retention.bytes
             if oldest.end == 0 or not (too_old or (too_many and len(segments) > 1)):
+                break
+            if any(
+                needed.get(each, following) < following for each, following in oldest.next.items()
+            ):
                 break
             if len(segments) == 1 and not self._try_roll():
                 break

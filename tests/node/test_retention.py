@@ -1,0 +1,82 @@
+"""The retention of topics is enforced by the node, as far as nobody needs what it would drop."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from holdfast import upkeep
+from holdfast.config import Config
+from holdfast.engine.kernel.runner import TOPIC
+from holdfast.gateway.tasks.shapes import NewTask
+from holdfast.journal import Retention
+from holdfast.limits import KIB, SEGMENT_BYTES_MIN
+from holdfast.node import LocalNode
+
+CONFIG = Config(partitions=1, segment_bytes=SEGMENT_BYTES_MIN)
+
+
+async def filled(folder: Path, config: Config = CONFIG) -> LocalNode:
+    node = await LocalNode.open(folder, config)
+    node.journal.create_topic("news", 2, Retention(bytes=64 * KIB))
+    for _ in range(100):
+        await node.journal.append("news", 1, [bytes(4 * KIB)])
+    return node
+
+
+def earliest(node: LocalNode) -> int:
+    return node.journal.bounds("news", 1).earliest
+
+
+def test_a_node_enforces_the_retention_of_its_topics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "RETENTION_INTERVAL_MS", 10)
+
+    async def story() -> None:
+        node = await filled(tmp_path / "data")
+        async with asyncio.timeout(20):
+            while not earliest(node):  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.01)
+        assert node.journal.bytes_used("news") < 64 * KIB + 2 * SEGMENT_BYTES_MIN
+        await node.close()
+
+    asyncio.run(story())
+
+
+def test_a_registered_reader_is_waited_for_within_its_limit(tmp_path: Path) -> None:
+    async def story() -> None:
+        node = await filled(tmp_path / "data")
+        readers = tmp_path / "data" / "readers" / "news"
+        readers.mkdir(parents=True)
+        (readers / "mine.json").write_text('{"1": 7, "2": 0}')
+        await node.upkeep.enforce_retention()
+        assert earliest(node) <= 7
+        (readers / "mine.json").write_text('{"1": 50, "2": 0}')
+        await node.upkeep.enforce_retention()
+        assert 7 < earliest(node) <= 50
+        await node.close()
+
+        small = Config(partitions=1, segment_bytes=SEGMENT_BYTES_MIN, journal_bytes_max=128 * KIB)
+        node = await LocalNode.open(tmp_path / "data", small)
+        await node.upkeep.enforce_retention()
+        assert earliest(node) > 50, "a reader that is stuck does not fill the disk"
+        await node.close()
+
+    asyncio.run(story())
+
+
+def test_the_records_are_never_dropped_before_snapshots_have_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        node = await LocalNode.open(tmp_path / "data", CONFIG)
+        node.journal.create_topic(TOPIC, 1, Retention(age_ms=1))
+        for _ in range(20):
+            await node.gateway.tasks.submit([NewTask("mail")] * 100)
+        await node.upkeep.enforce_retention()
+        assert node.journal.bounds(TOPIC, 1).earliest == 0, "no snapshot stands for it"
+        await node.close()
+        again = await LocalNode.open(tmp_path / "data", CONFIG)
+        assert len(again.runner.processors) == 1
+        await again.close()
+
+    asyncio.run(story())
