@@ -257,10 +257,12 @@ def test_nobody_is_sent_to_a_partition_that_is_closed() -> None:
         for partition in (1, 2, 3):
             await ask(node, partition)
         await node.node.runner.close_partition(2)
-        jobs = await node.gateway.activate(ActivationRequest(["mail"], jobs_max=10, wait_ms=0))
+        jobs = await node.gateway.jobs.activate(ActivationRequest(["mail"], jobs_max=10, wait_ms=0))
         assert len(jobs) == 1
-        assert await node.gateway.activate(ActivationRequest(["mail"], jobs_max=10, wait_ms=0))
-        assert not await node.gateway.activate(ActivationRequest(["mail"], jobs_max=10, wait_ms=0))
+        assert await node.gateway.jobs.activate(ActivationRequest(["mail"], jobs_max=10, wait_ms=0))
+        assert not await node.gateway.jobs.activate(
+            ActivationRequest(["mail"], jobs_max=10, wait_ms=0)
+        )
 
     play(story)
 
@@ -366,7 +368,7 @@ def test_many_rounds_over_a_log_with_gaps_survive_crashes() -> None:
         total = 0
         for start in range(5):
             for _ in range(20):
-                total += len(await node.gateway.submit([NewTask("mail")] * 3))
+                total += len(await node.gateway.tasks.submit([NewTask("mail")] * 3))
             if start % 2:
                 node.node.runner.write_state()
                 node.store.flush()

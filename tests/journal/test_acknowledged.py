@@ -69,9 +69,9 @@ async def of_the_pipeline(node: LocalNode, folder: Path) -> int:
 
 
 async def of_the_gateway(node: LocalNode, folder: Path) -> int:
-    (bounds, *_) = (await node.gateway.journal_bounds()).partitions
-    (since, *_) = (await node.gateway.journal_bounds_since(0)).partitions
-    entries = msgspec.msgpack.decode(await node.gateway.read_journal(1, 0, READ_BYTES_MAX))
+    (bounds, *_) = (await node.gateway.journal.bounds()).partitions
+    (since, *_) = (await node.gateway.journal.bounds_since(0)).partitions
+    entries = msgspec.msgpack.decode(await node.gateway.journal.read(1, 0, READ_BYTES_MAX))
     assert bounds.next == since.next == len(entries)
     return len(entries)
 
@@ -169,5 +169,5 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
         if any(word in path.read_text() for word in words)
     }
     beginning = {"engine/kernel/recovery.py", "timekeeping.py"}  # before anything is written
-    passing_on = {"gateway/service.py", "journal/local/spread.py"}  # to one of them
+    passing_on = {"pipeline/remote_log.py", "journal/local/spread.py"}  # to one of them
     assert found == {*READERS, *beginning, *passing_on}
