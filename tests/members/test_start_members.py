@@ -1,16 +1,7 @@
 """A node of several processes, as a user starts it: real processes, real sockets, real kills."""
 
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,63 +9,7 @@ from holdfast import Holdfast
 from holdfast.cli.journal.files import open_reader, partitions_of, read_records
 from holdfast.records import RecordKind, ValueType
 
-COMMAND = [sys.executable, "-m", "holdfast.cli"]
-DEADLINE_SECONDS = 60
-
-
-class Node:
-    """`holdfast start --processes`, and what is asked of it."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder = folder
-        self.process = subprocess.Popen(
-            [*COMMAND, "start", str(folder), "--port", "0", "--json", *arguments],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout is not None and self.process.stderr is not None
-        line = self.process.stdout.readline()
-        self.started = json.loads(line) if line else {}
-        self.url = self.started.get("url", "")
-
-    def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-            return answer.read()
-
-    def json(self, path: str) -> Any:
-        return json.loads(self.get(path))
-
-    def members(self) -> dict[int, int]:
-        """The processes of the members, by their numbers."""
-        found = subprocess.run(
-            ["pgrep", "-a", "-P", str(self.process.pid)], capture_output=True, text=True
-        )
-        rows = [line.split() for line in found.stdout.splitlines()]
-        return {int(row[-1]): int(row[0]) for row in rows}
-
-    def until(self, status: str) -> None:
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        found: Any = None
-        while found is None or found["status"] != status:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.02)
-            with contextlib.suppress(OSError):  # a member that was killed takes its connections
-                found = self.json("/v2/health")
-
-    def end(self) -> tuple[int, str]:
-        self.process.send_signal(signal.SIGTERM)
-        _, err = self.process.communicate(timeout=DEADLINE_SECONDS)
-        return self.process.returncode, err
-
-
-@contextlib.contextmanager
-def started(folder: Path, *arguments: str) -> Iterator[Node]:
-    node = Node(folder, *arguments)
-    try:
-        yield node
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            node.process.kill()
-        node.process.wait()
+from .node_process import DEADLINE_SECONDS, Node, started
 
 
 def test_one_address_and_all_partitions(tmp_path: Path) -> None:
@@ -111,24 +46,6 @@ def test_one_address_and_all_partitions(tmp_path: Path) -> None:
         if record.kind is RecordKind.EVENT and record.value_type == ValueType.JOB
     ]
     assert len(created) >= 80, "the logs of all members are read as one"
-
-
-def test_a_member_that_is_killed_is_started_again_and_nothing_is_lost(tmp_path: Path) -> None:
-    with started(tmp_path / "data", "--processes", "2", "--partitions", "2") as node:
-        node.until("UP")
-        with Holdfast.connect(node.url) as app:
-
-            @app.task
-            def echo(value: int) -> int:
-                return value
-
-            handles = [echo.submit(each) for each in range(20)]
-            os.kill(node.members()[2], signal.SIGKILL)
-            node.until("UP")
-            worker = app.worker().start()
-            assert [each.result(timeout=60) for each in handles] == list(range(20))
-            worker.stop()
-        assert node.end()[0] == 0
 
 
 def test_members_end_with_their_supervisor(tmp_path: Path) -> None:
