@@ -14,11 +14,15 @@ import psutil
 class OurNode:
     """`holdfast start` over a folder; a context manager."""
 
-    def __init__(self, folder: Path, partitions: int = 4, *, pipeline: bool = False) -> None:
+    def __init__(
+        self, folder: Path, partitions: int = 4, *, pipeline: bool = False, processes: int = 1
+    ) -> None:
         self.folder = folder
         self.url = ""
         self._partitions = partitions
         self._more = ["--pipeline"] if pipeline else []
+        if processes > 1:
+            self._more += ["--processes", str(processes)]
 
     def __enter__(self) -> "OurNode":
         command = [sys.executable, "-m", "holdfast.cli", "start", str(self.folder)]

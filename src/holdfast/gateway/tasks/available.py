@@ -11,6 +11,7 @@ from holdfast.errors import HoldfastError
 from holdfast.gateway.access.asking import Asked
 from holdfast.partitions import Topic
 
+FAR_EVERY = 8  # activations: one of so many goes to another member if it has waited longest
 TYPES_FOLLOWED_MAX = 4_096  # types of jobs that workers asked for: 2 MB
 
 Serve = Callable[[JobsAvailable], None]
@@ -35,6 +36,7 @@ class Available:
         self._serve = serve
         self._types: dict[str, _Type] = {}
         self._words = 0  # of jobs that are there, ever
+        self._turn = 0
 
     async def follow(self, types: tuple[str, ...]) -> None:
         """From now on it is known which partitions may have jobs of these."""
@@ -47,12 +49,19 @@ class Available:
                 await self._look(type_)
 
     def next(self, types: tuple[str, ...]) -> tuple[str, int, int] | None:
-        """A type and a partition that may have jobs of it, the one asked longest ago."""
+        """A type and a partition that may have jobs of it, the one asked longest ago.
+
+        Those of this member come first, which costs less; now and then it is another one's turn.
+        """
         for type_ in types:
             known = self._types.get(type_)
             if known is not None and known.partitions:
-                partition, word = next(iter(known.partitions.items()))
-                del known.partitions[partition]
+                self._turn += 1
+                partition = next(iter(known.partitions))
+                near = self._asked.near
+                if partition not in near and self._turn % FAR_EVERY:
+                    partition = next((each for each in known.partitions if each in near), partition)
+                word = known.partitions.pop(partition)
                 known.partitions[partition] = word  # to the end of the order
                 return type_, partition, word
         return None
