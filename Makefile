@@ -8,6 +8,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 ONLY   ?=
 WORKERS ?= 2
 
+# Tests start a hundred processes: each would compile all of the code for itself.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check unit soak bench docs clean
 

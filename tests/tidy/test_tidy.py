@@ -4,8 +4,13 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("tidy")  # all of it is read once
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "holdfast"
@@ -23,13 +28,13 @@ class Module(NamedTuple):
     tree: ast.Module
 
 
-def _modules() -> Iterator[Module]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        text = path.read_text()
-        yield Module(path.relative_to(SOURCE).as_posix(), text, ast.parse(text))
-
-
-MODULES = list(_modules())
+@cache
+def modules() -> list[Module]:
+    """All of the package, read once for all rules, by whoever runs these tests."""
+    return [
+        Module(path.relative_to(SOURCE).as_posix(), text := path.read_text(), ast.parse(text))
+        for path in sorted(SOURCE.rglob("*.py"))
+    ]
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -49,7 +54,7 @@ def calls(tree: ast.AST) -> Iterator[str]:
 
 
 def test_a_module_fits_in_a_head() -> None:
-    long = [module.name for module in MODULES if len(module.text.splitlines()) > LINES_MAX]
+    long = [module.name for module in modules() if len(module.text.splitlines()) > LINES_MAX]
     assert long == [], "split them"
 
 
@@ -66,14 +71,12 @@ ALLOWED = {  # the shell around the processors
     for name in ("alarms", "behind", "halt", "inbox", "outcomes", "runner")
 }
 IMPURE_CALLS = {"open", "input", "print", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
-CORE_MODULES = [
-    module for module in MODULES if module.name.startswith(CORE) and module.name not in SHELLS
-]
 
 
 def test_what_decides_touches_no_clock_no_disk_and_no_dice() -> None:
     impure: list[tuple[str, set[str]]] = []
-    for module in CORE_MODULES:
+    core = [each for each in modules() if each.name.startswith(CORE) and each.name not in SHELLS]
+    for module in core:
         used = {name.split(".")[0] for name in imports(module.tree)} & IMPURE
         used -= ALLOWED.get(module.name, set())
         if used := used | IMPURE_CALLS & set(calls(module.tree)):
@@ -127,7 +130,7 @@ HOMES = {
 
 
 def test_a_dependency_is_imported_in_its_home_only() -> None:
-    for module in MODULES:
+    for module in modules():
         roots = {name.split(".")[0] for name in imports(module.tree)}
         for root in roots - sys.stdlib_module_names - {"holdfast"}:
             assert root in HOMES, f"{root} has no home yet: give it one room"
@@ -136,12 +139,12 @@ def test_a_dependency_is_imported_in_its_home_only() -> None:
 
 
 def test_no_home_is_empty() -> None:
-    used = {name.split(".")[0] for module in MODULES for name in imports(module.tree)}
+    used = {name.split(".")[0] for module in modules() for name in imports(module.tree)}
     assert HOMES.keys() <= used
 
 
 def test_nothing_is_pickled() -> None:
-    assert not [module.name for module in MODULES if "pickle" in set(imports(module.tree))]
+    assert not [module.name for module in modules() if "pickle" in set(imports(module.tree))]
 
 
 # --- words ------------------------------------------------------------------------------------
@@ -180,11 +183,11 @@ def silent(module: Module) -> Iterator[str]:
 
 def test_public_names_say_what_they_are_for() -> None:
     """Classes and functions always, unless they are one statement; methods when they are long."""
-    assert [(module.name, name) for module in MODULES for name in silent(module)] == []
+    assert [(module.name, name) for module in modules() for name in silent(module)] == []
 
 
 def test_a_docstring_begins_with_a_sentence() -> None:
-    for module in MODULES:
+    for module in modules():
         for node in ast.walk(module.tree):
             if isinstance(node, Documented | ast.Module) and (text := ast.get_docstring(node)):
                 first = text.splitlines()[0]
