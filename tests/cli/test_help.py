@@ -21,6 +21,8 @@ _HEAVY = ("rocksdict", "litestar", "aiohttp", "uvicorn", "uvloop", "rich.console
 def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     children = getattr(command, "commands", None)
     if children is None:
+        if command.hidden:  # it is for holdfast itself
+            return
         yield " ".join(path), command
         return
     for name, child in children.items():

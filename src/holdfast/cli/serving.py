@@ -27,6 +27,7 @@ _WATCH_SECONDS = 0.5
 async def serve_folder(folder: Path, config: Config, *, as_json: bool, with_pipeline: bool) -> None:
     """A node of one process."""
     began = time.monotonic()
+    certificate_of(config.tls_certificate, config.tls_key)  # a wrong one leaves no folder behind
     node = await LocalNode.open(folder, config)
     try:
         await let_first_in(node, folder, config)

@@ -20,6 +20,7 @@ from holdfast.cli.output import print_json
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
+from holdfast.gateway.http.tls import certificate_of
 from holdfast.layout import divide, layout_of
 from holdfast.logs import configure
 from holdfast.members.member import Member
@@ -44,6 +45,7 @@ async def serve_members(
 ) -> None:
     """Starts all members, and keeps them until SIGINT or SIGTERM."""
     began, loop, stop = time.monotonic(), asyncio.get_running_loop(), asyncio.Event()
+    certificate_of(config.tls_certificate, config.tls_key)  # a wrong one leaves no folder behind
     layout = divide(folder, processes, config.partitions, DEFAULT_PARTITIONS)
     with _reserved(config) as port:
         told = msgspec.structs.replace(config, port=port, partitions=layout.partitions)
