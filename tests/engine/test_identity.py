@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from distribution_cluster import Cluster, Engine
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.values import (
     PERMISSIONS,
     Authorization,

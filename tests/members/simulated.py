@@ -18,7 +18,7 @@ from holdfast.config import Config
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.kernel.recovery import recover_one
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.errors import Code, HoldfastError
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.journal import Append
@@ -284,7 +284,7 @@ class SimulatedCluster:
             entries = await self.journal.read(TOPIC, partition, offset)
             if not entries:
                 break
-            found += TABLES.codec.decode_many([entry.payload for entry in entries])
+            found += DISPATCH.codec.decode_many([entry.payload for entry in entries])
             offset = entries[-1].offset + 1
         return found
 

@@ -18,7 +18,7 @@ from tests.partitions.members import (
     until,
 )
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.jobs.queries import FindStandings, FindTask, ListTasks
 from holdfast.engine.jobs.values import JobEnded, JobsAvailable, JobState
 from holdfast.errors import (

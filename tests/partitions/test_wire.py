@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.partitions.members import activation, create
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.jobs.queries import FindStandings, FindTask, ListTasks
 from holdfast.engine.jobs.values import ActivatedJob, JobEnded, JobState, Outcome

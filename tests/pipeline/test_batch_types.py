@@ -19,8 +19,8 @@ from batch_console import (
 )
 from served_node import ServedNode
 
+from holdfast.engine.asker import Asker
 from holdfast.engine.batch.values import BatchOperationIntent, BatchOperationType
-from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.asking import asking

@@ -17,7 +17,7 @@ from holdfast.engine.identity.guard import guard
 from holdfast.engine.incidents import queries as incident_queries
 from holdfast.engine.incidents.domain import INCIDENT
 from holdfast.engine.jobs import queries as job_queries
-from holdfast.engine.jobs.domain import JOB, JOB_BATCH
+from holdfast.engine.jobs.domain import JOB_BATCH, job_domain
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.query import Questions
@@ -26,6 +26,7 @@ from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
 from holdfast.engine.parcels.domain import PARCEL
 from holdfast.engine.processes import queries as process_queries
 from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
+from holdfast.engine.processes.jobs import OWNER
 from holdfast.engine.requests.commands import Remembering
 from holdfast.engine.requests.domain import REQUEST
 from holdfast.engine.state import EngineState
@@ -34,6 +35,7 @@ from holdfast.engine.timers.domain import SCHEDULE
 from holdfast.limits import STORE_ROWS_MAX
 from holdfast.state import PartitionState, Store
 
+JOB = job_domain(OWNER)
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
     PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,

@@ -1,6 +1,6 @@
 """Whoever asks a partition something: its state, with what they may see of it."""
 
-from holdfast.engine.identity.asker import Asker, permits
+from holdfast.engine.asker import Asker, permits
 from holdfast.engine.identity.values import EVERY_ID, Permission, ResourceType
 from holdfast.engine.incidents.values import Incident
 from holdfast.engine.jobs.values import Job, Outcome

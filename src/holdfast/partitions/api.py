@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query
 

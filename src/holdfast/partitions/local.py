@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from holdfast.clock import Clock
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query
 from holdfast.errors import HoldfastError, Moved, ResourceExhausted, Unavailable, Unknown

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query, Question
 from holdfast.engine.partition import DISPATCH, QUESTIONS

@@ -18,8 +18,8 @@ from tests.gateway.fake_tables import FakeTables
 from tests.gateway.rest.rest_tables import COMPLETE, OF_TASKS, put_batches
 from tests.pipeline.select_tables import BASE, START_MS, Tables
 
+from holdfast.engine.asker import Asker
 from holdfast.engine.batch.values import BatchOperation, BatchOperationState, BatchOperationType
-from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import PERMISSIONS, OwnerType, Permission, ResourceType
 from holdfast.engine.jobs.values import JobState, Outcome
 from holdfast.engine.partition import DISPATCH

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.engine.identity.values import Permission
-from holdfast.engine.jobs.domain import JOB
 from holdfast.engine.jobs.values import BackoffKind, JobIntent, NewJob, TaskDefaults
 from holdfast.engine.kernel import Command
+from holdfast.engine.partition import JOB
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.tasks.shapes import (
     ActivationRequest,

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from holdfast.engine.asker import Asker, asker_of
 from holdfast.engine.batch.reporting import report_if_done, tell_leader
 from holdfast.engine.batch.state import StoredOperation
 from holdfast.engine.batch.values import (
@@ -18,7 +19,6 @@ from holdfast.engine.batch.values import (
     Visible,
 )
 from holdfast.engine.distribution.distributing import distribute
-from holdfast.engine.identity.asker import Asker, asker_of
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Command, Turn
 from holdfast.engine.state import EngineState

@@ -11,9 +11,9 @@ from holdfast.engine.batch.values import (
     BatchOperationExecutionIntent,
     BatchOperationIntent,
 )
-from holdfast.engine.identity.needs import with_every
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Distributed, Domain
+from holdfast.engine.needs import with_every
 from holdfast.records import ValueType
 
 _I = BatchOperationIntent

@@ -8,9 +8,9 @@ from holdfast.engine.distribution.values import (
     Resending,
 )
 from holdfast.engine.due.dates import DueKind
-from holdfast.engine.identity.needs import with_every
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain, WhenDue
+from holdfast.engine.needs import with_every
 from holdfast.records import ValueType
 
 _I = DistributionIntent

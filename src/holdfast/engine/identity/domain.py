@@ -4,7 +4,6 @@ from functools import partial
 
 from holdfast.engine.identity import commands, events, needs
 from holdfast.engine.identity.commands import decided
-from holdfast.engine.identity.needs import with_every, with_named
 from holdfast.engine.identity.values import (
     AUTHORIZATION_VALUES,
     GROUP_VALUES,
@@ -19,6 +18,7 @@ from holdfast.engine.identity.values import (
     UserIntent,
 )
 from holdfast.engine.kernel import Domain
+from holdfast.engine.needs import with_every, with_named
 from holdfast.records import ValueType
 
 _U, _G, _T, _A = UserIntent, GroupIntent, TokenIntent, AuthorizationIntent

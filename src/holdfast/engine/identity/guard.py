@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from holdfast.engine.identity.asker import Asker, asker_of, permits
+from holdfast.engine.asker import Asker, asker_of, permits
 from holdfast.engine.kernel import Need, Required
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code

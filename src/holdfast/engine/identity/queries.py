@@ -6,7 +6,7 @@ counts before it is durable, and the partition that does a command decides again
 
 import msgspec
 
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.guard import missing_of
 from holdfast.engine.identity.state import owner, owner_parts
 from holdfast.engine.identity.values import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.asker import Asker
 from holdfast.engine.families import Tag
-from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import (
     Authorization,
     Group,

@@ -2,7 +2,8 @@
 
 from holdfast.engine.due.dates import DueKind
 from holdfast.engine.identity.values import Permission
-from holdfast.engine.jobs import commands, events, needs
+from holdfast.engine.jobs import commands, events, needs, reports
+from holdfast.engine.jobs.owner import Owner
 from holdfast.engine.jobs.values import (
     JOB_BATCH_VALUES,
     JOB_VALUES,
@@ -16,44 +17,7 @@ from holdfast.engine.jobs.values import (
     TaskDefined,
 )
 from holdfast.engine.kernel import Domain, WhenDue
-from holdfast.engine.processes import jobs as element_jobs
 from holdfast.records import ValueType
-
-JOB: Domain = Domain(
-    value_type=ValueType.JOB,
-    intents=JobIntent,
-    values=JOB_VALUES,
-    commands={
-        JobIntent.CREATE: commands.create,
-        JobIntent.COMPLETE: element_jobs.complete,
-        JobIntent.FAIL: commands.fail,
-        JobIntent.CANCEL: element_jobs.cancel,
-        JobIntent.THROW_ERROR: element_jobs.throw_error,
-        JobIntent.UPDATE_RETRIES: element_jobs.update_retries,
-        JobIntent.DEFINE_TASK: commands.define_task,
-    },
-    appliers={
-        JobIntent.CREATED: events.created,
-        JobIntent.COMPLETED: events.completed,
-        JobIntent.FAILED: events.failed,
-        JobIntent.CANCELED: events.canceled,
-        JobIntent.RETRIED: events.retried,
-        JobIntent.DISCARDED: events.discarded,
-        JobIntent.ERROR_THROWN: events.error_thrown,
-        JobIntent.RETRIES_UPDATED: events.retries_updated,
-        JobIntent.TASK_DEFINED: events.task_defined,
-    },
-    needs={
-        JobIntent.CREATE: needs.create,
-        JobIntent.COMPLETE: needs.of_job(Permission.WORK),
-        JobIntent.FAIL: needs.fail,
-        JobIntent.THROW_ERROR: needs.of_job(Permission.WORK),
-        JobIntent.CANCEL: needs.change,
-        JobIntent.UPDATE_RETRIES: needs.change,
-        JobIntent.DEFINE_TASK: needs.define_task,
-    },
-    followed=(JobEnded, TaskDefined),
-)
 
 JOB_BATCH: Domain = Domain(
     value_type=ValueType.JOB_BATCH,
@@ -95,3 +59,42 @@ JOB_BATCH: Domain = Domain(
         ),
     },
 )
+
+
+def job_domain(owner: Owner) -> Domain:
+    """The table of jobs, which may belong to an owner."""
+    return Domain(
+        value_type=ValueType.JOB,
+        intents=JobIntent,
+        values=JOB_VALUES,
+        commands={
+            JobIntent.CREATE: commands.create,
+            JobIntent.COMPLETE: reports.complete(owner),
+            JobIntent.FAIL: commands.fail,
+            JobIntent.CANCEL: reports.cancel,
+            JobIntent.THROW_ERROR: reports.throw_error(owner),
+            JobIntent.UPDATE_RETRIES: reports.update_retries,
+            JobIntent.DEFINE_TASK: commands.define_task,
+        },
+        appliers={
+            JobIntent.CREATED: events.created,
+            JobIntent.COMPLETED: events.completed,
+            JobIntent.FAILED: events.failed,
+            JobIntent.CANCELED: events.canceled,
+            JobIntent.RETRIED: events.retried,
+            JobIntent.DISCARDED: events.discarded,
+            JobIntent.ERROR_THROWN: events.error_thrown,
+            JobIntent.RETRIES_UPDATED: events.retries_updated,
+            JobIntent.TASK_DEFINED: events.task_defined,
+        },
+        needs={
+            JobIntent.CREATE: needs.create,
+            JobIntent.COMPLETE: needs.of_job(Permission.WORK),
+            JobIntent.FAIL: needs.fail(owner),
+            JobIntent.THROW_ERROR: needs.of_job(Permission.WORK),
+            JobIntent.CANCEL: needs.change(owner),
+            JobIntent.UPDATE_RETRIES: needs.change(owner),
+            JobIntent.DEFINE_TASK: needs.define_task,
+        },
+        followed=(JobEnded, TaskDefined),
+    )

@@ -1,9 +1,9 @@
 """What one must be permitted for the commands about jobs: by the type of the job."""
 
 from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.engine.jobs.owner import Owner
 from holdfast.engine.jobs.values import Activation, Failure, NewJob, TaskDefaults
 from holdfast.engine.kernel import Need, Required
-from holdfast.engine.processes.needs import of_instance
 from holdfast.engine.state import EngineState
 from holdfast.records import Record
 
@@ -38,23 +38,32 @@ def of_job(permission: Permission) -> Need:
     return need
 
 
-def fail(state: EngineState, command: Record) -> tuple[Required, ...]:
+def fail(owner: Owner) -> Need:
     """To set another number of attempts is to change the job; to give it up is not."""
-    work = of_job(Permission.WORK)(state, command)
-    failure: Failure = command.value
-    job = state.jobs.jobs.get(command.key) if failure.retries else None
-    if job is None or failure.retries == job.retries:
-        return work
-    return work + change(state, command)
+    work, change_it = of_job(Permission.WORK), change(owner)
+
+    def need(state: EngineState, command: Record) -> tuple[Required, ...]:
+        failure: Failure = command.value
+        job = state.jobs.jobs.get(command.key) if failure.retries else None
+        if job is None or failure.retries == job.retries:
+            return work(state, command)
+        return work(state, command) + change_it(state, command)
+
+    return need
 
 
-def change(state: EngineState, command: Record) -> tuple[Required, ...]:
+def change(owner: Owner) -> Need:
     """The job of an element belongs to whoever may change the instances of its process."""
-    job = state.jobs.jobs.get(command.key)
-    if job is not None and job.submitted.instance_key:
-        permission = Permission.UPDATE_PROCESS_INSTANCE
-        return of_instance(state, permission, job.submitted.instance_key)
-    return of_job(Permission.UPDATE)(state, command)
+    update = of_job(Permission.UPDATE)
+
+    def need(state: EngineState, command: Record) -> tuple[Required, ...]:
+        job = state.jobs.jobs.get(command.key)
+        if job is not None and job.submitted.instance_key:
+            instance = job.submitted.instance_key
+            return owner.need(state, Permission.UPDATE_PROCESS_INSTANCE, instance)
+        return update(state, command)
+
+    return need
 
 
 def _task(permission: Permission, *types: str) -> tuple[Required, ...]:

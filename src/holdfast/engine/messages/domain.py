@@ -1,7 +1,6 @@
 """The tables of the messages room."""
 
 from holdfast.engine.due.dates import DueKind
-from holdfast.engine.identity.needs import with_named
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain, WhenDue
 from holdfast.engine.messages import commands, events
@@ -12,6 +11,7 @@ from holdfast.engine.messages.values import (
     MessageRef,
     SubscriptionIntent,
 )
+from holdfast.engine.needs import with_named
 from holdfast.engine.processes.correlating import correlate
 from holdfast.records import ValueType
 

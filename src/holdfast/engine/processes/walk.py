@@ -306,8 +306,7 @@ class Walk:
         """An element instance did what it is for."""
         if element.due_ms:
             self.do(ops.Resumed(key, element.due_ms))
-        self.ops.append(ops.Completed(key, element.node, element.scope, element.local))
-        self.processes.remove(key, element.scope, element.local)
+        self.do(ops.Completed(key, element.node, element.scope, element.local))
 
     def terminated(self, key: int, element: ElementInstance) -> None:
         """An element instance was ended before that."""

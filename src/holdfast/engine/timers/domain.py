@@ -1,9 +1,9 @@
 """The tables of the timers room."""
 
 from holdfast.engine.due.dates import DueKind
-from holdfast.engine.identity.needs import with_named
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.kernel import Domain, WhenDue
+from holdfast.engine.needs import with_named
 from holdfast.engine.timers import commands, events, needs
 from holdfast.engine.timers.values import VALUES, Firing, ScheduleIntent
 from holdfast.records import ValueType

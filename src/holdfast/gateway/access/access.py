@@ -2,7 +2,7 @@
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.queries import IsLetIn
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked

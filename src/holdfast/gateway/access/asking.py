@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.engine.identity.asker import Asker, asker_of
+from holdfast.engine.asker import Asker, asker_of
 from holdfast.engine.identity.guard import refused
 from holdfast.engine.identity.queries import FindMissing
 from holdfast.engine.identity.values import DECIDING_PARTITION

@@ -6,7 +6,7 @@ import hashlib
 
 from holdfast.clock import Clock
 from holdfast.config import Config
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.queries import FindPassword, FindToken
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import Unauthorized

@@ -9,7 +9,7 @@ import msgspec
 from jwt import PyJWK, PyJWKClient, PyJWKSet
 
 from holdfast.config import Config
-from holdfast.engine.identity.asker import Asker
+from holdfast.engine.asker import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
 from holdfast.limits import SUBJECT_CHARS_MAX

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import reduce
 
+from holdfast.engine.asker import asker_of
 from holdfast.engine.batch.queries import FindLed, FindParts, FoundPart, LedOperation, ListLed
 from holdfast.engine.batch.values import (
     BatchOperation,
@@ -12,7 +13,6 @@ from holdfast.engine.batch.values import (
     OperationEnd,
     PartitionReport,
 )
-from holdfast.engine.identity.asker import asker_of
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch.shapes import (

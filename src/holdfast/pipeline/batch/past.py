@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
+from holdfast.engine.asker import Asker
 from holdfast.engine.batch.values import (
     BatchOperation,
     BatchOperationState,
     BatchOperationType,
     Selection,
 )
-from holdfast.engine.identity.asker import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.processes.values import Activate, Migration, Modification
 from holdfast.gateway.batch.shapes import (
