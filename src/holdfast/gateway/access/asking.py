@@ -21,6 +21,7 @@ from holdfast.engine.kernel import Command, Reply, Required
 from holdfast.engine.kernel.query import Query
 from holdfast.errors import Forbidden
 from holdfast.partitions import Partitions
+from holdfast.records import partition_for
 
 A = TypeVar("A")
 
@@ -35,6 +36,36 @@ def asking(asker: Asker | None) -> Iterator[None]:
         yield
     finally:
         _ASKER.reset(token)
+
+
+class _Request:
+    """A request that may be sent again: its commands are numbered, so that they are known again."""
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        self._last = 0
+
+    def next(self) -> str:
+        self._last += 1
+        return f"{self.id}/{self._last}"
+
+
+_REQUEST: ContextVar[_Request | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def requesting(id_: str) -> Iterator[None]:
+    """Whatever is asked for inside is done once, however often a request with this id comes.
+
+    Ids are the asker's own: nobody is answered what somebody else was.
+    """
+    asker = _ASKER.get()
+    owner = "" if asker is None else f"{asker.type}:{asker.sub}"
+    token = _REQUEST.set(_Request(f"{owner}/{id_}"))
+    try:
+        yield
+    finally:
+        _REQUEST.reset(token)
 
 
 def asker_now() -> Asker | None:
@@ -77,6 +108,9 @@ class Asked:
 
     def anywhere(self) -> int:
         """A partition for what may go to any: those of this member take turns, if it has any."""
+        request = _REQUEST.get()
+        if request is not None:  # sent again, it may come to another member
+            return partition_for(request.id, self.count)
         near = self._partitions.near or range(1, self.count + 1)
         return near[next(self._turn) % len(near)]
 
@@ -130,7 +164,9 @@ class Asked:
 
 
 def _signed(commands: Sequence[Command]) -> Sequence[Command]:
-    claims = claims_now()
+    claims, request = claims_now(), _REQUEST.get()
+    if request is not None:
+        commands = [msgspec.structs.replace(each, request_id=request.next()) for each in commands]
     if claims is None:
         return commands
     return [

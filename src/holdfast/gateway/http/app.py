@@ -10,7 +10,8 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
 from litestar.types import ASGIApp, Method, Receive, Scope, Send
 
-from holdfast.gateway.access.asking import asking
+from holdfast.gateway import checks
+from holdfast.gateway.access.asking import asking, requesting
 from holdfast.gateway.access.needs import Everyone
 from holdfast.gateway.api import Api
 from holdfast.gateway.as_of import noted_as_of
@@ -32,6 +33,8 @@ from holdfast.metrics import HttpMetrics
 
 BODY_BYTES_MAX = APPEND_BYTES_MAX  # more could not be appended anyway
 _PREFLIGHT_SECONDS = b"600"  # for how long a browser need not ask again
+
+REQUEST_ID = b"holdfast-request-id"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -75,10 +78,20 @@ class _Service:
         headers = dict(scope["headers"])
         check_sender(end, headers)
         if self._api.access is None:
-            return await self._answer(end, headers, scope, receive, send)
+            return await self._answer_once(end, headers, scope, receive, send)
         authorization, client = headers.get(b"authorization"), scope["client"]
         address = client[0] if client else ""
         with asking(await self._api.access.admit(end.need, authorization, address)):
+            await self._answer_once(end, headers, scope, receive, send)
+
+    async def _answer_once(
+        self, end: Endpoint, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Does it once, if the request says by which id it will come again."""
+        request_id = headers.get(REQUEST_ID)
+        if request_id is None:
+            return await self._answer(end, headers, scope, receive, send)
+        with requesting(checks.name(request_id.decode("latin-1"), REQUEST_ID.decode())):
             await self._answer(end, headers, scope, receive, send)
 
     async def _answer(
