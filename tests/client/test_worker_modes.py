@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from waiting import WAIT, wait_until
 
-from holdfast import Holdfast, InvalidArgument, TaskFailed, Unavailable
+from holdfast import (
+    Holdfast,
+    HoldfastError,
+    InvalidArgument,
+    Moved,
+    TaskFailed,
+    Unavailable,
+    Unknown,
+)
 from holdfast.gateway.tasks.shapes import ActivationRequest
 
 
@@ -181,7 +189,8 @@ def test_a_timeout_bounds_one_attempt(app: Holdfast) -> None:
 class Shaky:
     """An api that is away every so often, when it is asked about jobs."""
 
-    def __init__(self, api: Any) -> None:
+    def __init__(self, api: Any, kind: type[HoldfastError]) -> None:
+        self._kind = kind
         self._api = api
         self.jobs = self
         self.refused = 0
@@ -198,18 +207,21 @@ class Shaky:
             self._asked += 1
             if self._asked % 3 != 0:
                 self.refused += 1
-                raise Unavailable("The node is restarting")
+                raise self._kind("The node is restarting")
             return await method(*args)
 
         return sometimes
 
 
-def test_a_worker_outlives_a_node_that_is_away_for_a_while(app: Holdfast) -> None:
+@pytest.mark.parametrize("kind", [Unavailable, Moved, Unknown])
+def test_a_worker_outlives_a_node_that_is_away_for_a_while(
+    app: Holdfast, kind: type[HoldfastError]
+) -> None:
     @app.task(retries=0)
     def add(left: int, right: int) -> int:
         return left + right
 
-    shaky = Shaky(app.api)
+    shaky = Shaky(app.api, kind)
     handles = app.submit_many([add.bind(number, 1) for number in range(20)])
     app.api = shaky
     worker = app.worker(concurrency=2, prefetch=3).start()

@@ -16,7 +16,14 @@ from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, 
 from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
-from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted, Unavailable
+from holdfast.errors import (
+    HoldfastError,
+    InvalidArgument,
+    Moved,
+    ResourceExhausted,
+    Unavailable,
+    Unknown,
+)
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
@@ -38,6 +45,8 @@ _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in thi
 _AHEAD_SECONDS = 0.1  # without a setting, a worker fetches about as much as it does in this time
 _AHEAD_MAX = 1_000
 _PAUSE_S_MAX = 5.0  # between two attempts, where the node does not say how long
+# After these a report or a request for work is sent again: leases keep jobs from being done twice.
+_PASSING = (Unavailable, Moved, Unknown, ResourceExhausted)
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -330,7 +339,7 @@ class Worker:
         """Asks until the node answers: it may be restarting, or have too much to do."""
         return await persistently(
             call,
-            lambda error: isinstance(error, Unavailable | ResourceExhausted),
+            lambda error: isinstance(error, _PASSING),
             lambda _: self._stopping.is_set() and not self._begun,
             pause_s_max=_PAUSE_S_MAX,
         )
