@@ -47,7 +47,7 @@ class Append(NamedTuple):
     offset: int | None = None  # where the log ends, as the writer knows it; None: anywhere
 
 
-class Appended(NamedTuple):
+class Appended(msgspec.Struct, frozen=True, gc=False):
     """The append is durable."""
 
     first: int  # the offset of its first entry

@@ -7,11 +7,9 @@ A step takes many commands and gives one append. The order in which its owner mu
     3. hand out `step.replies` and `step.effects`
 
 If the append is refused (a full disk, a newer epoch), `abandon(step)` takes everything back as if
-the step had not been. If its outcome is unknown, the processor is thrown away and another one reads
-the log.
+the step had not been. If its outcome is unknown, another processor reads the log in its place.
 
-Records are numbered by their position, without gaps. Where the journal has them, their offset, is
-the journal's own count: it is kept for reading on, and nothing is concluded from it.
+Records are numbered by position, without gaps. Their offset is the journal's own count.
 """
 
 from collections import deque
@@ -83,7 +81,7 @@ class Processor(Standing, Generic[S]):
         """From now on steps are bounded by time, too, as this clock tells it in seconds."""
         self._turn.elapsed = elapsed
 
-    def _load(self, progress: Progress) -> None:
+    def _load(self, progress: Progress | Before) -> None:
         self._applied = progress.applied_position
         self._processed = progress.processed_position
         self._turn.key_counter = progress.key_counter
@@ -147,7 +145,10 @@ class Processor(Standing, Generic[S]):
         if now_ms < self._last_ms:  # as after a move to a machine whose clock is behind
             now_ms = self._last_ms
         turn.now_ms, turn.careful, turn.is_braked = now_ms, careful or self._watching, False
-        before = Before(self.progress, tuple(self._leftover), dict(self._awaited))
+        before = Before(
+            self._applied, self._processed, turn.key_counter, self._last_ms,
+            tuple(self._leftover), dict(self._awaited),
+        )  # fmt: skip
         step = Step(turn.next_position, [], [], [], 0, 0, [], before)
         turn.records, turn.effects, turn.follow_ups = [], step.effects, self._leftover
         turn.said.clear()
@@ -333,7 +334,7 @@ class Processor(Standing, Generic[S]):
     def abandon(self, step: Step) -> None:
         """The step's entries could not be written: takes back all that it did."""
         self.state.undo_to(0)
-        self._load(step.before.progress)
+        self._load(step.before)
         self._leftover = deque(step.before.leftover)
         self._awaited = step.before.awaited
         for awaited, _ in self._awaited.values():

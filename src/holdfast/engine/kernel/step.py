@@ -1,14 +1,13 @@
 """A step: what a processor is given, what it wrote, and how it is taken back."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from holdfast.engine.kernel.domain import DueCommand
 from holdfast.engine.kernel.turn import Reply, Submission
 from holdfast.records import Record
-from holdfast.state import Progress
 
 
 class DueSource(Protocol):
@@ -49,10 +48,13 @@ class Awaited(msgspec.Struct):
     missing: int
 
 
-class Before(NamedTuple):
+class Before(msgspec.Struct, frozen=True):
     """Where the processor stood before a step, for taking the step back."""
 
-    progress: Progress
+    applied_position: int
+    processed_position: int
+    key_counter: int
+    last_ms: int
     leftover: tuple[Record, ...]
     awaited: dict[int, tuple[Awaited, int]]
 

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidArgument
-from holdfast.journal.api import Appended, Refused
+from holdfast.journal.api import Outcome
 from holdfast.journal.checks import check_append_bytes
 from holdfast.journal.local.frame import frame_bytes
 from holdfast.journal.local.stage import ANY, Stage
@@ -34,7 +34,7 @@ class Staging(NamedTuple):
 
 class _Waiting(NamedTuple):
     appends: int  # that are answered together
-    answer: asyncio.Future[list[Appended | Refused]]
+    answer: asyncio.Future[list[Outcome]]
 
 
 class _Group:
@@ -58,7 +58,7 @@ class GroupCommit:
 
     def enqueue(
         self, appends: list[Staging], *, at_once: bool = False
-    ) -> asyncio.Future[list[Appended | Refused]]:
+    ) -> asyncio.Future[list[Outcome]]:
         """Appends at the end of this turn of the loop, or at once; what became of each.
 
         Whoever appends many has gathered them: there is nothing to be gained by waiting.
@@ -72,7 +72,7 @@ class GroupCommit:
             self._groups.append(self._spare.pop() if self._spare else _Group())
         group = self._groups[-1]
         _join(group.stage, appends)
-        answer: asyncio.Future[list[Appended | Refused]] = loop.create_future()
+        answer: asyncio.Future[list[Outcome]] = loop.create_future()
         group.waiting.append(_Waiting(len(appends), answer))
         # A thread writes a large commit while the loop takes what else comes in this turn.
         if at_once or (self._thread is not None and group.stage.size_bytes >= EAGER_COMMIT_BYTES):
@@ -170,7 +170,7 @@ class GroupCommit:
         for partition in list(self._readers):
             self._wake(partition)
 
-    def _answer(self, group: _Group, outcomes: list[Appended | Refused]) -> None:
+    def _answer(self, group: _Group, outcomes: list[Outcome]) -> None:
         at = 0
         for count, answer in group.waiting:
             if not answer.done():  # whoever was cancelled does not listen
@@ -210,7 +210,7 @@ def _join(stage: Stage, appends: list[Staging]) -> None:
         raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
 
 
-def _fail(answer: asyncio.Future[list[Appended | Refused]], error: BaseException) -> None:
+def _fail(answer: asyncio.Future[list[Outcome]], error: BaseException) -> None:
     """Fails one append, with an error of its own: tracebacks grow where they are raised."""
     if answer.done():
         return

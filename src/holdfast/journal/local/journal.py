@@ -163,6 +163,10 @@ class LocalJournal(ReadableJournal):
 
         What is not refused becomes durable together or fails together.
         """
+        if len({each.topic for each in appends}) == 1:
+            there = self._topic(appends[0].topic)
+            checked_all = [_checked(there, each) for each in appends]
+            return await there.commit.enqueue(checked_all, at_once=True)
         checked: dict[str, list[Staging]] = {}
         numbers: dict[str, list[int]] = {}
         for number, each in enumerate(appends):
@@ -174,8 +178,6 @@ class LocalJournal(ReadableJournal):
             (topic, self._topics[topic].commit.enqueue(several, at_once=True))
             for topic, several in checked.items()
         ]
-        if len(answers) == 1:  # as they came
-            return list(await answers[0][1])
         outcomes: dict[int, Outcome] = {}
         for topic, answer in answers:
             outcomes.update(zip(numbers[topic], await answer, strict=True))

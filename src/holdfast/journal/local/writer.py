@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.clock import Clock
 from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
-from holdfast.journal.api import Appended, Refused, Retention
+from holdfast.journal.api import Appended, Outcome, Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.disk import FULL, Disk, File
@@ -94,7 +94,7 @@ class TopicWriter:
             self._allocator.adopt(recovered.prepared)
         self._remove_discarded()
 
-    def write(self, stage: Stage) -> list[Appended | Refused]:
+    def write(self, stage: Stage) -> list[Outcome]:
         """Makes appends durable together and readable; what became of each."""
         commit = self.begin(stage)
         assert commit is not None, "a commit in the loop began while another was under way"
@@ -148,7 +148,7 @@ class TopicWriter:
             raise
         return self._clock.monotonic() - begun
 
-    def finish(self, commit: Commit, sync_seconds: float) -> list[Appended | Refused]:
+    def finish(self, commit: Commit, sync_seconds: float) -> list[Outcome]:
         """The commit is durable: its entries can be read; what became of each append."""
         headers = commit.headers
         if headers:
@@ -157,7 +157,7 @@ class TopicWriter:
             if self._observer is not None:
                 size_bytes = headers[-1].end - commit.start
                 self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
-        outcomes: list[Appended | Refused] = [
+        outcomes: list[Outcome] = [
             Appended(each.first_offset, each.first_offset + each.entry_count)
             for each in headers
             if each.partition != LINK_PARTITION
