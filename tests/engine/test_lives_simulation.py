@@ -13,7 +13,7 @@ import pytest
 from holdfast.engine.jobs.values import JobIntent, JobRef, NewJob
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.engine.partition import TABLES, open_partition
+from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.errors import Code, HoldfastError, Moved, Unavailable, Unknown
 from holdfast.journal import Append
 from holdfast.journal.memory import Fate, MemoryJournal
@@ -162,7 +162,7 @@ async def records_of(journal: Any, partition: int) -> list[Record]:
         for entry in entries:
             assert entry.offset > last
             last = entry.offset
-            found.append(TABLES.codec.decode(entry.payload))
+            found.append(DISPATCH.codec.decode(entry.payload))
         offset = last + 1
     return found
 
