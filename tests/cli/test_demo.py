@@ -185,14 +185,14 @@ def _said_without_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> st
 def test_tables_that_differ_from_the_journal_fail_the_demo(
     states: dict[str, Any], records: int, declined: Found, fault: str | None
 ) -> None:
-    from holdfast.cli.demo.tables_look import Look
+    from holdfast.cli.demo.tables_look import TablesLook
 
     agreed = {
         "process_instances": {"COMPLETED": 50},
         "jobs": {"COMPLETED": 145, "ERROR_THROWN": 5},
         "incidents": {"RESOLVED": 14},
     }
-    look = Look(agreed | states, records, 0, 0.0)
+    look = TablesLook(agreed | states, records, 0, 0.0)
     verdict = _verdict()
     tables = reach_tables_verdict(look, verdict, declined, Path("report.png"), 0.0)
     whole = msgspec.structs.replace(verdict, tables=tables)

@@ -19,8 +19,8 @@ from holdfast.gateway.processes.definitions import ProcessService
 from holdfast.gateway.processes.instances import InstanceService
 from holdfast.gateway.processes.messages import MessageService
 from holdfast.gateway.rest.common import RestApi
-from holdfast.gateway.rest.look import Look
-from holdfast.gateway.rest.tables import NoTables, Tables
+from holdfast.gateway.rest.look import NodeLook
+from holdfast.gateway.rest.tables import NoTables, SearchTables
 from holdfast.gateway.rest.visible import VisibleTables
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.incidents import IncidentService
@@ -44,7 +44,7 @@ class Gateway(RestApi):
     ) -> None:
         asked = Asked(partitions)
         self.access = Access(config, clock, asked) if config.authorization else None
-        self.look = Look(asked, clock)
+        self.look = NodeLook(asked, clock)
         self._asked = asked
         self.show_tables(NoTables())
         defaults = DefaultsOfTasks(asked)
@@ -64,9 +64,9 @@ class Gateway(RestApi):
         metrics.batch.numbers = batches.counts.numbers
         self.node = self._node = NodeService(asked, config, metrics, batches.counts.count)
 
-    def show_tables(self, tables: Tables) -> None:
+    def show_tables(self, tables: SearchTables) -> None:
         """From now on searches are answered from these."""
-        self.tables: Tables = VisibleTables(tables, self._asked)
+        self.tables: SearchTables = VisibleTables(tables, self._asked)
 
     def join(self, colleagues: Colleagues) -> Callable[[], Coroutine[Any, Any, bytes]]:
         """From now on all members of the node are asked together; what gives this one's numbers."""

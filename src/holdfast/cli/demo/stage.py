@@ -22,7 +22,7 @@ from holdfast.cli.demo.verdict import Verdict
 from holdfast.cli.demo.verdict_text import verdict_tables
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.tables_look import Look
+    from holdfast.cli.demo.tables_look import TablesLook
 
 _LINE_EVERY = 0.1  # of the work, where lines take the place of the bar
 _REPAIR_LINE_EVERY = 0.25  # of the repair
@@ -44,7 +44,7 @@ class Stage:
             TextColumn("{task.fields[rate]:>7,.0f}/s"),
             expand=True,
         )
-        self._look: Look | None = None
+        self._look: TablesLook | None = None
         self._told, self._told_look = 0.0, self._look
         self._live = Live(
             console=self._console, get_renderable=self._now, transient=True, auto_refresh=True
@@ -100,7 +100,7 @@ class Stage:
             self._last_line = share
             self.say(f"{done:,} of {count:,} {what} ({rate:,.0f}/s)")
 
-    def tables(self, look: "Look") -> None:
+    def tables(self, look: "TablesLook") -> None:
         """How far the tables are; where there is no terminal, once in a while and only news."""
         if not look.records:
             return
@@ -108,7 +108,7 @@ class Stage:
         if not self._is_live and time.monotonic() - self._told >= _TABLES_SECONDS:
             self.say_tables(look)
 
-    def say_tables(self, look: "Look") -> None:
+    def say_tables(self, look: "TablesLook") -> None:
         """The tables at one moment, to be seen later too."""
         if look != self._told_look:
             self._told, self._told_look = time.monotonic(), look

@@ -21,7 +21,7 @@ from holdfast.pipeline.tables.versions import Versions
 LOOKED_AT = (PROCESS_INSTANCES, JOBS, INCIDENTS, BATCH_OPERATION_ITEMS)
 
 
-class Look(msgspec.Struct, frozen=True):
+class TablesLook(msgspec.Struct, frozen=True):
     """One moment of the tables."""
 
     states: dict[str, States]  # by table
@@ -38,7 +38,7 @@ class Looking:
         self._versions = Versions(root)
         self._counted: dict[str, States] = {}  # by file, which never changes
 
-    def look(self) -> Look:
+    def look(self) -> TablesLook:
         """The tables at the versions that fit one another."""
         progress = self._versions.progress()
         lag = lag_of(progress, self._log.bounds(), SystemClock().now_ms())
@@ -46,7 +46,7 @@ class Looking:
         states = {table.name: self._states(table, versions.get(table.name)) for table in LOOKED_AT}
         version = versions.get(RECORDS.name)
         files = [] if version is None else self._versions.files(RECORDS, version)
-        return Look(states, sum(file.rows for file in files), lag.records, lag.seconds)
+        return TablesLook(states, sum(file.rows for file in files), lag.records, lag.seconds)
 
     def _states(self, table: Table, version: int | None) -> States:
         found: States = {}

@@ -16,7 +16,7 @@ from holdfast.cli.extras import check_installed
 from holdfast.errors import DeadlineExceeded, Unavailable
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.tables_look import Look, Looking
+    from holdfast.cli.demo.tables_look import Looking, TablesLook
     from holdfast.cli.demo.verdict import Verdict
 
 _LOOK_SECONDS = 0.25  # how often the tables are looked at
@@ -37,7 +37,7 @@ class TablesStory:
         self._stage = stage
         self._crew: Crew | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._look: Look | None = None
+        self._look: TablesLook | None = None
         self._found: Found | None = None
         self._node_ended: float | None = None
         self._caught_up_seconds = 0.0

@@ -7,13 +7,13 @@ from rich.table import Table
 from holdfast.cli.demo.tables_verdict import TablesVerdict
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.tables_look import Look
+    from holdfast.cli.demo.tables_look import TablesLook
 
 _SHORT = {"process_instances": "instances", "batch_operation_items": "batch items"}
 _RARE = {"batch_operation_items"}  # not worth a line as long as it is empty
 
 
-def look_line(look: "Look") -> str:
+def look_line(look: "TablesLook") -> str:
     """The tables at one moment, in a line."""
     parts = [
         f"{_SHORT.get(name, name)} {_states(states)}"
@@ -23,7 +23,7 @@ def look_line(look: "Look") -> str:
     return "; ".join([*parts, _behind(look)])
 
 
-def look_table(look: "Look") -> Table:
+def look_table(look: "TablesLook") -> Table:
     """The tables at one moment, a line for each."""
     table = Table.grid(padding=(0, 2))
     for name, states in look.states.items():
@@ -62,7 +62,7 @@ def _states(states: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in states.items())
 
 
-def _behind(look: "Look") -> str:
+def _behind(look: "TablesLook") -> str:
     if not look.behind_records:
         return "nothing missing"
     return f"{look.behind_records:,} records and {look.behind_seconds:.1f} s behind"

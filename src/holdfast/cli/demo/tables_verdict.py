@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.tables_look import Look
+    from holdfast.cli.demo.tables_look import TablesLook
     from holdfast.cli.demo.verdict import Verdict
 
 
@@ -38,7 +38,7 @@ class TablesVerdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def reach_tables_verdict(
-    look: "Look",
+    look: "TablesLook",
     verdict: "Verdict",
     declined: Found,
     picture: Path,

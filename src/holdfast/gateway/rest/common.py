@@ -12,8 +12,8 @@ import msgspec
 from holdfast.errors import InvalidArgument, error_of
 from holdfast.gateway.api import Api
 from holdfast.gateway.numbers import OperationReference
-from holdfast.gateway.rest.look import Look
-from holdfast.gateway.rest.tables import Tables
+from holdfast.gateway.rest.look import NodeLook
+from holdfast.gateway.rest.tables import SearchTables
 from holdfast.gateway.shapes import Question, Shape
 from holdfast.gateway.tasks.shapes import Answer
 from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX
@@ -25,8 +25,8 @@ NO_KEY = "-1"  # where the API wants a key and there is none
 class RestApi(Api):
     """What the REST API is served from: a node that can be looked into, and its tables."""
 
-    look: Look
-    tables: Tables
+    look: NodeLook
+    tables: SearchTables
 
 
 _CURSOR = {"type": "string", "maxLength": CURSOR_CHARS_MAX}

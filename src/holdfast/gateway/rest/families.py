@@ -8,7 +8,7 @@ import msgspec
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.rest.common import SearchQuery
 from holdfast.gateway.rest.fields import KEY, Schema
-from holdfast.gateway.rest.tables import Row, Tables
+from holdfast.gateway.rest.tables import Row, SearchTables
 from holdfast.limits import CALL_DEPTH_MAX, PAGE_ITEMS_MAX
 
 _FIELD = "parentProcessInstanceKey"
@@ -23,7 +23,7 @@ class Family(msgspec.Struct, frozen=True):
     root: str | None
 
 
-async def family_of(tables: Tables, rows: Sequence[Row]) -> dict[int, Family]:
+async def family_of(tables: SearchTables, rows: Sequence[Row]) -> dict[int, Family]:
     """Where the instances of some rows come from, by their keys."""
     above: dict[int, int] = {}  # an instance, and the one that called it
     callers = {row["process_instance_key"]: row["parent_element_instance_key"] for row in rows}
@@ -55,7 +55,7 @@ def _top(above: dict[int, int], key: int) -> int:
     return key
 
 
-async def by_parent(tables: Tables, query: SearchQuery) -> tuple[SearchQuery, dict[str, Any]]:
+async def by_parent(tables: SearchTables, query: SearchQuery) -> tuple[SearchQuery, dict[str, Any]]:
     """`parentProcessInstanceKey` as a filter: by the elements of the parent that called."""
     if _FIELD not in query.filter:
         return query, {}

@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.rest.common import TENANT, PageAnswer, SearchQuery
-from holdfast.gateway.rest.tables import FoundRows, Tables
+from holdfast.gateway.rest.tables import FoundRows, SearchTables
 from holdfast.limits import FILTER_PATTERN_CHARS_MAX
 
 Condition = dict[str, Any]  # operators and operands for one column
@@ -210,7 +210,7 @@ def fits(word: str, pattern: str) -> bool:
 
 
 async def search(
-    tables: Tables,
+    tables: SearchTables,
     resource: Resource,
     query: SearchQuery | None,
     also: Mapping[str, Any] | None = None,

@@ -31,7 +31,7 @@ from holdfast.records import partition_for, partition_of
 DEFINITIONS_KNOWN_MAX = 1_000  # what is kept of definitions, which never change: 10 MB
 
 
-class Look:
+class NodeLook:
     """What the REST API needs to know beyond what the `Api` tells."""
 
     def __init__(self, asked: Asked, clock: Clock) -> None:

@@ -24,7 +24,7 @@ class FoundRows(msgspec.Struct, frozen=True):
     end: str | None = None
 
 
-class Tables(Protocol):
+class SearchTables(Protocol):
     """What can be asked of the tables. They follow the log: what was just written comes later."""
 
     async def search(
@@ -67,7 +67,7 @@ class NoTables:
         """There is nothing to let go of."""
 
 
-async def row_of(tables: Tables, table: str, key: int) -> Row | None:
+async def row_of(tables: SearchTables, table: str, key: int) -> Row | None:
     """The row of a key. Where there are no tables, nothing is known of what has ended."""
     try:
         return (await tables.rows(table, [key])).get(key)

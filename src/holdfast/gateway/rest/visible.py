@@ -7,7 +7,7 @@ from holdfast.engine.identity.queries import FindAllowed
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked, asker_now, is_asker
-from holdfast.gateway.rest.tables import FoundRows, Row, Tables
+from holdfast.gateway.rest.tables import FoundRows, Row, SearchTables
 
 Right = tuple[ResourceType, Permission]
 
@@ -34,7 +34,7 @@ _ITEMS = "batch_operation_items"
 class VisibleTables:
     """Keeps the port of the tables: whoever may see all has them as they are."""
 
-    def __init__(self, tables: Tables, asked: Asked) -> None:
+    def __init__(self, tables: SearchTables, asked: Asked) -> None:
         self._tables = tables
         self._asked = asked
 
