@@ -188,7 +188,7 @@ def test_a_command_that_waits_on_the_log_keeps_its_request(
 
 def ask_now(driver: Driver, command: Command) -> list[Reply]:
     """What is answered without a record, whatever else waits."""
-    known = driver.processor._known(command.request_id or "")
+    known = driver.processor._known(command.request_id or "", command)
     assert known is not None
     return [known]
 
@@ -239,6 +239,15 @@ def test_a_command_that_throws_is_answered_the_same_again(monkeypatch: pytest.Mo
     assert first.rejection is not None and first.rejection.code == Code.INTERNAL
     monkeypatch.undo()
     assert ask(driver, create("a")) == [first]
+
+
+def test_an_id_stands_for_one_command() -> None:
+    driver = Driver()
+    (made,) = ask(driver, create("a"))
+    cancel = Command(JOB, JobIntent.CANCEL, made.key, JobRef(), request_id="a")
+    (refused,) = ask(driver, cancel)
+    assert refused.rejection is not None and refused.rejection.code == Code.INVALID_ARGUMENT
+    assert ask(driver, create("a")) == [made]
 
 
 def test_commands_without_a_request_leave_no_trace() -> None:

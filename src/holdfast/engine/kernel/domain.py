@@ -9,7 +9,7 @@ import msgspec
 from holdfast.records import Codec, Record, Rejection, Schema, ValueType
 
 if TYPE_CHECKING:
-    from holdfast.engine.kernel.turn import Reply, Turn
+    from holdfast.engine.kernel.turn import Command, Reply, Turn
 
 CommandHandler = Callable[["Turn[Any]", Record], None]
 """Reads the state, writes events, follow-up commands, a rejection, an answer, effects."""
@@ -99,7 +99,7 @@ class Domain(msgspec.Struct, frozen=True):
 class Requests(Protocol):
     """Keeps the replies to commands that have a request id, as part of the state."""
 
-    def known(self, state: Any, tables: "Dispatch", id_: str) -> "Reply | None":
+    def known(self, state: Any, tables: "Dispatch", id_: str, command: "Command") -> "Reply | None":
         """The reply to a request that is known; None: it is new."""
         ...
 

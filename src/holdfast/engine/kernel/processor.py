@@ -222,7 +222,7 @@ class Processor(Standing, Generic[S]):
     def _take(self, command: Command, step: Step, awaited: Awaited | None = None) -> Reply:
         """Puts a command on the log and processes it, unless others on the log come first."""
         turn, request_id = self._turn, command.request_id
-        if request_id is not None and (known := self._known(request_id)) is not None:
+        if request_id is not None and (known := self._known(request_id, command)) is not None:
             return known
         record, careful = turn.write_command(command), turn.careful
         if careful is not None and (refused := self._unwritable(record, careful, step)) is not None:
@@ -276,10 +276,11 @@ class Processor(Standing, Generic[S]):
                 if not awaited.missing and awaited.ticket is not None:
                     step.replies.append((awaited.ticket, awaited.replies))
 
-    def _known(self, request_id: str) -> Reply | None:
+    def _known(self, request_id: str, command: Command) -> Reply | None:
         """What somebody was answered who asked the same before."""
-        requests = self._requests
-        return None if requests is None else requests.known(self.view, self._tables, request_id)
+        if self._requests is None:
+            return None
+        return self._requests.known(self.view, self._tables, request_id, command)
 
     def _process(self, command: Record, step: Step, request_id: str | None = None) -> Reply:
         turn = self._turn

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.kernel.domain import Dispatch
-from holdfast.engine.kernel.turn import Reply, Turn
+from holdfast.engine.kernel.turn import Command, Reply, Turn
 from holdfast.engine.requests.values import Accepted, Answered, PurgeRequests, RequestIntent
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code
@@ -20,10 +20,15 @@ _encode = msgspec.msgpack.Encoder().encode
 class Remembering:
     """Answers a request that was answered before as it was answered then."""
 
-    def known(self, state: EngineState, tables: Dispatch, id_: str) -> Reply | None:
+    def known(
+        self, state: EngineState, tables: Dispatch, id_: str, command: Command
+    ) -> Reply | None:
         """The reply to a request that is known here; None: it is new."""
         answer = state.requests.answers.get(id_)
         if answer is not None:
+            if (answer.value_type, answer.intent) != (command.value_type, command.intent):
+                reason = f"Expected a new request id, but {id_!r} was used for another command"
+                return Reply(rejection=Rejection(Code.INVALID_ARGUMENT, reason))
             return _reply(tables, answer)
         if state.requests.open.get(id_) is not None:
             reason = f"Request {id_!r} is being processed; ask again"
