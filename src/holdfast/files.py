@@ -30,3 +30,23 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Makes everything in a folder durable, names and contents."""
+    for path in folder.rglob("*"):
+        sync_folder(path)
+    sync_folder(folder)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Writes a small file: a crash leaves the former one or this one, never a part."""
+    beside = path.with_suffix(".new")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    beside.replace(path)
+    sync_folder(path.parent)

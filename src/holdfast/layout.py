@@ -3,23 +3,25 @@
 <folder>/journal, state            of the only member
 <folder>/members.json              how many members there are, if it is more than one
 <folder>/members/<n>/journal, state   of each of them
+<folder>/rebalance.json            there while another division takes effect: see `rebalancing`
 <folder>/tables, readers           are the node's, whatever its members
 
-A partition is where its number says, for ever: to change the number of members moves partitions,
-which `holdfast partitions rebalance` does while no node runs.
+A partition is where its number says: to change the number of members moves partitions, which
+`holdfast partitions rebalance` does while no node runs.
 """
 
-import os
 import uuid
 from pathlib import Path
 
 import msgspec
 
 from holdfast.errors import DataLoss, InvalidArgument, InvalidState
+from holdfast.files import replace_file, sync_folder
 from holdfast.limits import PROCESSES_MAX
 
+MEMBERS = "members"
+SWITCH = "rebalance.json"
 _FILE = "members.json"
-_FOLDER = "members"
 
 
 class _Members(msgspec.Struct, frozen=True):
@@ -40,7 +42,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     def member_folder(self, member: int) -> Path:
         """Where a member keeps its journal and its state."""
-        return self.folder if self.members == 1 else self.folder / _FOLDER / str(member)
+        return self.folder if self.members == 1 else self.folder / MEMBERS / str(member)
 
     def owner(self, partition: int) -> int:
         """The member that has a partition."""
@@ -59,7 +61,21 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def layout_of(folder: Path) -> Layout:
-    """How a folder is divided; a folder without a word about it has one member."""
+    """How a folder is divided; a folder without a word about it has one member.
+
+    InvalidState while another division takes effect: files of both are in the folder.
+    """
+    if (folder / SWITCH).exists():
+        raise InvalidState(
+            f"Expected {folder} to be divided in one way, but a rebalance was interrupted while it"
+            f" took effect; finish it: holdfast partitions rebalance {folder} --processes N",
+            path=str(folder),
+        )
+    return settled_layout(folder)
+
+
+def settled_layout(folder: Path) -> Layout:
+    """How `members.json` says that a folder is divided."""
     path = folder / _FILE
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_Members)
@@ -76,10 +92,7 @@ def divide(folder: Path, members: int, partitions: int | None, default_partition
     `InvalidState` where the folder is divided in another way, with what to do about it.
     """
     found = layout_of(folder)
-    if members > PROCESSES_MAX:
-        raise InvalidArgument(
-            f"Expected 1 to {PROCESSES_MAX} processes, but found {members}", field="processes"
-        )
+    _check_members(members)
     is_new = found.members == 1 and not found.journal(1).exists()
     if not is_new and found.members != members:
         raise InvalidState(
@@ -98,12 +111,26 @@ def divide(folder: Path, members: int, partitions: int | None, default_partition
             )
         return found
     count = partitions or max(default_partitions, 2 * members)
-    if count < members:
+    return write_layout(new_layout(folder, members, count))
+
+
+def new_layout(folder: Path, members: int, partitions: int) -> Layout:
+    """A division that nobody has used; InvalidArgument where there are too many members for it."""
+    _check_members(members)
+    if partitions < members:
         raise InvalidArgument(
-            f"Expected at least one partition for each of {members} processes, but found {count}",
+            f"Expected at least one partition for each of {members} processes, but found"
+            f" {partitions}",
             field="partitions",
         )
-    return write_layout(Layout(folder, members, count, uuid.uuid4().hex))
+    return Layout(folder, members, partitions, uuid.uuid4().hex)
+
+
+def _check_members(members: int) -> None:
+    if not 1 <= members <= PROCESSES_MAX:
+        raise InvalidArgument(
+            f"Expected 1 to {PROCESSES_MAX} processes, but found {members}", field="processes"
+        )
 
 
 def write_layout(layout: Layout) -> Layout:
@@ -112,19 +139,8 @@ def write_layout(layout: Layout) -> Layout:
     path = layout.folder / _FILE
     if layout.members == 1:
         path.unlink(missing_ok=True)
+        sync_folder(layout.folder)
     else:
-        content = msgspec.json.encode(_Members(layout.members, layout.partitions, layout.cluster))
-        beside = path.with_suffix(".new")
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, content)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        beside.replace(path)
-    handle = os.open(layout.folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        found = _Members(layout.members, layout.partitions, layout.cluster)
+        replace_file(path, msgspec.json.encode(found))
     return layout

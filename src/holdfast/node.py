@@ -27,7 +27,7 @@ from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
-from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
+from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, InvalidState, Unavailable
 from holdfast.files import make_folder
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
@@ -36,6 +36,7 @@ from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Bounds, Journal
 from holdfast.journal.local import LocalJournal
+from holdfast.layout import layout_of
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
 from holdfast.partitions import Partitions
@@ -193,6 +194,7 @@ class LocalNode(Node):
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
+        _check_division(folder, place)
         try:
             _make_folder(folder)
             steady = SteadyClock(clock)
@@ -201,6 +203,7 @@ class LocalNode(Node):
                 observer=metrics,
             )  # fmt: skip
             try:
+                _check_division(folder, place)  # it may have changed until the lock was taken
                 _create_topic(journal, config)
                 timekeeping.go_on_from(steady, journal)
                 # The log keeps the time of the machine, whatever a test does with the node's.
@@ -312,6 +315,18 @@ class LocalNode(Node):
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
             for path in (readers if topic == TOPIC else readers / topic).glob("*.json")
         ]
+
+
+def _check_division(folder: Path, place: Place | None) -> None:
+    """Refuses a folder whose partitions are other processes', or are being divided anew."""
+    layout = layout_of(folder if place is None else place.home)
+    if place is None and layout.members > 1:
+        raise InvalidState(
+            f"Expected the partitions of {folder} to be in one process, but they are divided among"
+            f" {layout.members}; start it with holdfast start {folder}, or run holdfast partitions"
+            f" rebalance {folder} --processes 1",
+            path=str(folder),
+        )
 
 
 def _make_folder(folder: Path) -> None:

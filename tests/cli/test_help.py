@@ -57,7 +57,7 @@ def test_all_the_verbs_are_there() -> None:
         "batch retry-tasks", "batch discard-tasks", "batch list", "batch show", "batch items",
         "batch suspend", "batch resume", "batch abort", "batch change", "batch retry",
         "journal topics", "journal bounds", "journal cat", "journal verify",
-        "partitions export", "partitions import",
+        "partitions export", "partitions import", "partitions rebalance",
         "pipeline run", "pipeline status",
         "users create", "users list", "users update", "users delete",
         "groups create", "groups list", "groups delete", "groups add", "groups remove",

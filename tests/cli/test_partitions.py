@@ -47,6 +47,30 @@ def test_a_node_that_runs_is_left_alone(shell: Shell) -> None:
     assert not (shell.folder / "one.export").exists()
 
 
+def test_a_node_gets_another_number_of_processes_and_back(shell: Shell, keys: list[str]) -> None:
+    bounds = shell.run("journal", "bounds", "data", "--json").json["items"]
+    done = shell.run("partitions", "rebalance", "data", "--processes", "2")
+    assert done.code == 0, done.err
+    assert done.out.startswith("2 processes instead of 1: 1 of 2 partitions moved, ")
+    assert shell.run("journal", "bounds", "data", "--json").json["items"] == bounds
+    node = shell.start_node()
+    assert node.started["processes"] == 2
+    running = shell.run("partitions", "rebalance", "data", "--processes", "1")
+    assert running.code == 4 and "held by" in running.err
+    assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
+    node.end()
+    back = shell.run("partitions", "rebalance", "data", "--processes", "1", "--json").json
+    assert (back["processes"], back["processesBefore"], back["moved"]) == (1, 2, [2])
+    same = shell.run("partitions", "rebalance", "data", "--processes", "1")
+    assert (same.code, same.out) == (0, "nothing to do: 1 process in data already\n")
+    many = shell.run("partitions", "rebalance", "data", "--processes", "3")
+    assert many.code == 2 and "at least one partition for each of 3 processes" in many.err
+    nowhere = shell.run("partitions", "rebalance", "nowhere", "--processes", "2")
+    assert nowhere.code == 3 and "data folder of a node in nowhere" in nowhere.err
+    shell.start_node()
+    assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
+
+
 def test_an_export_is_refused_where_it_does_not_belong(shell: Shell, keys: list[str]) -> None:
     del keys
     for words, text in (

@@ -1,4 +1,4 @@
-"""`holdfast partitions`: export a partition of a stopped node, and import it elsewhere."""
+"""`holdfast partitions`: partitions of a stopped node, exported, imported and divided anew."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,19 +6,22 @@ import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import Folder, Json
-from holdfast.limits import PARTITIONS_MAX
+from holdfast.limits import PARTITIONS_MAX, PROCESSES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from rich.progress import Progress
+
     from holdfast.moving import Moved, Told
+    from holdfast.rebalancing import Rebalanced, Total
 
 app = typer.Typer(
     name="partitions",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Export the state of single partitions of a stopped node, and import it.",
+    help="Export and import partitions of a stopped node, or divide them among its processes.",
 )
 
 _Blob = Annotated[
@@ -117,24 +120,104 @@ def import_(
     _print("imported", asyncio.run(run()), source, as_json=json)
 
 
+@app.command(
+    epilog=examples(
+        "holdfast partitions rebalance ./data --processes 4",
+        "holdfast partitions rebalance ./data --processes 1          one process again",
+        "holdfast partitions rebalance ./data --processes 4 --json",
+    )
+)
+def rebalance(
+    folder: Folder,
+    processes: Annotated[
+        int,
+        typer.Option(
+            help="How many processes the node is to have.", min=1, max=PROCESSES_MAX, metavar="N"
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Divide the partitions of a node among another number of processes.
+
+    The node must be stopped. Logs and state are copied, compared with the originals, and take
+    effect together; then the old files are removed. The disk must have room for both. A rebalance
+    that was interrupted is finished by the next one, or leaves the folder as it was.
+    """
+    import asyncio
+    import os
+
+    from holdfast.rebalancing import Total
+    from holdfast.rebalancing import rebalance as divide_anew
+
+    os.umask(0o077)  # what is stored is for its owner alone
+    total = Total()
+
+    async def run() -> "Rebalanced":
+        with _steps(total) as told:
+            return await divide_anew(folder, processes, told, total)
+
+    done = asyncio.run(run())
+    from holdfast.cli.output import print_json, print_line
+
+    if json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(done))
+        return
+    if done.finished_interrupted:
+        print_line("finished a rebalance that had been interrupted")
+    if done.processes == done.processes_before:
+        print_line(f"nothing to do: {_processes(done.processes)} in {folder} already")
+        return
+    print_line(
+        f"{_processes(done.processes)} instead of {done.processes_before}: {len(done.moved)} of"
+        f" {done.partitions} partitions moved, {done.entries:,} records and {done.rows:,} rows"
+        " copied and checked"
+    )
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
+
+
+def _steps(total: "Total") -> "AbstractContextManager[Callable[[str, int], None]]":
+    """A bar that says what is done now."""
+    import contextlib
+
+    @contextlib.contextmanager
+    def showing() -> "Iterator[Callable[[str, int], None]]":
+        with _bar() as bar:
+            task = bar.add_task("", total=None)
+
+            def told(what: str, count: int) -> None:
+                # everything is read and written once, and read back
+                bar.update(task, description=what, advance=count, total=2 * total.size_bytes)
+
+            yield told
+
+    return showing()
+
+
 def _progress(what: str, total: int | None) -> "AbstractContextManager[Told]":
     """A bar on standard error, where somebody sees it."""
     import contextlib
 
-    from rich.console import Console
-    from rich.progress import DownloadColumn, Progress
-
     @contextlib.contextmanager
     def showing() -> "Iterator[Told]":
-        console = Console(stderr=True)
-        columns = (*Progress.get_default_columns(), DownloadColumn())
-        with Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        ) as bar:
+        with _bar() as bar:
             task = bar.add_task(what, total=total)
             yield lambda count: bar.advance(task, count)
 
     return showing()
+
+
+def _bar() -> "Progress":
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress
+
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns(), DownloadColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _print(what: str, moved: "Moved", blob: str, *, as_json: bool) -> None:

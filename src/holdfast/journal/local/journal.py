@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.clock import Clock, SystemClock
-from holdfast.errors import InvalidArgument
+from holdfast.errors import InvalidArgument, InvalidState
 from holdfast.journal.api import Append, Appended, Needed, Outcome, Refused, Retention, Taken
 from holdfast.journal.checks import (
     check_entries,
@@ -182,6 +182,35 @@ class LocalJournal(ReadableJournal):
         for topic, answer in answers:
             outcomes.update(zip(numbers[topic], await answer, strict=True))
         return [outcomes[number] for number in range(len(appends))]
+
+    def begin_at(self, topic: str, partition: int, offset: int, epoch: int = 0) -> None:
+        """Lets a partition that never had an entry begin at an offset, in an epoch.
+
+        Entries of another journal can then be copied to the offsets that they had there. It is
+        durable when the journal is closed. InvalidState where the partition has begun.
+        """
+        writer = self._topic(topic).writer
+        bounds = writer.view.bounds(partition)
+        if bounds != (0, 0) or writer.epochs[partition]:
+            raise InvalidState(
+                f"expected no log of partition {partition} of {topic} in {self._root}, but it has"
+                f" offsets {bounds.earliest} to {bounds.next} in epoch {writer.epochs[partition]};"
+                " only a new partition can begin elsewhere",
+                topic=topic,
+                partition=partition,
+            )
+        check_epoch(epoch)
+        writer.begin_at(partition, offset, epoch)
+
+    def epoch(self, topic: str, partition: int) -> int:
+        """The newest epoch that a partition was taken or written in; 0 if it never was."""
+        there = self._topic(topic)
+        check_partition(topic, partition, there.settings.partitions)
+        return there.writer.epochs[partition]
+
+    def retention(self, topic: str) -> Retention:
+        """How much of a topic is kept."""
+        return self._topic(topic).settings.retention
 
     def discard(self, topic: str, partition: int, before: int) -> None:
         """Gives up the entries below an offset; after a crash some of them may be back."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry, Start
 from holdfast.journal.checks import check_offset
-from holdfast.journal.local.view import TopicView
+from holdfast.journal.local.view import TopicView, Written
 from holdfast.limits import READ_BYTES_MAX
 
 
@@ -45,6 +45,12 @@ class ReadableJournal(ABC):
     ) -> list[Entry]:
         """Durable entries from an offset on: about `bytes_max` of them, but one at least."""
         return self._view(topic).read(partition, offset, bytes_max)
+
+    def appends(
+        self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
+    ) -> list[Written]:
+        """Durable appends from an offset on, as they were written: for whoever copies a log."""
+        return self._view(topic).appends(partition, offset, bytes_max)
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:
         """The first offset whose entry was written at or after a time; `next` if there is none."""

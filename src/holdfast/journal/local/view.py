@@ -4,12 +4,22 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import pairwise, repeat
+from typing import NamedTuple
 
 from holdfast.journal.api import Bounds, Entry
 from holdfast.journal.checks import check_offset, check_partition
-from holdfast.journal.local.frame import LINK_PARTITION, Header, payload_ends
+from holdfast.journal.local.frame import LINK_PARTITION, Header, payload_ends, payloads
 from holdfast.journal.local.segment import Frame, Segment
 from holdfast.limits import SEGMENTS_OPEN_MAX
+
+
+class Written(NamedTuple):
+    """One append as the log has it; of one that was discarded in part, the rest."""
+
+    offset: int  # of its first entry
+    timestamp_ms: int
+    epoch: int
+    entries: list[bytes]
 
 
 class TopicView:
@@ -81,6 +91,24 @@ class TopicView:
                 if offset < frame.header.next_offset or left_bytes <= 0:
                     return entries
         return entries
+
+    def appends(self, partition: int, offset: int, bytes_max: int) -> list[Written]:
+        """Whole appends from an offset on, until they are `bytes_max` together."""
+        bounds = self.bounds(partition)
+        check_offset(self.topic, partition, offset, bounds)
+        found: list[Written] = []
+        left_bytes = bytes_max
+        while offset < bounds.next:
+            for header, data, body_at in self._segment_of(partition, offset).frames_from(
+                partition, offset
+            ):
+                entries = payloads(data, body_at, header)[offset - header.first_offset :]
+                found.append(Written(offset, header.timestamp_ms, header.epoch, entries))
+                offset = header.next_offset
+                left_bytes -= header.body_bytes
+                if left_bytes <= 0:
+                    return found
+        return found
 
     def offset_at(self, partition: int, timestamp_ms: int) -> int:
         """The first readable offset written at or after a time; `next` if there is none."""

@@ -210,6 +210,12 @@ class TopicWriter:
             self.view.earliest[partition] = before
             self._remove_discarded()
 
+    def begin_at(self, partition: int, offset: int, epoch: int) -> None:
+        """Lets a partition begin at an offset, as if what came before was discarded."""
+        self.view.earliest[partition] = self.view.next[partition] = offset
+        self.view.epochs[partition] = self.epochs[partition] = epoch
+        self._remove([])
+
     def enforce(self, retention: Retention, now_ms: int, needed: Mapping[int, int]) -> None:
         """Drops the oldest segments that the retention does not keep and nobody needs."""
         segments = self.view.segments
