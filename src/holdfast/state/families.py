@@ -315,7 +315,8 @@ class PartitionState:
 
     def changed_rows(self) -> int:
         """How many rows are waiting for the store."""
-        return sum(map(len, self._families.values()))
+        # After every step, over all families: a call of `__len__` each would cost 3 us.
+        return sum([len(family._rows) for family in self._families.values()])
 
     def drain(
         self, progress: Progress, puts: list[tuple[bytes, bytes]], deletes: list[bytes]
