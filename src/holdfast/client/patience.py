@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import NoneType
+from types import CoroutineType, NoneType
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ Spread = Callable[[], float]
 """Gives numbers from 0 to 1: those that were refused together do not come back together."""
 
 _PAUSE_S = 0.02  # the first pause where the node does not say how long; each is twice the last
+_PAUSE_S_MAX = 1.0
 _LATER_SHARE_MAX = 0.25  # of what the node asks for, they come back later: never earlier
 
 
@@ -44,21 +45,32 @@ async def persistently(
     is_passing: Callable[[BaseException], bool],
     is_over: Callable[[float], bool],
     *,
-    pause_s_max: float = 1.0,
+    pause_s_max: float = _PAUSE_S_MAX,
     spread: Spread = random.random,
-    asked: Awaitable[T] | None = None,
 ) -> T:
     """What a call gives; it is made again after an error that passes.
 
     `is_over` is told the pause before the next attempt, and says whether there is to be none.
-    `asked` is the first attempt, where it was begun already.
     """
     try:  # mostly it succeeds: the machinery of trying again is not needed
-        return await (call() if asked is None else asked)
+        return await call()
     except Exception as error:
         if not is_passing(error):
             raise
-        failed: Exception | None = error
+        first = error
+    return await _again(call, first, is_passing, is_over, pause_s_max, spread)
+
+
+async def _again(
+    call: Callable[[], Awaitable[T]],
+    first: Exception,
+    is_passing: Callable[[BaseException], bool],
+    is_over: Callable[[float], bool],
+    pause_s_max: float,
+    spread: Spread,
+) -> T:
+    """All attempts but the first, which has failed."""
+    failed: Exception | None = first
     async for attempt in AsyncRetrying(
         retry=retry_if_exception(is_passing),
         wait=_AsAsked(pause_s_max, spread),
@@ -66,9 +78,9 @@ async def persistently(
         reraise=True,
     ):
         with attempt:
-            if failed is not None:
-                first, failed = failed, None
-                raise first
+            if failed is not None:  # the pause before the second attempt is like all others
+                failed, error = None, failed
+                raise error
             return await call()
     raise AssertionError("the last attempt ends in an answer or an error")
 
@@ -139,24 +151,29 @@ class _Patient:
     def _asking(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def ask(*args: Any, **named: Any) -> Any:
             asked = method(*args, **named)
-            return self._patiently(asked, method, args, named) if _is_coroutine(asked) else asked
+            if type(asked) is not CoroutineType:
+                return asked
+            return self._patiently(asked, method, args, named)
 
         return ask
 
     async def _patiently(
         self, asked: Awaitable[T], method: Callable[..., Any], args: Any, named: Any
     ) -> T:
-        is_over = _over_at(self._seconds)
-        return await persistently(
+        try:
+            return await asked
+        except HoldfastError as error:
+            if not _may_be_repeated(error, args):
+                raise
+            first = error
+        return await _again(
             lambda: method(*args, **named),
+            first,
             lambda error: _may_be_repeated(error, args),
-            is_over,
-            spread=self._spread,
-            asked=asked,
+            _over_at(self._seconds),
+            _PAUSE_S_MAX,
+            self._spread,
         )
-
-
-_is_coroutine = asyncio.iscoroutine
 
 
 _VALUES = (str, bytes, int, float, list, tuple, dict, msgspec.Struct, NoneType)
