@@ -65,10 +65,11 @@ def layout_of(folder: Path) -> Layout:
 
     InvalidState while another division takes effect: files of both are in the folder.
     """
-    if (folder / SWITCH).exists():
+    if (coming := switching_to(folder)) is not None:
         raise InvalidState(
             f"Expected {folder} to be divided in one way, but a rebalance was interrupted while it"
-            f" took effect; finish it: holdfast partitions rebalance {folder} --processes N",
+            f" took effect; finish it: holdfast partitions rebalance {folder} --processes"
+            f" {coming.members}",
             path=str(folder),
         )
     return settled_layout(folder)
@@ -76,11 +77,20 @@ def layout_of(folder: Path) -> Layout:
 
 def settled_layout(folder: Path) -> Layout:
     """How `members.json` says that a folder is divided."""
-    path = folder / _FILE
+    return _read(folder, _FILE) or Layout(folder)
+
+
+def switching_to(folder: Path) -> Layout | None:
+    """The division that is taking effect, if one is."""
+    return _read(folder, SWITCH)
+
+
+def _read(folder: Path, name: str) -> Layout | None:
+    path = folder / name
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_Members)
     except FileNotFoundError:
-        return Layout(folder)
+        return None
     except msgspec.MsgspecError as error:
         raise DataLoss(f"Expected to read {path}, but {error}", path=str(path)) from error
     return Layout(folder, found.members, found.partitions, found.cluster)
@@ -136,11 +146,19 @@ def _check_members(members: int) -> None:
 def write_layout(layout: Layout) -> Layout:
     """Notes how a folder is divided, durably."""
     layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = layout.folder / _FILE
     if layout.members == 1:
-        path.unlink(missing_ok=True)
+        (layout.folder / _FILE).unlink(missing_ok=True)
         sync_folder(layout.folder)
     else:
-        found = _Members(layout.members, layout.partitions, layout.cluster)
-        replace_file(path, msgspec.json.encode(found))
+        _write(layout, _FILE)
     return layout
+
+
+def begin_switch(layout: Layout) -> None:
+    """Notes that a division is taking effect, durably: nobody starts until it has."""
+    _write(layout, SWITCH)
+
+
+def _write(layout: Layout, name: str) -> None:
+    found = _Members(layout.members, layout.partitions, layout.cluster)
+    replace_file(layout.folder / name, msgspec.json.encode(found))

@@ -13,10 +13,10 @@ import pytest
 from divided import Truth, check_all, complete_some, logs, make_folder, opened
 
 from holdfast.errors import InvalidState
-from holdfast.layout import layout_of, settled_layout
+from holdfast.layout import layout_of, settled_layout, switching_to
 from holdfast.node import LocalNode
 from holdfast.rebalancing import rebalance
-from holdfast.rebalancing.switching import Told, finish, pending
+from holdfast.rebalancing.switching import Told, finish
 
 CHILD = Path(__file__).with_name("killed_child.py")
 Made = dict[int, Path]  # by the number of processes
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, truth: Truth) -> Made:
 async def check_after_crash(folder: Path, old: int, new: int, truth: Truth, made: Path) -> str:
     """A start is right or is refused with a way, and the way is right; which it was."""
     found = "old"
-    if pending(folder) is not None:
+    if switching_to(folder) is not None:
         found = "half"
         for start in (lambda: layout_of(folder), lambda: logs(folder)):
             with pytest.raises(InvalidState, match="holdfast partitions rebalance"):
@@ -71,11 +71,18 @@ async def check_after_crash(folder: Path, old: int, new: int, truth: Truth, made
     return found
 
 
+def check_names(folder: Path, members: int) -> None:
+    """Nothing of another division is where members look for theirs."""
+    names = {"members.next", "rebalance.json", "members", "members.json", "journal", "state"}
+    expected = {"journal", "state"} if members == 1 else {"members", "members.json"}
+    assert {path.name for path in folder.iterdir()} & names == expected
+
+
 async def check_whole(folder: Path, new: int, truth: Truth) -> None:
     """Whatever was left behind, the next one does it and leaves nothing."""
     await rebalance(folder, new, nothing)
-    for name in ("members.next", "members.old", "rebalance.json"):
-        assert not (folder / name).exists()
+    check_names(folder, new)
+    assert not (folder / "members.old").exists()
     async with opened(folder) as nodes:
         assert len(nodes) == new
         await check_all(nodes[0].gateway, truth)
@@ -107,7 +114,7 @@ def test_a_switch_that_stops_anywhere_is_finished(
     for number in itertools.count():
         folder = tmp_path / str(number)
         shutil.copytree(decided, folder)
-        with pytest.raises(InvalidState, match="holdfast partitions rebalance"):
+        with pytest.raises(InvalidState, match=f"rebalance {folder} --processes {new}$"):
             layout_of(folder)
         try:
             finish(folder, crash_at(number))
@@ -118,6 +125,7 @@ def test_a_switch_that_stops_anywhere_is_finished(
         else:
             break
         assert layout_of(folder).members == new and logs(folder) == expected
+        check_names(folder, new)
         shutil.rmtree(folder)
     assert number >= 4
     asyncio.run(check_whole(folder, new, truth))

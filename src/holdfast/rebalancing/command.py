@@ -15,10 +15,10 @@ from holdfast.errors import InvalidState, NotFound, ResourceExhausted, Unavailab
 from holdfast.files import make_folder, replace_file, sync_tree
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import SETTINGS
-from holdfast.layout import Layout, new_layout, settled_layout
+from holdfast.layout import Layout, begin_switch, new_layout, settled_layout
 from holdfast.limits import REBALANCE_SPARE_BYTES
 from holdfast.rebalancing.building import Home, Member, build, check
-from holdfast.rebalancing.switching import PIECES, Told, clean_up, decide, finish, next_folder
+from holdfast.rebalancing.switching import PIECES, Told, clean_up, finish, next_folder
 from holdfast.starts import load_suspects
 from holdfast.state.snapshots import Snapshots
 
@@ -63,7 +63,7 @@ async def rebalance(
                     total.size_bytes = size_bytes
                 done = await _build(old, new, homes, told)
                 told("switching", 0)
-                decide(new)  # while the old journals are locked: nobody starts in between
+                begin_switch(new)  # while the old journals are locked: nobody starts in between
             # Files are closed before they are moved: what a store still writes, it writes by name.
             finish(folder, told)
             told("removing the old files", 0)

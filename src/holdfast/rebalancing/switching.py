@@ -14,25 +14,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
-from holdfast.errors import DataLoss
-from holdfast.files import make_folder, replace_file, sync_folder
-from holdfast.layout import MEMBERS, SWITCH, Layout, write_layout
+from holdfast.files import make_folder, sync_folder
+from holdfast.layout import MEMBERS, SWITCH, Layout, switching_to, write_layout
 
 _NEXT = "members.next"
 _OLD = "members.old"
 PIECES = ("journal", "state", "quarantine.json", "running")  # what a member has
 
 Told = Callable[[str, int], None]  # what is done now, and how many bytes went by
-
-
-class _Switch(msgspec.Struct, frozen=True):
-    """What the file says: the division that counts."""
-
-    members: int
-    partitions: int
-    cluster: str
 
 
 def next_folder(folder: Path, member: int) -> Path:
@@ -47,27 +36,9 @@ def clean_up(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def decide(layout: Layout) -> None:
-    """From now on a division counts that is built, checked and durable; `finish` comes next."""
-    content = _Switch(layout.members, layout.partitions, layout.cluster)
-    replace_file(layout.folder / SWITCH, msgspec.json.encode(content))
-
-
-def pending(folder: Path) -> Layout | None:
-    """The division that is taking effect, if one is."""
-    path = folder / SWITCH
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Switch)
-    except FileNotFoundError:
-        return None
-    except msgspec.MsgspecError as error:
-        raise DataLoss(f"Expected to read {path}, but {error}", path=str(path)) from error
-    return Layout(folder, found.members, found.partitions, found.cluster)
-
-
 def finish(folder: Path, told: Told) -> Layout | None:
     """Puts the new division in its place, from wherever somebody was interrupted."""
-    layout = pending(folder)
+    layout = switching_to(folder)
     if layout is None:
         return None
     made, aside = folder / _NEXT, folder / _OLD
