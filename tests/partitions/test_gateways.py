@@ -12,6 +12,7 @@ from tests.partitions.members import Cluster, until
 
 from holdfast.client.process import resource_of
 from holdfast.engine.jobs.values import JobState
+from holdfast.errors import Unavailable
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, ProcessInstanceQuery
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.tasks.shapes import (
@@ -159,5 +160,28 @@ def test_a_member_that_is_away_takes_only_its_own_work_with_it(cluster: Cluster)
         await until(lambda: not cluster.members["a"].links["b"].is_up)
         assert sorted(await work_off(a, "mail", len(own))) == sorted(own)
         await cluster.start("b")
+
+    cluster.play(story)
+
+
+def test_a_report_about_jobs_of_a_member_that_is_away_is_taken_for_the_others(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        a, _ = gateways(cluster)
+        await a.tasks.submit([NewTask("mail", key=f"order {number}") for number in range(12)])
+        jobs = []
+        while len(jobs) < 12:
+            jobs += await a.jobs.activate(ActivationRequest(["mail"], jobs_max=12, wait_ms=WAIT_MS))
+        done = [JobCompletion(job.job_key, job.lease) for job in jobs]
+        await cluster.members["b"].close()
+        await until(lambda: not cluster.members["a"].links["b"].is_up)
+        answers = {answer.key: answer.code for answer in await a.jobs.complete(done)}
+        for key, code in answers.items():
+            is_here = partition_of(int(key)) in (1, 3)
+            assert code == (None if is_here else "UNAVAILABLE"), key
+        gone = [each for each in done if answers[each.job_key] is not None]
+        with pytest.raises(Unavailable):  # nobody has any of these
+            await a.jobs.complete(gone)
 
     cluster.play(story)

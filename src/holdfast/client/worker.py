@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import msgspec
 from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async, job_error
 from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
+from holdfast.client.reports import pieces, too_large
 from holdfast.client.task import Task
 from holdfast.errors import (
     HoldfastError,
@@ -37,7 +38,6 @@ from holdfast.limits import (
     JOBS_PER_ACTIVATION_MAX,
     JOBS_PER_REPORT_MAX,
     PAYLOAD_BYTES_MAX,
-    REQUEST_BYTES_MAX,
 )
 from holdfast.logs import log
 
@@ -47,6 +47,7 @@ _AHEAD_MAX = 1_000
 _PAUSE_S_MAX = 5.0  # between two attempts, where the node does not say how long
 # After these a report or a request for work is sent again: leases keep jobs from being done twice.
 _PASSING = (Unavailable, Moved, Unknown, ResourceExhausted)
+_PASSING_CODES = frozenset(each.code.value for each in _PASSING)  # of single reports
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -278,7 +279,7 @@ class Worker:
     def _report(self, done: Done) -> None:
         """Called from any thread; wakes the loop once for all that gathers until it comes."""
         if done.result is not None and len(done.result) > PAYLOAD_BYTES_MAX:
-            done = _too_large(done)
+            done = too_large(done)
         self._done.append(done)
         if not self._told:
             self._told = True
@@ -294,7 +295,7 @@ class Worker:
             if not done:
                 await self._reports.wait()
                 continue
-            for piece in _pieces(done):
+            for piece in pieces(done):
                 await self._send(piece)
             for item in done:
                 self._held.pop(item.job.job_key, None)
@@ -319,14 +320,30 @@ class Worker:
         ]
         errors = [job_error(item) for item in done if item.thrown is not None]
         if errors:
-            answers = await self._retrying(lambda: self._api.jobs.throw(errors))
-            self.completed += len(errors) - self._count_lost(answers)
+            self.completed += await self._tell(self._api.jobs.throw, errors)
         if completions:
-            answers = await self._retrying(lambda: self._api.jobs.complete(completions))
-            self.completed += len(completions) - self._count_lost(answers)
+            self.completed += await self._tell(self._api.jobs.complete, completions)
         if failures:
-            answers = await self._retrying(lambda: self._api.jobs.fail(failures))
-            self.failed += len(failures) - self._count_lost(answers)
+            self.failed += await self._tell(self._api.jobs.fail, failures)
+
+    async def _tell(self, report: Any, items: list[Any]) -> int:
+        """Reports until every partition has answered; how many reports were taken.
+
+        One that is away keeps nothing from the others: what they answered is not told again.
+        """
+        left, lost = items, 0
+
+        async def tell() -> None:
+            nonlocal left, lost
+            answers: list[Answer] = await report(left)
+            passing = {each.key: each for each in answers if each.code in _PASSING_CODES}
+            lost += self._count_lost([each for each in answers if each.key not in passing])
+            left = [each for each in left if each.job_key in passing]
+            if left:
+                raise Unavailable(passing[left[0].job_key].message or "a partition is away")
+
+        await self._retrying(tell)
+        return len(items) - lost
 
     def _count_lost(self, answers: list[Answer]) -> int:
         lost = [answer for answer in answers if answer.code is not None]
@@ -367,27 +384,3 @@ class Worker:
                     await self._room.wait()
         self._begun.clear()
         self._reports.set()
-
-
-def _too_large(done: Done) -> Done:
-    size_bytes = len(done.result or b"")
-    error = (
-        f"Expected a result of at most {PAYLOAD_BYTES_MAX} bytes, but found {size_bytes};"
-        " put large content elsewhere and return a reference to it"
-    )
-    return Done(done.job, error=error, final=True)
-
-
-def _pieces(done: list[Done]) -> Iterator[list[Done]]:
-    """Reports in as many requests as their number and their bytes need."""
-    piece: list[Done] = []
-    piece_bytes = 0
-    for item in done:
-        size_bytes = len(item.result or item.error or "")
-        full = len(piece) == JOBS_PER_REPORT_MAX or piece_bytes + size_bytes > REQUEST_BYTES_MAX
-        if piece and full:
-            yield piece
-            piece, piece_bytes = [], 0
-        piece.append(item)
-        piece_bytes += size_bytes
-    yield piece

@@ -1,5 +1,6 @@
 """Process instances: start, show, change and end them."""
 
+import asyncio
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -74,8 +75,9 @@ class InstanceService(InstanceApi):
             {partition: group[1] for partition, group in groups.items()}, size_bytes
         )
         receipts: dict[int, ProcessInstanceReceipt] = {}
-        for (indexes, _), ticket in zip(groups.values(), tickets, strict=True):
-            for index, reply in zip(indexes, await ticket, strict=True):
+        answers = [await tickets[0]] if len(tickets) == 1 else await asyncio.gather(*tickets)
+        for (indexes, _), replies in zip(groups.values(), answers, strict=True):
+            for index, reply in zip(indexes, replies, strict=True):
                 receipts[index] = _receipt(reply)
         return [receipts[index] for index in range(len(instances))]
 

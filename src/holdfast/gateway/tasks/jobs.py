@@ -277,10 +277,19 @@ class JobService(JobApi):
         tickets = self._asked.submit_all(groups, size_bytes)
         if len(tickets) == 1:
             return list(map(_answer, commands, await tickets[0]))
+        outcomes = await asyncio.gather(*tickets, return_exceptions=True)
+        failed = [each for each in outcomes if isinstance(each, BaseException)]
+        if len(failed) == len(outcomes):
+            raise failed[0]
         answers: dict[int, Answer] = {}
-        for group, ticket in zip(groups.values(), tickets, strict=True):
-            for command, reply in zip(group, await ticket, strict=True):
-                answers[id(command)] = _answer(command, reply)
+        for group, outcome in zip(groups.values(), outcomes, strict=True):
+            if isinstance(outcome, HoldfastError):  # one partition is away: the others have theirs
+                answers |= {id(each): _refused(each, outcome) for each in group}
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                for command, reply in zip(group, outcome, strict=True):
+                    answers[id(command)] = _answer(command, reply)
         return [answers[id(command)] for command in commands]
 
     def _job(self, text: str) -> int:
@@ -305,6 +314,10 @@ def _activation(request: ActivationRequest) -> Activation:
 
 def _release(lease: int, keys: Iterable[int]) -> Command:
     return Command(_JOB_BATCH, JobBatchIntent.RELEASE, lease, JobList(tuple(keys)))
+
+
+def _refused(command: Command, error: HoldfastError) -> Answer:
+    return Answer(str(command.key), error.code.value, error.message)
 
 
 def _answer(command: Command, reply: Reply) -> Answer:

@@ -1,0 +1,31 @@
+"""Reports of a worker: as many in a request as it can carry."""
+
+from collections.abc import Iterator
+
+from holdfast.client.execution import Done
+from holdfast.limits import JOBS_PER_REPORT_MAX, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX
+
+
+def too_large(done: Done) -> Done:
+    """A result that no request can carry is a failure that says so."""
+    size_bytes = len(done.result or b"")
+    error = (
+        f"Expected a result of at most {PAYLOAD_BYTES_MAX} bytes, but found {size_bytes};"
+        " put large content elsewhere and return a reference to it"
+    )
+    return Done(done.job, error=error, final=True)
+
+
+def pieces(done: list[Done]) -> Iterator[list[Done]]:
+    """Reports in as many requests as their number and their bytes need."""
+    piece: list[Done] = []
+    piece_bytes = 0
+    for item in done:
+        size_bytes = len(item.result or item.error or "")
+        full = len(piece) == JOBS_PER_REPORT_MAX or piece_bytes + size_bytes > REQUEST_BYTES_MAX
+        if piece and full:
+            yield piece
+            piece, piece_bytes = [], 0
+        piece.append(item)
+        piece_bytes += size_bytes
+    yield piece
