@@ -337,6 +337,29 @@ def test_a_worker_comes_back_when_the_node_says() -> None:
     assert all(later - at >= 0.15 for at, later in pairwise(times))
 
 
+def test_a_worker_that_is_stopped_while_the_node_is_away_stops_without_an_error() -> None:
+    asked = threading.Event()
+
+    class Away:
+        def __init__(self) -> None:
+            self.jobs = self
+
+        async def activate(self, _request: Any) -> list[Any]:
+            worker._stopping.set()  # told between the question and its answer
+            asked.set()
+            raise Unavailable("away")
+
+    app = Holdfast(Portal("test"), Away(), lambda: None, 0)  # type: ignore[arg-type]
+
+    @app.task
+    def mail() -> None: ...
+
+    worker = Worker(app.portal, app.api, app.tasks).start()
+    assert asked.wait(WAIT)
+    worker.stop()
+    app.portal.close()
+
+
 # --- a node that is overloaded ----------------------------------------------------------------
 
 CLIENTS = 60

@@ -153,7 +153,10 @@ class Worker:
             await asyncio.wait([fetching, reporting, stopped], return_when="FIRST_COMPLETED")
             stopped.cancel()
             fetching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            # a node that is away when the worker is told to stop is no error of the worker's
+            is_told = self._stopping.is_set()
+            away = (Unavailable, ResourceExhausted) if is_told else ()
+            with contextlib.suppress(asyncio.CancelledError, *away):
                 await fetching
             await self._give_back()
             await self._finish_running()
