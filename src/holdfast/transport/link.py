@@ -21,6 +21,8 @@ from holdfast.transport.api import (
 )
 from holdfast.transport.exchange import settle
 
+QUIET_ATTEMPTS = 9  # to dial a member before it is said that it is not there: about 5 s
+
 
 class Link(Sender):
     """The way to one other member, whichever connection carries it; `Unavailable` while none does.
@@ -177,6 +179,8 @@ class Links:
 
         def tell(state: RetryCallState) -> None:
             error = state.outcome.exception() if state.outcome is not None else None
+            if state.attempt_number < QUIET_ATTEMPTS and isinstance(error, Unavailable):
+                return  # members that start together do not find each other at once
             if isinstance(error, HoldfastError) and error.message not in told:
                 told.add(error.message)  # once, not at every attempt
                 log.warning("member not reached", peer=link.peer, why=error.message)
