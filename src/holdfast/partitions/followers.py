@@ -1,6 +1,6 @@
 """Who is told of the effects of partitions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,11 @@ class Followers:
         self._by_type: dict[type[Any], dict[_About, dict[int, tuple[int, Tell]]]] = {}
         self._last = 0
 
+    @property
+    def heard(self) -> Container[type[Any]]:
+        """The types of effects that somebody follows now."""
+        return self._by_type
+
     def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
         """Has effects told from now on; what is returned ends it."""
         self._last += 1
@@ -31,6 +36,8 @@ class Followers:
         told.pop(number, None)
         if not told:
             by_about.pop(topic.about, None)
+        if not by_about:
+            self._by_type.pop(topic.effect, None)
 
     def tell(self, effect: Any) -> None:
         """Something happened."""

@@ -49,6 +49,7 @@ class Runtime:
             ]
             for effect in {*takers, *followed}
         }
+        self._only_told = followed - takers.keys()
         runner.outside = self
 
     def stop(self) -> None:
@@ -67,7 +68,10 @@ class Runtime:
 
     def deliver(self, effects: list[Any]) -> None:
         """Each effect goes to whoever it concerns; one that nobody can take stops no other."""
+        only_told, heard = self._only_told, self.partitions.followers.heard
         for effect in effects:
+            if type(effect) in only_told and type(effect) not in heard:
+                continue  # nobody follows it: most ends of tasks
             try:
                 for take in self._takers[type(effect)]:
                     take(effect)
