@@ -218,7 +218,7 @@ SHARED_NAMES = {
     # the worker's ways to run functions, and the demo's stage
     "Processes", "Stage", "Submitted",
     # yet to be told apart; none is added
-    "Asked", "Bounds", "Colleagues", "Column", "Ends", "Family", "Fault", "Header", "Kind", "Line",
+    "Bounds", "Column", "Ends", "Family", "Fault", "Header", "Kind", "Line",
     "Manifest", "Moved", "Outcome", "Page", "Part", "Plan", "Progress", "Refusal", "Refused",
     "Report", "Requests", "Rows", "Serving", "Standing", "Topic", "Written",
 }  # fmt: skip

@@ -1,13 +1,16 @@
 """`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Json
 from holdfast.limits import PROCESSES_MAX
+
+if TYPE_CHECKING:
+    from holdfast.config import Config
 
 
 def register(app: typer.Typer) -> None:
@@ -114,15 +117,8 @@ def start(
     folder. The line that it prints says that it is up: url, folder, partitions, and what recovery
     took.
     """
-    import os
-
-    import uvloop
-
     from holdfast.config import load_config
-    from holdfast.layout import layout_of
     from holdfast.logs import configure
-
-    os.umask(0o077)  # what is stored is for its owner alone
 
     config = load_config(
         folder, partitions=partitions, host=host, port=port, log_level=log_level,
@@ -138,16 +134,32 @@ def start(
         from holdfast.cli.extras import check_installed
 
         check_installed()
+    _serve(folder, config, processes, as_json=json, with_pipeline=pipeline)
+
+
+def _serve(
+    folder: Path, config: "Config", processes: int | None, *, as_json: bool, with_pipeline: bool
+) -> None:
+    """A node of one process, or of as many as are asked for or as its folder has."""
+    import os
+
+    import uvloop
+
+    from holdfast.layout import layout_of
+
+    os.umask(0o077)  # what is stored is for its owner alone
     divided = layout_of(folder).members
     processes = processes or divided
     if processes == divided == 1:
         from holdfast.cli.serving import serve_folder
 
-        uvloop.run(serve_folder(folder, config, as_json=json, with_pipeline=pipeline))
+        uvloop.run(serve_folder(folder, config, as_json=as_json, with_pipeline=with_pipeline))
         return
     from holdfast.cli.supervised import serve_members
 
-    uvloop.run(serve_members(folder, config, processes, as_json=json, with_pipeline=pipeline))
+    uvloop.run(
+        serve_members(folder, config, processes, as_json=as_json, with_pipeline=with_pipeline)
+    )
 
 
 def _text(path: Path | None) -> str | None:

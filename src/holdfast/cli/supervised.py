@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 import socket
@@ -20,6 +19,7 @@ from holdfast.cli.output import print_json
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
+from holdfast.gateway.http.server import cannot_listen
 from holdfast.gateway.http.tls import certificate_of
 from holdfast.layout import divide, layout_of
 from holdfast.logs import configure
@@ -84,16 +84,7 @@ def _reserved(config: Config) -> Iterator[int]:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             holder.bind((config.host, config.port))
         except OSError as error:
-            reason = (
-                "another process listens there; choose another port"
-                if error.errno == errno.EADDRINUSE
-                else os.strerror(error.errno or 0)
-            )
-            raise Unavailable(
-                f"Expected to listen on {config.host}:{config.port}, but {reason}",
-                host=config.host,
-                port=config.port,
-            ) from error
+            raise cannot_listen(config.host, config.port, error) from error
         yield holder.getsockname()[1]
 
 

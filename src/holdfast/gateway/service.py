@@ -13,7 +13,7 @@ from holdfast.gateway.batch.tables import OpenTables, TablesSelector
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
-from holdfast.gateway.node.service import Colleagues, NodeService
+from holdfast.gateway.node.service import AllMembers, NodeService
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.processes.definitions import ProcessService
 from holdfast.gateway.processes.instances import InstanceService
@@ -68,9 +68,9 @@ class Gateway(RestApi):
         """From now on searches are answered from these."""
         self.tables: SearchTables = VisibleTables(tables, self._asked)
 
-    def join(self, colleagues: Colleagues) -> Callable[[], Coroutine[Any, Any, bytes]]:
+    def join(self, members: AllMembers) -> Callable[[], Coroutine[Any, Any, bytes]]:
         """From now on all members of the node are asked together; what gives this one's numbers."""
-        self._node.colleagues = colleagues
+        self._node.members = members
         return self._node.own_metrics
 
     def show_health(self, health_now: Callable[[], Health]) -> None:

@@ -36,7 +36,7 @@ A = TypeVar("A")
 Replies = asyncio.Future[list[Reply]]
 
 
-class Asked(NamedTuple):
+class Misdirected(NamedTuple):
     """What was asked of a member that does not own the partition."""
 
     is_activation: bool
@@ -45,7 +45,7 @@ class Asked(NamedTuple):
     size_bytes: int
 
 
-OnMoved = Callable[[Moved, Asked, "asyncio.Future[Any]"], None]
+OnMoved = Callable[[Moved, Misdirected, "asyncio.Future[Any]"], None]
 """Has the future settled by the owner, or with the error."""
 
 
@@ -89,7 +89,7 @@ class RemotePartitions:
         if isinstance(answer, bytes):
             future.set_result(decode_replies(commands, answer))
         elif isinstance(answer, Moved) and self.on_moved is not None:
-            asked = Asked(kind == ACTIVATE, partition, commands, size_bytes)
+            asked = Misdirected(kind == ACTIVATE, partition, commands, size_bytes)
             self.on_moved(answer, asked, future)
         else:
             answer.fields.setdefault("partition", partition)

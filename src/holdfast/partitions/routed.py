@@ -12,7 +12,7 @@ from holdfast.engine.kernel.query import Query
 from holdfast.errors import Moved, Unavailable
 from holdfast.partitions.api import ANYWHERE, Partitions, Placement, Tell, Topic, Waiting
 from holdfast.partitions.placement import Placements
-from holdfast.partitions.remote import Asked, RemotePartitions
+from holdfast.partitions.remote import Misdirected, RemotePartitions
 from holdfast.partitions.serving import Serving
 from holdfast.transport import Connection, Link
 
@@ -87,7 +87,7 @@ class RoutedPartitions:
     def activate(self, partition: int, command: Command) -> Replies:
         return self._owner(partition).activate(partition, command)
 
-    def _again(self, error: Moved, asked: Asked, future: "asyncio.Future[Any]") -> None:
+    def _again(self, error: Moved, asked: Misdirected, future: "asyncio.Future[Any]") -> None:
         """The partition was not there: the owner is asked, if it is news who that is."""
         if not self.placements.learn_from(error):
             future.set_exception(error)

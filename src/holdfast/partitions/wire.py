@@ -48,7 +48,7 @@ class _Reply(msgspec.Struct, frozen=True, array_like=True, gc=False):
     rejection: Rejection | None = None
 
 
-class Asked(NamedTuple):
+class ReceivedQuery(NamedTuple):
     """A query that came from another member."""
 
     question: Question
@@ -134,13 +134,13 @@ def encode_query(partition: int, query: Query[Any], asker: Asker | None) -> byte
     return _encode((type(query).__name__, partition, query, asker))
 
 
-def decode_query(body: bytes) -> Asked:
+def decode_query(body: bytes) -> ReceivedQuery:
     """The query in a message."""
     name, partition, query, asker = _asked(body)
     question = QUESTIONS.by_name.get(name)
     if question is None:
         raise InvalidArgument(f"Expected a query of this version, but found {name!r}")
-    return Asked(question, partition, _decoder(question.query)(query), asker)
+    return ReceivedQuery(question, partition, _decoder(question.query)(query), asker)
 
 
 encode_answer: Callable[[Any], bytes] = _encode

@@ -136,16 +136,17 @@ class HttpServer:
             _notice_the_dead(listening)
             return listening
         except OSError as error:
-            reason = (
-                "another process listens there; choose another port"
-                if error.errno == errno.EADDRINUSE
-                else os.strerror(error.errno or 0)
-            )
-            raise Unavailable(
-                f"Expected to listen on {self._host}:{self._port}, but {reason}",
-                host=self._host,
-                port=self._port,
-            ) from error
+            raise cannot_listen(self._host, self._port, error) from error
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> Unavailable:
+    """What is said when a port is not to be had."""
+    reason = (
+        "another process listens there; choose another port"
+        if error.errno == errno.EADDRINUSE
+        else os.strerror(error.errno or 0)
+    )
+    return Unavailable(f"Expected to listen on {host}:{port}, but {reason}", host=host, port=port)
 
 
 def _notice_the_dead(listening: socket.socket) -> None:

@@ -17,7 +17,7 @@ from holdfast.version import VERSION
 UP = Health("UP")
 
 
-class Colleagues(Protocol):
+class AllMembers(Protocol):
     """What is asked of all members of a node together."""
 
     async def health(self) -> Health: ...
@@ -40,7 +40,7 @@ class NodeService(NodeApi):
         self._metrics = metrics
         self._count = count  # brings numbers up to date that are only counted when asked for
         self.health_now: Callable[[], Health] = lambda: UP
-        self.colleagues: Colleagues | None = None  # other members of the same node
+        self.members: AllMembers | None = None  # of a node that has several
 
     async def topology(self) -> Topology:
         views = await asyncio.gather(*(self._partition(each) for each in self._asked.placement()))
@@ -55,10 +55,10 @@ class NodeService(NodeApi):
         return PartitionView(partition, found.next_position, found.processed_position, member)
 
     async def health(self) -> Health:
-        return self.health_now() if self.colleagues is None else await self.colleagues.health()
+        return self.health_now() if self.members is None else await self.members.health()
 
     async def metrics(self) -> bytes:
-        return await (self.own_metrics() if self.colleagues is None else self.colleagues.metrics())
+        return await (self.own_metrics() if self.members is None else self.members.metrics())
 
     async def own_metrics(self) -> bytes:
         """The numbers of this member alone."""
