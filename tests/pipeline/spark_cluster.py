@@ -24,6 +24,7 @@ LASTING_MS = 3_600_000  # longer than any of these tests takes
 EXECUTOR = "CoarseGrainedExecutorBackend"
 SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 DAEMON = "holdfast.pipeline.daemon"  # as in a session of our own: workers start sooner
+NO_ZIP = "none"  # executors import pyspark as it is installed: from Spark's zip it takes longer
 _BIN = Path(pyspark.__file__).parent / "bin"
 
 
@@ -137,6 +138,7 @@ class SparkCluster:
 def connect_server(folder: Path) -> Iterator[str]:
     """The address of a Spark Connect server that runs for as long as this does."""
     settings = {
+        "spark.master": "local[2]",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
         "spark.ui.enabled": "false",
@@ -145,7 +147,7 @@ def connect_server(folder: Path) -> Iterator[str]:
     }
     words = [word for name in settings for word in ("--conf", f"{name}={settings[name]}")]
     server = SparkProcess(
-        folder, "server", "spark-submit", "--master", "local[2]", *words,
+        folder, "server", "spark-submit", *words,
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal",
     )  # fmt: skip
     try:
@@ -165,7 +167,7 @@ class PipelineOn:
         if master.startswith("spark://"):
             settings["HOLDFAST_SPARK_SETTINGS"] = (
                 f"spark.executor.memory=512m, spark.executor.extraJavaOptions={SMALL},"
-                f" spark.python.daemon.module={DAEMON}"
+                f" spark.python.daemon.module={DAEMON}, spark.executorEnv.SPARK_HOME={NO_ZIP}"
             )
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # for as long as it runs
         self._process = subprocess.Popen(

@@ -1,9 +1,11 @@
 """Which Java Spark is started with, told by scripts that only say a version; where Spark is."""
 
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +14,10 @@ from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.pipeline.java import JAVA_VERSION_MIN, find_java, java_home, java_version
 from holdfast.pipeline.session import address_towards, open_session
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 _EIGHT = 'openjdk version "1.8.0_392"'
 _SEVENTEEN = 'openjdk version "17.0.9" 2023-10-17'
 _NEW = 'openjdk version "21" 2023-09-19'
@@ -155,6 +161,43 @@ def test_java_gets_all_arguments_but_one(tmp_path: Path) -> None:
         [home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
     )
     assert run.stdout.split("\n")[:-1] == ["-cp", "a b", "$HOME", "", "Main", "*"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_package", "is_hidden"),
+    [
+        (f"{_SUBMIT} --conf spark.master=local[2,4] pyspark-shell", True, True),
+        (f"{_SUBMIT} --conf spark.master=local[2,4] pyspark-shell", False, False),
+        (f"{_SUBMIT} --conf spark.master=yarn pyspark-shell", True, False),
+        (f"org.apache.spark.launcher.Main {_SUBMIT} --conf spark.master=local", True, False),
+        ("org.apache.spark.deploy.worker.Worker spark://127.0.0.1:7077", True, False),
+    ],
+)
+def test_the_zip_of_the_package_is_kept_from_a_driver_that_runs_alone(
+    arguments: str, is_package: bool, is_hidden: bool, tmp_path: Path
+) -> None:
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\necho "${SPARK_HOME-hidden}"\n')
+    java.chmod(0o755)
+    spark = tmp_path / "my spark"
+    spark.mkdir()
+    if is_package:
+        (spark / "__init__.py").touch()
+    command = [java_home(java, tmp_path / "cache") / "bin" / "java", "-cp", "a", *arguments.split()]
+    environment = os.environ | {"SPARK_HOME": str(spark)}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == ("hidden\n" if is_hidden else f"{spark}\n")
+
+
+@pytest.mark.xdist_group("spark")
+def test_processes_of_spark_import_what_is_compiled_already(spark: "SparkSession") -> None:
+    def home_of_pyspark(_: int) -> str:
+        import pyspark
+
+        return pyspark.__file__
+
+    (found,) = spark.sparkContext.range(1).map(home_of_pyspark).collect()
+    assert ".zip" not in found
 
 
 def test_a_second_session_does_not_start_the_launcher_by_itself(

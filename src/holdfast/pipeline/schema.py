@@ -332,6 +332,17 @@ QUARANTINE = Table(
     is_history=True,
 )
 
+# Not kept anywhere: what a reader is told that reads the log itself.
+RANGES = Table(
+    "ranges",
+    "which positions of which partition are new",
+    (
+        _PARTITION,
+        _long("start", "the first position"),
+        _long("end", "the position after the last"),
+    ),
+)
+
 TABLES = {
     table.name: table
     for table in (

@@ -17,8 +17,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -35,16 +33,14 @@ from pyspark.sql.streaming.datasource import (
 
 from holdfast.errors import InvalidArgument
 from holdfast.journal import Bounds
-from holdfast.pipeline.changes.fold import Unreadable, decoded
-from holdfast.pipeline.changes.records import row_of
-from holdfast.pipeline.log import Log, entries_between, open_log
-from holdfast.pipeline.schema import RECORDS, Column, Table
+from holdfast.pipeline.log import Log, open_log
+from holdfast.pipeline.schema import RANGES, RECORDS, Table
 from holdfast.pipeline.spark_types import ddl_of
-from holdfast.pipeline.tables.arrow import rows_as_arrow
 from holdfast.pipeline.wanted import Wanted, wanted_of
-from holdfast.records import Record
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from holdfast.pipeline.sink import LogWriter
 
 ROWS_PER_TRIGGER = 200_000  # by default: some seconds of work
@@ -52,16 +48,6 @@ NEWS_SECONDS_MAX = 2.0  # how long to look for news before it is said that there
 _LOOK_SECONDS_MIN = 0.005
 _LOOK_SECONDS_MAX = 0.25
 _SINCE_SLACK_MS = 60_000
-
-_RANGES = Table(
-    "ranges",
-    "which positions of which partition are new",
-    (
-        Column("partition_id", RECORDS.columns[1].kind, "the partition"),
-        Column("start", RECORDS.columns[0].kind, "the first position"),
-        Column("end", RECORDS.columns[0].kind, "the position after the last"),
-    ),
-)
 
 
 class Range(InputPartition):
@@ -100,7 +86,7 @@ class HoldfastSource(DataSource):
         return LogStreamWriter(self._writer(schema, overwrite))
 
     def _writer(self, schema: Any, overwrite: bool) -> "LogWriter":
-        # Every process of Spark loads this module, and few of them write.
+        # As with reading: few processes write.
         from holdfast.pipeline.sink import PATIENCE_MS, LogWriter, check_url
         from holdfast.pipeline.sink_rows import plan_of
 
@@ -129,7 +115,7 @@ class HoldfastSource(DataSource):
     def _table(self) -> Table:
         """The records with the columns that are wanted; or only which of them there are."""
         if self.options.get("ranges", "false") == "true":
-            return _RANGES
+            return RANGES
         wanted = self.options.get("columns")
         if not wanted:
             return RECORDS
@@ -159,7 +145,7 @@ class LogReader(DataSourceReader):
         finally:
             log.close()
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         return _batches(self._address, self._table, partition, self._wanted)
 
 
@@ -196,7 +182,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         spans = {int(name): (start.get(name, 0), end[name]) for name in end}
         return _ranges(spans, self._wanted)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         return _batches(self._address, self._table, partition, self._wanted)
 
     def stop(self) -> None:
@@ -260,28 +246,13 @@ def _ranges(spans: Mapping[int, tuple[int, int]], wanted: Wanted) -> list[Range]
 
 def _batches(
     address: str, table: Table, part: InputPartition, wanted: Wanted
-) -> Iterator[pa.RecordBatch]:
+) -> "Iterator[pa.RecordBatch]":
+    # Every process of Spark loads this module; those that only plan need nothing of the engine,
+    # which is most of what there is to import.
+    from holdfast.pipeline.source_rows import range_as_arrow, records_as_arrow
+
     if not isinstance(part, Range):  # so Spark asks where there is nothing to read
-        return
-    if table.name == _RANGES.name:
-        row = {"partition_id": part.partition, "start": part.start, "end": part.end}
-        yield from rows_as_arrow(_RANGES, [row]).to_batches()
-        return
-    make = row_of if table.column("value") is not None else _row_without_value
-    log = open_log(address)
-    try:
-        for entries in entries_between(log, part.partition, part.start, part.end):
-            rows = [
-                make(part.partition, record)
-                for record in decoded(entries)
-                if not isinstance(record, Unreadable) and wanted.takes(record)
-            ]
-            if rows:
-                yield from rows_as_arrow(table, rows).to_batches()
-    finally:
-        log.close()
-
-
-def _row_without_value(partition: int, record: Record) -> dict[str, Any]:
-    """A record as a row for those that do not want its value, which is most of the work."""
-    return row_of(partition, msgspec.structs.replace(record, value=None))
+        return iter(())
+    if table.name == RANGES.name:
+        return range_as_arrow(part.partition, part.start, part.end)
+    return records_as_arrow(address, table, wanted, part.partition, part.start, part.end)

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 import msgspec
 
-from holdfast.engine.partition import DOMAINS
 from holdfast.errors import InvalidArgument
 from holdfast.records import Record, RecordKind, ValueType
 
@@ -20,14 +19,6 @@ OPTIONS = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS = {kind.name: (int(kind),) for kind in RecordKind}
 _VALUE_TYPES = {value_type.name: (int(value_type),) for value_type in ValueType}
-_INTENTS = {
-    name: tuple(
-        (int(domain.value_type), int(domain.intents[name]))
-        for domain in DOMAINS
-        if name in domain.intents.__members__
-    )
-    for name in {intent.name for domain in DOMAINS for intent in domain.intents}
-}  # several value types have some of the names
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -72,12 +63,24 @@ def wanted_of(options: Mapping[str, str]) -> Wanted:
         _number(given["toPosition"], "toPosition") if "toPosition" in given else None,
         _named(given, "kind", _KINDS),
         _named(given, "valueType", _VALUE_TYPES),
-        _named(given, "intent", _INTENTS),
+        _named(given, "intent", _intents()) if "intent" in given else None,
         _numbers(given, "key"),
         _moment(given["since"], "since") if "since" in given else None,
         _moment(given["until"], "until") if "until" in given else None,
         _positions(given["behind"], "behind") if "behind" in given else {},
     )
+
+
+def _intents() -> dict[str, list[tuple[int, int]]]:
+    """By name, with their value types: several of these have some of the names."""
+    # Planning a query does not need the engine, unless it is told the names of intents.
+    from holdfast.engine.partition import DOMAINS
+
+    found: dict[str, list[tuple[int, int]]] = {}
+    for domain in DOMAINS:
+        for intent in domain.intents:
+            found.setdefault(intent.name, []).append((int(domain.value_type), int(intent)))
+    return found
 
 
 def _parts(text: str) -> list[str]:
