@@ -118,6 +118,20 @@ def test_a_write_that_fails_in_the_middle_changes_nothing(store: Store) -> None:
     assert list(store.scan(b"", b"\xff")) == [(b"a", b"1")]
 
 
+def test_a_batch_is_seen_when_it_is_written_and_its_last_change_of_a_row_counts(
+    store: Store,
+) -> None:
+    store.write([(b"a", b"1"), (b"b", b"1")], [])
+    batch = store.batch()
+    batch.delete(b"a")
+    batch.put(b"a", b"2")
+    batch.put(b"b", b"2")
+    batch.delete(b"b")
+    assert list(store.scan(b"", b"\xff")) == [(b"a", b"1"), (b"b", b"1")]
+    store.write_batch(batch)
+    assert list(store.scan(b"", b"\xff")) == [(b"a", b"2")]
+
+
 def test_a_row_that_is_put_and_deleted_in_one_write_is_gone(store: Store) -> None:
     store.write([(b"a", b"1")], [b"a"])
     assert store.get(b"a") is None

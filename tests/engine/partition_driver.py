@@ -13,7 +13,7 @@ from holdfast.engine.kernel import Command, Processor, Reply, Step, Submission
 from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.journal import Appended, Entry
 from holdfast.records import Codec, Record
-from holdfast.state import Progress
+from holdfast.state import Progress, Writing
 from holdfast.state.memory import MemoryStore
 
 START_MS = 1_767_225_600_000
@@ -87,10 +87,7 @@ class Driver:
 
     def write_state(self) -> None:
         """Gives the store what it does not have yet."""
-        puts: list[tuple[bytes, bytes]] = []
-        deletes: list[bytes] = []
-        self.processor.state.drain(self.processor.progress, puts, deletes)
-        self.store.write(puts, deletes)
+        Writing(self.store, [(self.processor.state, self.processor.progress)]).finish()
 
     def dump(self) -> list[tuple[bytes, bytes]]:
         return self.processor.state.dump()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.engine.jobs.values import JobIntent, NewJob
+from holdfast.engine.jobs.values import JobIntent, JobRef, NewJob
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import DISPATCH, open_partition
@@ -164,6 +164,25 @@ def test_what_waits_behind_an_unknown_outcome_is_done_when_the_partition_is_open
         assert {type(await told(each)) for each in later} == {Reply}
         await node.node.runner.settled(1)
         await check_state_is_the_log(node, 1)
+
+    play(story)
+
+
+def test_a_partition_is_opened_again_while_its_rows_are_on_their_way_to_the_store() -> None:
+    async def story(node: MemoryNode, fates: Fates) -> None:
+        runner = node.node.runner
+        runner.behind.rows_max, runner.behind.slice_rows = 0, 1
+        created = await runner.submit(2, [create() for _ in range(20)])
+        assert runner._lives.writing is not None
+        fates.next[2] = [Fate.LOST]
+        assert isinstance(await told(ask(node, 2)), Unknown)
+        cancel = [
+            Command(ValueType.JOB, JobIntent.CANCEL, reply.key, JobRef()) for reply in created
+        ]
+        assert {reply.error() for reply in await runner.submit(2, cancel)} == {None}
+        runner.write_state()
+        await check_state_is_the_log(node, 2)
+        assert runner._lives.writing is None
 
     play(story)
 

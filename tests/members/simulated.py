@@ -78,6 +78,8 @@ class SimulatedMember:
         log: Any = SharedLog(cluster.journal)
         self.node = Node(log, store, Config(), clock, Metrics(), place=self)
         self.runner, self.gateway = self.node.runner, self.node.gateway
+        # Few rows and smaller slices, so that moves and crashes meet writes that are under way.
+        self.runner.behind.rows_max, self.runner.behind.slice_rows = 40, 3
 
     def around(self, runtime: Runtime) -> Partitions:
         ways = {link.peer: link for link in self.links}

@@ -1,4 +1,4 @@
-"""Families against a dict: put, insert, delete, scan, undo, commit, drain, in any order."""
+"""Families against a dict: put, insert, delete, scan, undo, commit, write, in any order."""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from holdfast.state import PartitionState, Progress, Store
+from holdfast.state import PartitionState, Progress, Store, Writing
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U8_U64, U64_U64, text_bytes
 from holdfast.state.memory import MemoryStore
 from holdfast.state.rocks import RocksStore
@@ -37,7 +37,9 @@ class Families(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store: Store = self.new_store()
-        self.drained = 0
+        self.written = 0
+        self.writing: Writing | None = None  # under way
+        self.before: list[tuple[bytes, bytes]] = []  # what the store had when it began
         self.model: dict[Row, int] = {}
         self.numbers: dict[int, int] = {}
         self.marks: list[tuple[int, dict[Row, int], dict[int, int]]] = []
@@ -101,18 +103,39 @@ class Families(RuleBasedStateMachine):
         self.state.commit()
         self.marks.clear()
 
-    @rule(reopen=st.booleans())
-    def drain(self, reopen: bool) -> None:
+    @precondition(lambda self: self.writing is None)
+    @rule()
+    def begin_to_write(self) -> None:
         self.commit()
-        self.drained += 1
-        puts: list[tuple[bytes, bytes]] = []
-        deletes: list[bytes] = []
-        self.state.drain(Progress(self.drained, self.drained, 5), puts, deletes)
+        self.written += 1
+        self.before = list(self.store.scan(b"", b"\xff"))
+        self.writing = Writing(self.store, [(self.state, self.progress)])
         assert self.state.changed_rows() == 0
-        self.store.write(puts, deletes)
+
+    @precondition(lambda self: self.writing is not None)
+    @rule(rows=st.integers(1, 3))
+    def write_a_slice(self, rows: int) -> None:
+        if self.writing.go_on(rows):
+            self.writing = None
+            assert self.state.stored_progress == self.progress
+        else:
+            assert list(self.store.scan(b"", b"\xff")) == self.before, "a part was written"
+
+    @rule(reopen=st.booleans())
+    def write(self, reopen: bool) -> None:
+        if self.writing is not None:
+            self.writing.finish()
+            self.writing = None
+        self.begin_to_write()
+        self.writing.finish()
+        self.writing = None
         if reopen:
             self.open()
-            assert self.state.stored_progress == Progress(self.drained, self.drained, 5)
+            assert self.state.stored_progress == self.progress
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.written, self.written, 5)
 
     # --- reads --------------------------------------------------------------------------------
 
@@ -126,6 +149,13 @@ class Families(RuleBasedStateMachine):
         start = (name, *start[1:])
         found = list(self.family.scan(text_bytes(name), start))
         assert found == self.expected(lambda row: row[0] == name and row >= start)
+
+    @rule(name=names, start=rows, limit=st.integers(1, 4))
+    def first_keys(self, name: str, start: Row, limit: int) -> None:
+        start = (name, *start[1:])
+        found = self.family.first_keys(text_bytes(name), start, limit)
+        expected = self.expected(lambda row: row[0] == name and row >= start)
+        assert found == [row for row, _ in expected[:limit]]
 
     @rule(start=rows)
     def scan_from(self, start: Row) -> None:
@@ -199,9 +229,7 @@ def test_partitions_of_one_store_do_not_see_each_other() -> None:
     for number, (state, family) in enumerate(zip(states, families, strict=True)):
         family.put(number, number)
         state.commit()
-        puts: list[tuple[bytes, bytes]] = []
-        state.drain(Progress(), puts, [])
-        store.write(puts, [])
+        Writing(store, [(state, Progress())]).finish()
     assert [list(family.scan()) for family in families] == [[(0, 0)], [(1, 1)], [(2, 2)]]
     assert [len(state.dump()) for state in states] == [1, 1, 1]
 
@@ -210,7 +238,7 @@ def test_uncommitted_changes_never_reach_the_store() -> None:
     state = PartitionState(MemoryStore(), 1)
     state.family(1, U64, int).put(1, 1)
     with pytest.raises(AssertionError, match="only committed changes"):
-        state.drain(Progress(), [], [])
+        Writing(state.store, [(state, Progress())])
 
 
 def test_a_row_that_was_born_and_died_in_between_never_reaches_the_store() -> None:

@@ -20,7 +20,7 @@ from holdfast.errors import (
     NotFound,
 )
 from holdfast.limits import EXPORT_BLOCK_ROWS, MIB
-from holdfast.state import PartitionState, Progress, Store
+from holdfast.state import PartitionState, Progress, Store, Writing
 from holdfast.state.families import partition_range
 from holdfast.state.keys import U64
 from holdfast.state.memory import MemoryStore
@@ -52,9 +52,7 @@ def fill(store: Store, partition: int, rows: int, value: bytes = b"") -> None:
     for number in range(rows):
         (first if number % 2 else second).insert(number, value or b"row %d" % number)
     state.commit()
-    puts: list[tuple[bytes, bytes]] = []
-    state.drain(PROGRESS, puts, deletes := [])
-    store.write(puts, deletes)
+    Writing(store, [(state, PROGRESS)]).finish()
 
 
 def rows_of(store: Store, partition: int) -> list[tuple[bytes, bytes]]:

@@ -5,7 +5,7 @@ import pytest
 
 from holdfast.blobs.memory import MemoryBlobs
 from holdfast.errors import DataLoss, HoldfastError, InvalidState, Unavailable
-from holdfast.state import PartitionState, Progress
+from holdfast.state import PartitionState, Progress, Writing
 from holdfast.state.families import partition_range
 from holdfast.state.keys import U64
 from holdfast.state.memory import MemoryStore
@@ -23,9 +23,8 @@ def write(store: MemoryStore, position: int, partition: int = 1) -> None:
     for number in range(ROWS):
         family.put(number, position)
     state.commit()
-    puts: list[tuple[bytes, bytes]] = []
-    state.drain(Progress(position - 1, position - 1, 0, position + OFFSET), puts, deletes := [])
-    store.write(puts, deletes)
+    progress = Progress(position - 1, position - 1, 0, position + OFFSET)
+    Writing(store, [(state, progress)]).finish()
 
 
 def take(stored: StoredSnapshots, store: MemoryStore, partition: int = 1) -> None:

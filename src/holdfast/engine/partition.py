@@ -33,7 +33,7 @@ from holdfast.engine.state import EngineState
 from holdfast.engine.timers import queries as timer_queries
 from holdfast.engine.timers.domain import SCHEDULE
 from holdfast.limits import STORE_ROWS_MAX
-from holdfast.state import PartitionState, Store
+from holdfast.state import PartitionState, Store, Writing
 
 JOB = job_domain(OWNER)
 DOMAINS = (
@@ -66,6 +66,4 @@ def _upgrade(state: PartitionState, view: EngineState, store: Store) -> None:
     for _ in view.incidents.missing_index():
         state.commit()
         if state.changed_rows() > STORE_ROWS_MAX:
-            puts: list[tuple[bytes, bytes]] = []
-            state.drain(state.stored_progress, puts, [])
-            store.write(puts, [])
+            Writing(store, [(state, state.stored_progress)]).finish()

@@ -2,5 +2,6 @@
 
 from holdfast.state.api import Store
 from holdfast.state.families import EMPTY, Family, PartitionState, Progress
+from holdfast.state.writing import Writing
 
-__all__ = ["EMPTY", "Family", "PartitionState", "Progress", "Store"]
+__all__ = ["EMPTY", "Family", "PartitionState", "Progress", "Store", "Writing"]

@@ -7,6 +7,14 @@ from typing import Protocol
 from holdfast.errors import DataLoss
 
 
+class Batch(Protocol):
+    """Changes for a store, put together before they are written."""
+
+    def put(self, key: bytes, value: bytes) -> None: ...
+
+    def delete(self, key: bytes) -> None: ...
+
+
 class Store(Protocol):
     """An ordered map of bytes with atomic writes.
 
@@ -30,6 +38,14 @@ class Store(Protocol):
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         """Applies all of it or none."""
+        ...
+
+    def batch(self) -> Batch:
+        """An empty batch for `write_batch`."""
+        ...
+
+    def write_batch(self, batch: Batch) -> None:
+        """Applies all changes of a batch, in their order, or none."""
         ...
 
     def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:

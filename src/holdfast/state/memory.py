@@ -6,6 +6,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from holdfast.errors import DataLoss
+from holdfast.state.api import Batch
 
 
 class _Scan:
@@ -30,6 +31,19 @@ class _Scan:
         for at in self._places:
             key = self._order[at]
             yield key, self._rows[key]
+
+
+class MemoryBatch:
+    """Changes, put together before they are written."""
+
+    def __init__(self) -> None:
+        self.changes: dict[bytes, bytes | None] = {}
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self.changes[key] = value
+
+    def delete(self, key: bytes) -> None:
+        self.changes[key] = None
 
 
 class MemoryStore:
@@ -69,6 +83,14 @@ class MemoryStore:
         for key in deletes:
             if self._rows.pop(key, None) is not None:
                 del self._order[bisect_left(self._order, key)]
+
+    def batch(self) -> Batch:
+        return MemoryBatch()
+
+    def write_batch(self, batch: Batch) -> None:
+        assert isinstance(batch, MemoryBatch), "a batch of another store"
+        rows = batch.changes.items()
+        self.write([(k, v) for k, v in rows if v is not None], [k for k, v in rows if v is None])
 
     def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
         rows: dict[bytes, bytes] = {}

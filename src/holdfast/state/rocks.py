@@ -32,6 +32,7 @@ from rocksdict import (
 
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
 from holdfast.limits import INGEST_FILE_BYTES, MIB, WALK_ROWS
+from holdfast.state.api import Batch
 
 # 2 memtables x 16 MiB + 32 MiB of blocks: state costs 64 MiB of memory however many rows there are.
 _MEMTABLE_BYTES = 16 * MIB
@@ -168,12 +169,18 @@ class RocksStore:
             yield count
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
-        batch = WriteBatch(raw_mode=True)
+        batch = self.batch()
         put, delete = batch.put, batch.delete
         for key, value in puts:
             put(key, value)
         for key in deletes:
             delete(key)
+        self.write_batch(batch)
+
+    def batch(self) -> Batch:
+        return WriteBatch(raw_mode=True)
+
+    def write_batch(self, batch: Batch) -> None:
         try:
             self._db.write(batch, self._write)
         except Exception as error:

@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.lives import Lives
-from holdfast.engine.kernel.recovery import write_state
 from holdfast.engine.kernel.work import Work
-from holdfast.limits import STORE_INTERVAL_MS, STORE_ROWS_MAX
+from holdfast.limits import STORE_INTERVAL_MS, STORE_ROWS_MAX, STORE_SLICE_ROWS
+from holdfast.state import Writing
 
 
 class WriteBehind:
@@ -26,32 +26,62 @@ class WriteBehind:
         self._halt = halt
         self._fail = fail
         self._timer: asyncio.TimerHandle | None = None
-        self.rows_max = STORE_ROWS_MAX  # with fewer, nobody waits long behind a store write
+        self._slice: asyncio.Handle | None = None
+        self.rows_max = STORE_ROWS_MAX
+        self.slice_rows = STORE_SLICE_ROWS
 
     def soon(self) -> None:
-        """Writes now, if there is much, or after a while."""
+        """Begins to write now, if there is much, or after a while."""
         if sum(self._work.changed.values()) > self.rows_max:
-            self._halt.meets_damage(self.write)
+            self._begin()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(STORE_INTERVAL_MS / 1000, self._later)
 
     def stop(self) -> None:
         """Writes nothing by itself any more."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for handle in (self._timer, self._slice):
+            if handle is not None:
+                handle.cancel()
+
+    def write(self) -> None:
+        """Hands all committed changes to the store at once; a step under way is not committed."""
+        self._lives.finish_writing()
+        self._freeze().finish()
 
     def _later(self) -> None:
         self._timer = None
         try:
-            self._halt.meets_damage(self.write)
+            self._begin()
         except Exception as error:
             self._fail(error)
 
-    def write(self) -> None:
-        """Hands all committed changes to the store at once; a step under way is not committed."""
+    def _begin(self) -> None:
+        if self._lives.writing is None:  # what changes meanwhile is for the next one
+            self._lives.writing = self._freeze()
+            self._halt.meets_damage(self._go_on)
+
+    def _freeze(self) -> Writing:
         processors, changed = self._lives.processors, self._work.changed
-        written = [processors[each] for each in changed if not processors[each].state.undo_log]
-        for processor in written:
+        frozen = [processors[each] for each in changed if not processors[each].state.undo_log]
+        for processor in frozen:
             del changed[processor.partition]
-        write_state(written, self._lives.store)
+        return Writing(self._lives.store, [(each.state, each.progress) for each in frozen])
+
+    def _go_on(self) -> None:
+        """A slice now, and the next one when whoever waits has had a turn."""
+        writing = self._lives.writing
+        if writing is None or self._halt.reason:
+            return  # it was finished, or the store is replaced
+        if writing.go_on(self.slice_rows):
+            self._lives.writing = None
+            if self._work.changed:
+                self.soon()
+        else:
+            self._slice = asyncio.get_running_loop().call_soon(self._go_on_or_fail)
+
+    def _go_on_or_fail(self) -> None:
+        try:
+            self._halt.meets_damage(self._go_on)
+        except Exception as error:
+            self._fail(error)

@@ -19,7 +19,7 @@ from holdfast.errors import HoldfastError, InvalidState, Moved, Unavailable, Unk
 from holdfast.journal import Journal, Refused
 from holdfast.logs import log
 from holdfast.metrics import Metrics
-from holdfast.state import Store
+from holdfast.state import Store, Writing
 
 S = TypeVar("S")
 
@@ -45,6 +45,7 @@ class Lives(Generic[S]):
         self.store = store
         self.epochs: dict[int, int] = {}  # of the partitions that are open
         self.closed: dict[int, HoldfastError] = {}  # why the others are not
+        self.writing: Writing | None = None  # to the store, under way
         self.inbox = Inbox(in_flight_max, metrics, self.why_closed)
         self._journal = journal
         self._clock = clock
@@ -68,7 +69,17 @@ class Lives(Generic[S]):
             raise InvalidState(
                 f"Partition {partition} is open here in epoch {self.epochs[partition]}"
             )
-        return await self.bring_up(self._open_processor(self.store, partition), epoch)
+        return await self.bring_up(self._read_state(partition), epoch)
+
+    def _read_state(self, partition: int) -> Processor[S]:
+        self.finish_writing()  # it may have rows of the partition's former life
+        return self._open_processor(self.store, partition)
+
+    def finish_writing(self) -> None:
+        """What is on its way to the store gets there now."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            writing.finish()
 
     async def bring_up(self, processor: Processor[S], epoch: int | None = None) -> int:
         """Takes the partition of a processor, which then reads its log to the end."""
@@ -91,7 +102,7 @@ class Lives(Generic[S]):
         """Reads the log of a partition whose memory cannot be trusted; whether it is open again."""
         former = self.processors[partition]
         try:
-            processor = self._open_processor(self.store, partition)
+            processor = self._read_state(partition)
             processor.succeed(former)
             await self.bring_up(processor)
         except Moved as error:

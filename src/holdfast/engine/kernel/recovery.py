@@ -7,7 +7,7 @@ from holdfast.engine.kernel.processor import Processor
 from holdfast.errors import DataLoss
 from holdfast.journal import Journal
 from holdfast.limits import REPLAY_BYTES, STORE_ROWS_MAX
-from holdfast.state import Store
+from holdfast.state import Store, Writing
 
 TOPIC = "records"  # the topic in which every partition has its log
 
@@ -68,9 +68,4 @@ def _log_is_short(partition: int, applied_position: int) -> DataLoss:
 
 def write_state(processors: Collection[Processor[Any]], store: Store) -> None:
     """Hands all committed changes with the positions they stand for to the store at once."""
-    puts: list[tuple[bytes, bytes]] = []
-    deletes: list[bytes] = []
-    for processor in processors:
-        processor.state.drain(processor.progress, puts, deletes)
-    if puts:
-        store.write(puts, deletes)
+    Writing(store, [(each.state, each.progress) for each in processors]).finish()

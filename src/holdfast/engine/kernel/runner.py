@@ -159,6 +159,7 @@ class Runner(Generic[S]):
             processor = self.processors.get(partition, processor)
         if partition in self._lives.epochs:
             self._outcomes.away.add(partition)
+            self._lives.finish_writing()
             write_state([processor], self._lives.store)
             self._lives.drop(partition, moved(partition, "it was closed"), self._work)
 
@@ -210,7 +211,7 @@ class Runner(Generic[S]):
         for partition in self._lives.epochs:
             processors[partition].take_over(self.processors[partition])
             self.processors[partition] = processors[partition]
-        self._lives.store = store
+        self._lives.store, self._lives.writing = store, None
         self._work.changed.clear()
         for effects in self._halt.end():
             if self.outside is not None:
