@@ -1,0 +1,1 @@
+"""Content repositories: trees of nodes with typed properties and binaries."""
