@@ -22,6 +22,12 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Truth]:
     return folder, asyncio.run(make_folder(folder))
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is read again after every flip; in between others have their turn, but nobody waits."""
+    monkeypatch.setattr("holdfast.upkeep.SCRUB_PAUSE_MS", 0)
+
+
 def run(master: tuple[Path, Truth], scratch: Path, count: int, *, running: bool) -> None:
     outcomes = flips(*master, scratch, SEED, count, running=running)
     assert sum(outcomes.values()) == count

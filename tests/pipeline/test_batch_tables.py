@@ -22,6 +22,7 @@ from holdfast.gateway.batch.shapes import (
 )
 from holdfast.gateway.batch.tables import failed_items, of_instances
 from holdfast.pipeline.batch import selector as selector_module
+from holdfast.pipeline.batch import tables as tables_module
 from holdfast.pipeline.batch.sources import condition_of, source_of, visible_of
 from holdfast.pipeline.batch.tables import PipelineTables
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS, TABLES
@@ -129,6 +130,7 @@ def test_nobody_who_selects_is_unavailable_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selector_module, "BATCH_SELECTION_WAIT_MS", 100)
+    monkeypatch.setattr(selector_module, "_NOBODY_SECONDS", 0.1)
     Tables(tmp_path).publish()
     tables = PipelineTables(tmp_path, Search(tmp_path), SystemClock())
     wanted = operation(_T.RETRY_TASK, b'{"type":"mail"}')
@@ -218,7 +220,10 @@ def test_failed_items_of_one_operation_are_chosen_for_another() -> None:
     assert not meets(row | {"state": "COMPLETED"}, condition)
 
 
-def test_operations_and_items_are_told_as_the_tables_have_them(tmp_path: Path) -> None:
+def test_operations_and_items_are_told_as_the_tables_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "BATCH_TABLES_WAIT_MS", 100)
     made = Tables(tmp_path)
     plan = (
         '{"activate":[{"element_id":"a","ancestor_key":0,"variables":{"x":1}}],"terminate":[3],'

@@ -193,12 +193,7 @@ sorts = st.lists(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(sort=sorts, limit=st.integers(7, 60), filter_=st.sampled_from([{}, {"incidents": 1}]))
-@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
-def test_cursors_lead_forth_and_back_through_every_order(
+def lead_forth_and_back(
     search: Search,
     monkeypatch: pytest.MonkeyPatch,
     many: bool,
@@ -225,6 +220,47 @@ def test_cursors_lead_forth_and_back_through_every_order(
         back = answer.items + back
         page = {"limit": limit, "before": answer.page.start_cursor}
     assert back == expected
+
+
+SEARCHES, SOAK_SEARCHES = 12, 100
+searches = given(
+    sort=sorts, limit=st.integers(7, 60), filter_=st.sampled_from([{}, {"incidents": 1}])
+)
+few_or_many = pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+
+
+def examples(count: int) -> settings:
+    checks = [HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, deadline=None, suppress_health_check=checks)
+
+
+@examples(SEARCHES)
+@searches
+@few_or_many
+def test_cursors_lead_forth_and_back_through_every_order(
+    search: Search,
+    monkeypatch: pytest.MonkeyPatch,
+    many: bool,
+    sort: list[dict[str, str]],
+    limit: int,
+    filter_: Any,
+) -> None:
+    lead_forth_and_back(search, monkeypatch, many, sort, limit, filter_)
+
+
+@pytest.mark.soak
+@examples(SOAK_SEARCHES)
+@searches
+@few_or_many
+def test_cursors_lead_forth_and_back_through_very_many_orders(
+    search: Search,
+    monkeypatch: pytest.MonkeyPatch,
+    many: bool,
+    sort: list[dict[str, str]],
+    limit: int,
+    filter_: Any,
+) -> None:
+    lead_forth_and_back(search, monkeypatch, many, sort, limit, filter_)
 
 
 def test_long_texts_are_sorted_by_how_they_begin_and_cursors_stay_short(tmp_path: Path) -> None:
