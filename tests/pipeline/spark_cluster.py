@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -16,16 +17,23 @@ from typing import Any
 import psutil
 import pyspark
 
+from holdfast.pipeline.archive import class_archive
 from holdfast.pipeline.java import find_java, java_home
 
 WORKERS = 2
 DEADLINE_SECONDS = 120.0
 LASTING_MS = 3_600_000  # longer than any of these tests takes
 EXECUTOR = "CoarseGrainedExecutorBackend"
-SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 DAEMON = "holdfast.pipeline.daemon"  # as in a session of our own: workers start sooner
 NO_ZIP = "none"  # executors import pyspark as it is installed: from Spark's zip it takes longer
-_BIN = Path(pyspark.__file__).parent / "bin"
+_BIN = Path(pyspark.__file__).resolve().parent / "bin"  # as a session of ours finds it
+
+
+@functools.cache
+def small() -> str:
+    """Options of a Java that starts soon: with the archive of classes that a session has made."""
+    shared = [each for each in class_archive(find_java()) if "SharedArchiveFile" in each]
+    return " ".join(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", *shared])
 
 
 def wait_until(what: str, is_so: Callable[[], Any]) -> Any:
@@ -47,7 +55,7 @@ class SparkProcess:
             "JAVA_HOME": str(java_home(find_java(), folder)),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_CONNECT_MODE": "0",
-            "SPARK_DAEMON_JAVA_OPTS": SMALL,
+            "SPARK_DAEMON_JAVA_OPTS": small(),
             "SPARK_DAEMON_MEMORY": "640m",  # at most; a Connect server needs as much
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONWARNINGS": "ignore",
@@ -82,7 +90,15 @@ class SparkProcess:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
         self._process.wait(30)
-        psutil.wait_procs(tree, 30)
+        wait_until("what it started to end", lambda: all(map(_has_ended, tree)))
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    """Whoever takes over orphans may leave them as zombies for seconds."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 class SparkCluster:
@@ -142,7 +158,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
         "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": f"-Xss4m {SMALL}",
+        "spark.driver.extraJavaOptions": f"-Xss4m {small()}",
         "spark.python.daemon.module": DAEMON,
     }
     words = [word for name in settings for word in ("--conf", f"{name}={settings[name]}")]
@@ -166,7 +182,7 @@ class PipelineOn:
         settings = {"HOLDFAST_SPARK_MASTER": master, "HOLDFAST_SPARK_SMALL_RECORDS": "0"}
         if master.startswith("spark://"):
             settings["HOLDFAST_SPARK_SETTINGS"] = (
-                f"spark.executor.memory=512m, spark.executor.extraJavaOptions={SMALL},"
+                f"spark.executor.memory=512m, spark.executor.extraJavaOptions={small()},"
                 f" spark.python.daemon.module={DAEMON}, spark.executorEnv.SPARK_HOME={NO_ZIP}"
             )
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # for as long as it runs
