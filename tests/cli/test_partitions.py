@@ -1,8 +1,12 @@
 """A partition of a stopped node goes into a file and comes back."""
 
 import asyncio
+import json
 import shutil
+import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -57,6 +61,7 @@ def test_a_node_gets_another_number_of_processes_and_back(shell: Shell, keys: li
     assert node.started["processes"] == 2
     running = shell.run("partitions", "rebalance", "data", "--processes", "1")
     assert running.code == 4 and "held by" in running.err
+    _until_up(shell)
     assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
     node.end()
     back = shell.run("partitions", "rebalance", "data", "--processes", "1", "--json").json
@@ -69,6 +74,17 @@ def test_a_node_gets_another_number_of_processes_and_back(shell: Shell, keys: li
     assert nowhere.code == 3 and "data folder of a node in nowhere" in nowhere.err
     shell.start_node()
     assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
+
+
+def _until_up(shell: Shell) -> None:
+    """A member answers as soon as it is there itself; the other may still be starting."""
+    deadline = time.monotonic() + 60
+    status = ""
+    while status != "UP":
+        assert time.monotonic() < deadline, f"the node is {status}"
+        time.sleep(0.02)
+        with suppress(OSError), urlopen(f"{shell.url}/v2/health", timeout=10) as answer:
+            status = json.load(answer)["status"]
 
 
 def test_an_export_is_refused_where_it_does_not_belong(shell: Shell, keys: list[str]) -> None:

@@ -5,7 +5,7 @@ import os
 import pytest
 from random_scripts import Story
 
-SEEDS, SOAK_SEEDS, CHUNK = 60, 1_000, 50
+SEEDS, SOAK_SEEDS, CHUNK = 30, 1_000, 50
 
 
 def check_seed(seed: int) -> None:
