@@ -160,14 +160,14 @@ class _Shown:
                 {
                     "event": "batch",
                     "batch": progress.batch,
-                    "positions": progress.positions,
+                    "positions": progress.records(),
                     "lagRecords": lag.records,
                     "lagSeconds": lag.seconds,
                 }
             )
             sys.stdout.flush()
         elif self._watched:
-            records = sum(progress.positions.values())
+            records = sum(progress.records().values())
             text = f"{records:,} records in the tables · {_said(lag)}"
             sys.stderr.write(f"\r\x1b[2K{text}")
             sys.stderr.flush()

@@ -9,6 +9,7 @@ from holdfast.errors import InvalidArgument, NotFound
 from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import SpreadReader
 from holdfast.layout import layout_of
+from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
 
 
 class Log(Protocol):
@@ -22,7 +23,13 @@ class Log(Protocol):
         """The same without what was written before a time."""
         ...
 
-    def read(self, partition: int, position: int) -> list[Entry]: ...
+    def stream_bounds(self) -> dict[int, Bounds]:
+        """What can be read now of the topics in `STREAMS`, by their numbers; of those there are."""
+        ...
+
+    def read(self, partition: int, position: int) -> list[Entry]:
+        """Entries from a position of a partition on, or of a topic in `STREAMS`."""
+        ...
 
     def close(self) -> None: ...
 
@@ -48,7 +55,18 @@ class FileLog:
             for partition, bounds in self.bounds().items()
         }
 
+    def stream_bounds(self) -> dict[int, Bounds]:
+        topics = self._reader.topics()
+        return {
+            number: self._reader.bounds(stream.topic, ONLY_PARTITION)
+            for number, stream in STREAMS.items()
+            if stream.topic in topics
+        }
+
     def read(self, partition: int, position: int) -> list[Entry]:
+        stream = STREAMS.get(partition)
+        if stream is not None:
+            return self._reader.read_now(stream.topic, ONLY_PARTITION, position)
         return self._reader.read_now(TOPIC, partition, position)
 
     def close(self) -> None:

@@ -19,12 +19,14 @@ import pyarrow as pa
 
 from holdfast.clock import Clock
 from holdfast.errors import DataLoss
+from holdfast.pipeline.changes.content import fold_content
 from holdfast.pipeline.changes.fold import fold
 from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
 from holdfast.pipeline.log import entries_between, open_log
 from holdfast.pipeline.offsets import Span, spans_of
 from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.source import HoldfastSource
+from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
 from holdfast.pipeline.tables.delta import DeltaLog
 from holdfast.pipeline.tables.files import (
     Part,
@@ -190,11 +192,12 @@ class Projection:
         """A node on this machine keeps its log until we have it."""
         folder = Path(self._address)
         if folder.is_dir():
-            readers = folder / "readers"
-            readers.mkdir(exist_ok=True)
-            draft = readers / f"{READER}.draft"
-            draft.write_bytes(msgspec.json.encode(self.progress.positions))
-            draft.replace(readers / READER)
+            positions = self.progress.positions
+            _leave_word(folder / "readers", self.progress.records())
+            for number, stream in STREAMS.items():
+                if number in positions:
+                    word = {ONLY_PARTITION: positions[number]}
+                    _leave_word(folder / "readers" / stream.topic, word)
 
     def tend(self) -> None:
         """Puts small files of a table together, of the one that has the most where it is due."""
@@ -213,6 +216,14 @@ class Projection:
         """Removes files that nobody needs any more."""
         for log in self.logs.values():
             log.tidy(KEEP_HOURS)
+
+
+def _leave_word(readers: Path, positions: dict[int, int]) -> None:
+    """Says in a folder of readers what has not been read yet."""
+    readers.mkdir(parents=True, exist_ok=True)
+    draft = readers / f"{READER}.draft"
+    draft.write_bytes(msgspec.json.encode(positions))
+    draft.replace(readers / READER)
 
 
 def _task(
@@ -258,8 +269,14 @@ def project_range(
     timestamp_ms = 0
     log = open_log(address)
     try:
+        stream = STREAMS.get(partition)
+        if stream is not None:  # what its retention has dropped is not in the tables
+            start = max(start, log.stream_bounds()[partition].earliest)
         for entries in entries_between(log, partition, start, end):
-            fold(entries, rows)
+            if stream is None:
+                fold(entries, rows)
+            else:
+                fold_content(stream, entries, rows)
             timestamp_ms = entries[-1].timestamp_ms
     finally:
         log.close()

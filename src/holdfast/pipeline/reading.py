@@ -27,6 +27,6 @@ def read_log(spark: "SparkSession", address: str, tables: Path | None = None) ->
     if progress.batch < 0:
         return tail.load()
     files = files_at(root, RECORDS, progress.versions[RECORDS.name])
-    behind = ",".join(f"{partition}:{at}" for partition, at in progress.positions.items())
+    behind = ",".join(f"{partition}:{at}" for partition, at in progress.records().items())
     sealed = spark.read.schema(ddl_of(RECORDS.columns)).parquet(*(each.path for each in files))
     return sealed.unionByName(tail.option("behind", behind).load())

@@ -25,6 +25,9 @@ class RemoteLog:
     def bounds_since(self, since_ms: int) -> dict[int, Bounds]:
         return _by_partition(self._portal.call(self._api.journal.bounds_since(since_ms)))
 
+    def stream_bounds(self) -> dict[int, Bounds]:
+        return {}
+
     def read(self, partition: int, position: int) -> list[Entry]:
         content = self._portal.call(self._api.journal.read(partition, position, READ_BYTES_MAX))
         try:

@@ -332,6 +332,68 @@ QUARANTINE = Table(
     is_history=True,
 )
 
+CONTENT_PACKAGES = Table(
+    "content_packages",
+    "every package that was published",
+    (
+        _long("position", "its offset in the topic of packages"),
+        _text("publisher", "whose it is"),
+        _long("number", "counts the publisher's packages from 1"),
+        _text("package_id", "names it"),
+        _text("action", "ADD, DELETE, INVALIDATE or TEST"),
+        _text("paths", "which it is about, as a JSON list"),
+        _text("deep_paths", "of them, those with all below them, as a JSON list"),
+        _long("size_bytes", "of the package, without the binaries that are elsewhere"),
+        _int("binaries", "how many binaries are elsewhere"),
+        _text("blob", "where the package itself is, if it was too large for the log"),
+        _text("user", "who published it"),
+        _text("metadata", "what the publisher says of it, as JSON"),
+        _time("published", "when"),
+    ),
+    is_history=True,
+)
+
+CONTENT_DELIVERIES = Table(
+    "content_deliveries",
+    "what became of packages at subscribers that say so: editable ones, and those that gave up",
+    (
+        _long("position", "in the topic of statuses"),
+        _text("subscriber", "where"),
+        _text("publisher", "of the package"),
+        _long("package_position", "the offset of the package"),
+        _long("number", "of the publisher's packages"),
+        _text("package_id", "names the package"),
+        _text("outcome", "IMPORTED, REMOVED or REMOVED_FAILED"),
+        _text("reason", "why it failed"),
+        _int("attempts", "how often it was tried"),
+        _time("ended", "when, by the subscriber's clock"),
+    ),
+    is_history=True,
+)
+
+CONTENT_SUBSCRIBERS = Table(
+    "content_subscribers",
+    "how far subscribers were each time that they said so",
+    (
+        _long("position", "in the topic of discoveries"),
+        _text("subscriber", "who"),
+        _text("publisher", "whose packages"),
+        _long("package_position", "the offset of the last package that it has done with"),
+        _long("number", "of that package"),
+        _int("retries", "of the package behind it"),
+        _text("reason", "why that one fails"),
+        Column("editable", Kind.FLAG, "whether its queue may be cleared"),
+        _int("retries_max", "after which it gives up; -1: never"),
+        Column("ready", Kind.FLAG, "whether it has caught up since it started"),
+        _long("imported", "packages since it started"),
+        _long("imported_bytes", "of them"),
+        _long("import_ms", "that importing them took"),
+        _text("host", "where it runs"),
+        _time("heard", "when"),
+    ),
+    is_history=True,
+)
+
 # Not kept anywhere: what a reader is told that reads the log itself.
 RANGES = Table(
     "ranges",
@@ -348,6 +410,7 @@ TABLES = {
     for table in (
         RECORDS, PROCESS_DEFINITIONS, PROCESS_INSTANCES, ELEMENT_INSTANCES, JOBS, VARIABLES,
         INCIDENTS, MESSAGES, DISTRIBUTIONS, BATCH_OPERATIONS, BATCH_OPERATION_PARTITIONS,
-        BATCH_OPERATION_ITEMS, QUARANTINE,
+        BATCH_OPERATION_ITEMS, QUARANTINE, CONTENT_PACKAGES, CONTENT_DELIVERIES,
+        CONTENT_SUBSCRIBERS,
     )
 }  # fmt: skip

@@ -151,7 +151,7 @@ class Pipeline:
         if progress.batch == self._told:
             return
         self._told = progress.batch
-        log.info("tables committed", batch=progress.batch, positions=progress.positions)
+        log.info("tables committed", batch=progress.batch, positions=progress.records())
         if on_batch is not None:
             on_batch(progress)
 

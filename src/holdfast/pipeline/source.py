@@ -161,7 +161,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: dict[str, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        bounds = _bounds(self._open(), self._wanted)
+        bounds = _bounds(self._open(), self._wanted) | self._streams()
         return {str(partition): found.earliest for partition, found in bounds.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -200,7 +200,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def _ends(self) -> dict[str, int]:
-        return {str(n): bounds.next for n, bounds in self._open().bounds().items()}
+        bounds = self._open().bounds() | self._streams()
+        return {str(number): each.next for number, each in bounds.items()}
+
+    def _streams(self) -> dict[int, Bounds]:
+        """Topics beside the records; whoever reads the log itself has tables of them, too."""
+        return self._open().stream_bounds() if self._table.name == RANGES.name else {}
 
     def _open(self) -> Log:
         if self._log is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.pipeline.changes.rows import KnownDefinition
+from holdfast.pipeline.streams import STREAMS
 
 FILE = "_progress"
 
@@ -18,11 +19,16 @@ class Progress(msgspec.Struct, frozen=True):
     """
 
     batch: int = -1
-    positions: dict[int, int] = {}  # by partition, the first position that is not in the tables
+    # By partition, the first position that is not in the tables; and by the numbers of `STREAMS`.
+    positions: dict[int, int] = {}
     versions: dict[str, int] = {}  # by table
     timestamp_ms: int = 0  # of the last record in them
     committed_ms: int = 0
     definitions: dict[int, KnownDefinition] = {}
+
+    def records(self) -> dict[int, int]:
+        """The positions of partitions alone."""
+        return {each: at for each, at in self.positions.items() if each not in STREAMS}
 
 
 _encode = msgspec.msgpack.Encoder().encode
