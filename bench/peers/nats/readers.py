@@ -1,4 +1,4 @@
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Readers of a stream, each with a durable consumer: readers.py PORT COUNT READERS."""
 
 import asyncio

@@ -1,4 +1,4 @@
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Publishes messages to a stream: submitter.py PORT COUNT BYTES."""
 
 import asyncio

@@ -1,4 +1,4 @@
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Readers of a stream, each with a group of its own: readers.py PORT COUNT READERS."""
 
 import asyncio

@@ -1,16 +1,16 @@
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """Adds messages to a stream: submitter.py PORT COUNT BYTES."""
 
 import os
 import sys
 
-import redis
+from redis import from_url
 
 BATCH = 64  # in one pipeline: they share an fsync
 
 
 def main(port: int, count: int, size_bytes: int) -> None:
-    client = redis.Redis(port=port)
+    client = from_url(f"redis://127.0.0.1:{port}")
     client.ping()
     body = os.urandom(size_bytes)
     print("ready", flush=True)
