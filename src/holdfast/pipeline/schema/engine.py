@@ -1,0 +1,284 @@
+"""The tables of records: their columns, and what each means."""
+
+from holdfast.pipeline.schema.columns import Column, Kind, Table, long, text, time, whole
+
+_PARTITION = whole("partition_id", "the partition whose log tells of it")
+_POSITION = long("position", "of the last record that changed the row, in its partition's log")
+
+RECORDS = Table(
+    "records",
+    "every record of the log",
+    (
+        long("position", "in the partition's log"),
+        _PARTITION,
+        text("kind", "COMMAND, EVENT or REJECTION"),
+        text("value_type", "what it is about"),
+        text("intent", "what is asked, or what happened"),
+        long("key", "of what it is about; 0 for a command that makes something new"),
+        long("source_position", "the command that led to it; -1 for one from outside"),
+        time("timestamp", "when it was written"),
+        text("value", "what it says, as JSON"),
+        text("claims", "who asked, as JSON"),
+        text("rejection_code", "why a command was not done"),
+        text("rejection_reason", "the same in words"),
+        text("queue", "by which queue a distributed command came"),
+        whole("attempt", "the how-manieth sending of a distributed command it was"),
+    ),
+    is_history=True,
+)
+
+PROCESS_DEFINITIONS = Table(
+    "process_definitions",
+    "every version of every process",
+    (
+        long("process_definition_key", "names the version"),
+        _PARTITION,
+        text("process_id", "the id in the file or in Python"),
+        whole("version", "counts up from 1 for each id"),
+        text("name", "for people"),
+        time("deployed", "when"),
+        _POSITION,
+    ),
+)
+
+PROCESS_INSTANCES = Table(
+    "process_instances",
+    "every instance of a process, running or ended",
+    (
+        long("process_instance_key", "names the instance"),
+        _PARTITION,
+        long("process_definition_key", "the version that it follows"),
+        text("process_id", "of that version"),
+        whole("version", "of that version"),
+        text("state", "ACTIVE, COMPLETED, CANCELED, or DELETED after it had ended"),
+        time("started", "when it was created"),
+        time("ended", "when it was completed or canceled"),
+        long("parent_element_instance_key", "the call activity that started it, if one did"),
+        whole("incidents", "how many of its incidents are open", is_sum=True),
+        text("result", "the variables that it ended with, as JSON"),
+        _POSITION,
+    ),
+)
+
+ELEMENT_INSTANCES = Table(
+    "element_instances",
+    "every instance of an element that waited or works",
+    (
+        long("element_instance_key", "names it"),
+        _PARTITION,
+        long("process_instance_key", "the instance it belongs to"),
+        long("process_definition_key", "the version that it is an element of"),
+        text("process_id", "of that version"),
+        text("element_id", "in the definition"),
+        text("type", "what kind of element it is"),
+        text("state", "ACTIVE, COMPLETED or TERMINATED"),
+        long("scope_key", "the sub-process or the instance that it is in"),
+        whole("item", "of a multi-instance activity: its number, from 1"),
+        time("started", "when a token came"),
+        time("ended", "when it was completed or terminated"),
+        long("incident_key", "of the incident it waits for"),
+        _POSITION,
+    ),
+)
+
+JOBS = Table(
+    "jobs",
+    "every job: tasks, and what elements of processes want done",
+    (
+        long("job_key", "names it; the key of the task"),
+        _PARTITION,
+        text("type", "which worker does it"),
+        text(
+            "state",
+            "WAITING, SCHEDULED, ACTIVE, INCIDENT, COMPLETED, CANCELED, DISCARDED or ERROR_THROWN",
+        ),
+        whole("priority", "the higher the sooner"),
+        whole("retries", "failures that are left"),
+        whole("failures", "so far", is_sum=True),
+        whole("expiries", "leases that ran out", is_sum=True),
+        time("created", "when it was submitted"),
+        time("due", "when it may run, while it is SCHEDULED"),
+        time("activated", "when a worker was last given it"),
+        time("ended", "when it came to its end"),
+        text("worker", "who was last given it"),
+        text("error", "of the last failure"),
+        text("error_code", "of an error that its process knows"),
+        text("idempotency_key", "that it was submitted with"),
+        long("incident_key", "of the incident that it waits for"),
+        long("process_instance_key", "that it is done for"),
+        long("element_instance_key", "that it is done for"),
+        _POSITION,
+    ),
+)
+
+VARIABLES = Table(
+    "variables",
+    "the last value of every variable of every scope",
+    (
+        long("scope_key", "the instance or the element instance it belongs to"),
+        text("name", "of the variable"),
+        _PARTITION,
+        long("process_instance_key", "that it is in"),
+        text("value", "as JSON"),
+        time("updated", "when it got this value"),
+        _POSITION,
+    ),
+    key_columns=2,
+)
+
+INCIDENTS = Table(
+    "incidents",
+    "every incident, open or not",
+    (
+        long("incident_key", "names it"),
+        _PARTITION,
+        text("state", "OPEN, RESOLVED or DISCARDED"),
+        text("reason", "what kind of trouble it is"),
+        text("error", "in words"),
+        text("type", "of the job, if it is about one"),
+        long("job_key", "that it is about"),
+        long("process_instance_key", "that it stops"),
+        text("process_id", "of that instance"),
+        text("element_id", "that it stops at"),
+        long("element_instance_key", "that it stops at"),
+        time("created", "when"),
+        time("ended", "when it was resolved or discarded"),
+        _POSITION,
+    ),
+)
+
+MESSAGES = Table(
+    "messages",
+    "every message that was published",
+    (
+        long("message_key", "names it"),
+        _PARTITION,
+        text("name", "that subscriptions wait for"),
+        text("correlation_key", "that tells instances apart"),
+        text("message_id", "that keeps it from being published twice"),
+        text("state", "PUBLISHED, or EXPIRED once it is kept no longer"),
+        whole("correlations", "how often an instance took it or was started by it", is_sum=True),
+        time("published", "when"),
+        time("expires", "until when it is kept"),
+        text("variables", "as JSON"),
+        _POSITION,
+    ),
+)
+
+DISTRIBUTIONS = Table(
+    "distributions",
+    "every command that was distributed to other partitions",
+    (
+        long("distribution_key", "names it"),
+        _PARTITION,
+        text("value_type", "of the command"),
+        text("intent", "of the command"),
+        text("queue", "that it stood in"),
+        text("state", "DISTRIBUTING or FINISHED"),
+        whole("acknowledged", "by how many partitions", is_sum=True),
+        whole("given_up", "for how many partitions people skipped or canceled it", is_sum=True),
+        whole("refusals", "how often a partition said that it threw", is_sum=True),
+        whole("resent", "how often it was sent again", is_sum=True),
+        text("refusal", "what a partition last said"),
+        text("decided_by", "who skipped or canceled it"),
+        time("started", "when"),
+        time("finished", "when nothing of it was left"),
+        _POSITION,
+    ),
+)
+
+_OUTCOMES = (
+    whole("total", "items that were selected", is_sum=True),
+    whole("completed", "items that were done", is_sum=True),
+    whole("failed", "items that were refused", is_sum=True),
+    whole("skipped", "items whose target was gone", is_sum=True),
+    whole("canceled", "items that were given up", is_sum=True),
+)
+
+BATCH_OPERATIONS = Table(
+    "batch_operations",
+    "every batch operation; its items are counted when a partition is done with them",
+    (
+        long("batch_operation_key", "names it"),
+        _PARTITION,
+        text("type", "what is done with each item"),
+        text(
+            "state",
+            "CREATED, ACTIVE, SUSPENDED, COMPLETED, PARTIALLY_COMPLETED, FAILED or CANCELED",
+        ),
+        text("filter", "that chose the items, as JSON"),
+        text("plan", "of a modification or a migration, or the retries, as JSON"),
+        text("actor", "who created it"),
+        text("actor_type", "USER or CLIENT; empty if nobody said who they are"),
+        whole("throttle", "items a second, over all partitions; 0 for none"),
+        whole("priority", "the higher the sooner"),
+        whole("partitions", "how many take part"),
+        whole("partitions_ended", "how many of them are done", is_sum=True),
+        text("selection", "the name of the snapshot that it works on"),
+        long("repeats", "the operation whose failed items or partitions it tries again"),
+        time("created", "when"),
+        time("ended", "when every partition was done, or it was given up everywhere"),
+        *_OUTCOMES,
+        text("errors", "of partitions that failed: partition, type and message, as JSON"),
+        _POSITION,
+    ),
+)
+
+BATCH_OPERATION_PARTITIONS = Table(
+    "batch_operation_partitions",
+    "what every partition has done of every batch operation: the sums are how far it is now",
+    (
+        long("batch_operation_key", "the operation"),
+        _PARTITION,
+        text("state", "CREATED, ACTIVE, COMPLETED or FAILED"),
+        time("started", "when it began to select its items"),
+        time("ended", "when it was done"),
+        *_OUTCOMES,
+        text("error_type", "why its items could not be selected"),
+        text("error", "the same in words"),
+        _POSITION,
+    ),
+    key_columns=2,
+)
+
+BATCH_OPERATION_ITEMS = Table(
+    "batch_operation_items",
+    "every item of every batch operation",
+    (
+        long("item_key", "of the instance, the incident or the task"),
+        long("batch_operation_key", "the operation"),
+        _PARTITION,
+        long("process_instance_key", "that it is, or is of"),
+        text("type", "what is done with it"),
+        text("state", "ACTIVE, COMPLETED, FAILED, SKIPPED or CANCELED"),
+        time("processed", "when it got its outcome"),
+        text("error_code", "why it was refused"),
+        text("error", "the same in words"),
+        _POSITION,
+    ),
+    key_columns=2,
+)
+
+QUARANTINE = Table(
+    "quarantine",
+    "what stands in the log and could not be read",
+    (
+        long("position", "in the partition's log"),
+        _PARTITION,
+        Column("bytes", Kind.BYTES, "as they are"),
+        text("error", "why they are no record"),
+        time("timestamp", "when they were written"),
+    ),
+    is_history=True,
+)
+
+# Not kept anywhere: what a reader is told that reads the log itself.
+RANGES = Table(
+    "ranges",
+    "which positions of which partition are new",
+    (
+        _PARTITION,
+        long("start", "the first position"),
+        long("end", "the position after the last"),
+    ),
+)
