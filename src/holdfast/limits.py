@@ -50,6 +50,16 @@ BLOB_PARTS_IN_FLIGHT_MAX = 2  # with the one that is being filled, 24 MiB of mem
 BLOB_RETRIES_MAX = 8  # of a request: pauses of 0.1 s that double, up to
 BLOB_RETRY_MS_MAX = 30_000  # ... this long in all; after that the caller gets Unavailable
 
+# --- content ----------------------------------------------------------------------------------
+CONTENT_NAME_BYTES_MAX = 255  # of a part of a path: what the file systems of Linux and macOS take
+CONTENT_PATH_BYTES_MAX = 2_048  # half of what Linux takes, so that a folder can be before it
+CONTENT_PROPERTIES_BYTES_MAX = 4 * MIB  # of a node, as of a record; what is larger is a binary
+CONTENT_CHUNK_BYTES = 1 * MIB  # of a binary in a row: two or three of them are in memory
+CONTENT_BUFFER_NODES_MAX = 1_000  # of a change set before its transaction gets them: 5 ms, ...
+CONTENT_BUFFER_BYTES_MAX = 4 * MIB  # ... or so many bytes of properties
+CONTENT_STORE_BUSY_MS_MAX = 30_000  # for another process to end its change set of the same store
+CONTENT_CHECKPOINT_BYTES = 64 * MIB  # what SQLite's log is cut to when its content is in the file
+
 # --- engine -----------------------------------------------------------------------------------
 STEP_COMMANDS_MAX = 4_096  # about 40 ms of work: live commands never wait longer behind a step
 STEP_DUE_MAX = 512  # commands that time gives to one step: 1 ms to look them up

@@ -6,7 +6,11 @@ binary, which is known by its hash and read in pieces.
 
 Changes are made in a change set: all of them are there when it is committed, or none. Notes are
 small values beside the tree, written in the same commit: a subscriber keeps its offset in one.
-Calls block; whoever has a loop makes them in a thread. One change set is open at a time.
+Readers see what is committed, also while a change set is open, and what a walk began with to its
+end. A binary that no node refers to any more goes with the commit that drops it.
+
+Calls block, from any thread; whoever has a loop makes them in a thread. One change set is open at a
+time. Paths are what `content.paths.checked_path` accepts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +32,10 @@ Scalar = str | int | float | bool | datetime | bytes
 Value = Scalar | list[Scalar] | Binary
 Properties = Mapping[str, Value]
 
-DATA = "data"  # the binary that a node is, where nodes are files
+# Where nodes are files, these properties of a node say what its file is; all others are kept aside.
+DATA = "data"  # the binary that the file contains; a node without it is a folder
+EXECUTABLE = "executable"  # True: the file may be executed
+MODIFIED = "modified"  # the time that the file says it was changed
 
 
 class ContentNode(NamedTuple):
@@ -39,7 +46,10 @@ class ContentNode(NamedTuple):
 
 
 class ChangeSet(Protocol):
-    """Changes in the making. A `with` block that is left by an exception changes nothing."""
+    """Changes in the making. What is not committed when its `with` block ends is dropped.
+
+    A commit that fails has changed nothing; the change set is of no more use then.
+    """
 
     def put(self, path: str, properties: Properties, offset: int = 0) -> None:
         """The node has these properties from now on, and no others; its children stay.
@@ -50,7 +60,10 @@ class ChangeSet(Protocol):
         ...
 
     def store(self, binary: Binary, pieces: Iterable[bytes]) -> None:
-        """Stores a binary that a node refers to; DataLoss if it is not what its hash says."""
+        """Stores a binary that a node refers to; DataLoss if it is not what its hash says.
+
+        One that is there already is not read again. The change set can go on after a DataLoss.
+        """
         ...
 
     def delete(self, path: str) -> None:
@@ -62,7 +75,10 @@ class ChangeSet(Protocol):
         ...
 
     def commit(self) -> None:
-        """All of it is durable and visible when this returns."""
+        """All of it is durable and visible when this returns; InvalidState if a binary is missing.
+
+        Unknown means that it may be there or not, as when a connection breaks: a note tells.
+        """
         ...
 
     def __enter__(self) -> "ChangeSet": ...
@@ -79,6 +95,7 @@ class Repository(Protocol):
     """A tree of content."""
 
     url: str  # where it is, for messages: without credentials
+    blocking: bool  # False: it has all in memory, and needs no thread
 
     def get(self, path: str) -> ContentNode | None:
         """The node, or None if there is none. `/` is always there."""
@@ -93,7 +110,10 @@ class Repository(Protocol):
         ...
 
     def walk(self, path: str) -> Iterator[ContentNode]:
-        """The node and all below it, parents first, in the order of their paths."""
+        """The node and all below it, parents first, in the order of their paths.
+
+        Nothing if there is no such node.
+        """
         ...
 
     def has(self, binary: Binary) -> bool:
@@ -105,7 +125,14 @@ class Repository(Protocol):
         ...
 
     def change(self) -> ChangeSet:
-        """Begins changes."""
+        """Begins changes; InvalidState if others are under way here."""
+        ...
+
+    def commit_delay_ms(self) -> int:
+        """For how long a commit would wait if it were made now.
+
+        A change set can take in more meanwhile, at no cost. 0 wherever commits do not wait.
+        """
         ...
 
     def get_note(self, name: str) -> bytes | None:

@@ -1,0 +1,71 @@
+"""Nodes that a change set has taken and its transaction has not: they are written many at once."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from holdfast.content.paths import checked_path, key_of, parents
+from holdfast.content.repository.api import Binary, Properties
+from holdfast.content.repository.values import binaries_of, encode_properties
+from holdfast.limits import CONTENT_BUFFER_BYTES_MAX, CONTENT_BUFFER_NODES_MAX
+
+
+class NodeRow(NamedTuple):
+    """A node as tables have it."""
+
+    key: str
+    properties: bytes
+    offset: int
+
+
+class NodeBatch(NamedTuple):
+    """Nodes to be written in one go, each once."""
+
+    rows: list[NodeRow]
+    parents: list[str]  # keys of those that have to be there and may not be yet
+    links: list[tuple[str, bytes]]  # the key of a node and the hash of a binary of it
+
+
+class NodeBuffer:
+    """Collects nodes; `wanted` has each binary that they refer to, with the path of one of them."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[Binary, str] = {}
+        self._rows: dict[str, NodeRow] = {}
+        self._binaries: dict[str, list[Binary]] = {}
+        self._parents: set[str] = set()
+        self._size_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to write it."""
+        return (
+            len(self._rows) >= CONTENT_BUFFER_NODES_MAX
+            or self._size_bytes >= CONTENT_BUFFER_BYTES_MAX
+        )
+
+    def put(self, path: str, properties: Properties, offset: int) -> None:
+        encoded = encode_properties(checked_path(path), properties)
+        key = key_of(path)
+        self._rows[key] = NodeRow(key, encoded, offset)
+        self._size_bytes += len(encoded)
+        self._parents.update(parents(path))
+        self._binaries.pop(key, None)
+        if binaries := list(binaries_of(properties)):
+            self._binaries[key] = binaries
+            for binary in binaries:
+                self.wanted.setdefault(binary, path)
+
+    def take(self) -> NodeBatch:
+        """All that was collected, in the order of keys; the buffer is empty then."""
+        missing = {key_of(path) for path in self._parents} - self._rows.keys()
+        rows = [self._rows[key] for key in sorted(self._rows)]
+        batch = NodeBatch(rows, sorted(missing), list(self._links()))
+        self._rows, self._binaries, self._parents, self._size_bytes = {}, {}, set(), 0
+        return batch
+
+    def _links(self) -> Iterator[tuple[str, bytes]]:
+        for key, binaries in self._binaries.items():
+            yield from {(key, binary.sha256) for binary in binaries}
