@@ -241,6 +241,35 @@ WAIT_MS_MAX = 300_000  # a long poll; longer waits are made of several
 PAGE_ITEMS_MAX = 10_000
 SPAN_MS_MAX = 10 * 365 * 86_400_000  # delays, windows and times to keep: ten years
 
+# --- content distribution ---------------------------------------------------------------------
+CONTENT_PUBLISHERS_MAX = 100  # of a node; each has an offset map of CONTENT_QUEUE_BYTES_MAX at most
+CONTENT_SUBSCRIBERS_MAX = 1_000  # that a node knows: what they said last is 1 MB
+CONTENT_MESSAGE_BYTES_MAX = 2 * MIB  # of a package on the log: 800 KB of content, paths, metadata
+CONTENT_REASON_CHARS_MAX = 500  # why an import fails; it is said with each announcement
+CONTENT_PACKAGES_KNOWN_MAX = 10_000  # of a publisher, by their ids: 2 MB
+CONTENT_REOPEN_BYTES = 64 * MIB  # of the packages that are read at a start for their ids: 0.2 s
+CONTENT_QUEUE_ENTRIES_MAX = 100_000  # of a publisher, in the queues' shared map: 10 MB
+CONTENT_QUEUE_BYTES_MAX = 16 * MIB  # ... or so much, where packages have many paths
+CONTENT_QUEUE_BLOCK_ENTRIES = 128  # of the map, packed together: 50 us to unpack all of them
+CONTENT_RECENT_BYTES = 32 * MIB  # of topics, kept for readers that follow one another
+CONTENT_BATCH_MESSAGES_MAX = 1_000  # in one append, whoever they come from
+CONTENT_BATCH_BYTES_MAX = 8 * MIB  # ... or so much: 8 ms of writing at 1 GB/s
+CONTENT_GATHER_MS = 250  # what subscribers say in this time is written together: 4 appends a second
+CONTENT_REMEMBER_MS = 300_000  # how often all that is known is written anew, so that older ...
+CONTENT_REMEMBER_ENTRIES = 20_000  # ... discoveries are not needed; or after so many: 4 MB to read
+CONTENT_LOOK_MS = 60_000  # how often a service without work looks whether something has aged out
+CONTENT_SILENT_INTERVALS = 3  # without a discovery, and a subscriber counts as dead
+CONTENT_SUBSCRIBER_KEPT_MS = 30 * 86_400_000  # a dead one holds log and events for so long
+CONTENT_BLOCKED_ATTEMPTS = 3  # at the head of a queue, and it is blocked
+CONTENT_BACKLOG_FREE = 1_000  # packages that a subscriber may be behind at no cost; from there on
+CONTENT_BACKLOG_FULL = 2_000  # ... publishing slows down, and here it takes
+CONTENT_DELAY_MS_MAX = 20_000  # ... this long
+CONTENT_STALLED_MS = 30_000  # one that has not moved for so long slows nobody down
+CONTENT_PRESSURE_LOOK_MS = 100  # how old the figure may be that publishing is slowed by
+CONTENT_ERRORS_MAX = 10_000  # in the error queue of a subscriber; older ones are forgotten
+CONTENT_STATUSES_KNOWN_MAX = 256  # of a subscriber, to recognize one that is sent again
+CONTENT_SUBSCRIBERS_MEASURED_MAX = 500  # in metrics; four series each
+
 # --- pipeline ---------------------------------------------------------------------------------
 FILTER_CONDITIONS_MAX = 256  # more than people write; DuckDB takes about 40 ms for them
 FILTER_DEPTH_MAX = 4  # an $or in an $or: two is all that fields that are ANDed ever need

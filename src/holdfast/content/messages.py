@@ -96,10 +96,26 @@ class Heard(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
 
 
+class PublisherMark(msgspec.Struct, frozen=True, array_like=True):
+    """How far a publisher is."""
+
+    publisher: str
+    number: int  # of its last package
+    offset: int  # of that package
+    distributed: int = NOWHERE  # of the last package that every subscriber has
+
+
 class RememberedSubscribers(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """All that was heard, written by the node before older discoveries are dropped."""
+    """All that is known, written by the node before older discoveries are dropped.
+
+    What does not fit one message is in several, of which the first one has the marks.
+    """
 
     heard: list[Heard]
+    publishers: list[PublisherMark] = []
+    packages: int = NOWHERE  # the offset up to which packages are in the marks; NOWHERE: no marks
+    events: int = NOWHERE  # the offset up to which events are
+    statuses: int = NOWHERE  # from this offset on statuses tell of packages that failed
 
 
 class ClearQueue(msgspec.Struct, frozen=True, array_like=True, tag=5):

@@ -1,0 +1,235 @@
+"""The five topics of a node that runs, and what is known from them: written, read and kept up."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from holdfast.clock import Clock
+from holdfast.content.messages import (
+    Announcement,
+    ContentCommand,
+    ContentEvent,
+    Discovery,
+    Package,
+    PackageStatus,
+    encode,
+    encode_event,
+)
+from holdfast.content.ports import Published, TopicEntry
+from holdfast.content.publisher.opening import ReadBack, apply_entry
+from holdfast.content.publisher.pressure import delay_ms
+from holdfast.content.publisher.queues import Queues
+from holdfast.content.publisher.topic_log import TopicLog, entries_of
+from holdfast.content.topics import ContentTopic
+from holdfast.errors import HoldfastError
+from holdfast.journal import Journal
+from holdfast.limits import (
+    CONTENT_GATHER_MS,
+    CONTENT_LOOK_MS,
+    CONTENT_PRESSURE_LOOK_MS,
+    CONTENT_RECENT_BYTES,
+    CONTENT_REMEMBER_ENTRIES,
+    CONTENT_REMEMBER_MS,
+    MIB,
+)
+from holdfast.logs import log
+
+_OTHER_RECENT_BYTES = CONTENT_RECENT_BYTES // 8  # of topics with small messages
+_REMEMBERED_BYTES = 1 * MIB  # of one message: a quarter of what an entry may have
+_MESSAGE_BYTES = 500  # of a package without its content
+
+
+class RunningContent:
+    """What a node does for content while it runs."""
+
+    def __init__(self, journal: Journal, clock: Clock, found: ReadBack) -> None:
+        self.state = found.state
+        self._clock = clock
+        self._journal = journal
+        self._remembered = found.remembered  # where everything was remembered last
+        self._remembered_ms = clock.now_ms()
+        self._remembered_ends: list[int] = []
+        self._said: dict[str, Discovery] = {}  # not on the log yet
+        self._publishing: dict[tuple[str, str], asyncio.Future[None]] = {}
+        self._slowest: dict[str, tuple[int, int | None]] = {}  # when looked at, and what was found
+        self._wake = asyncio.Event()
+        self.packages: TopicLog[Package] = TopicLog(
+            journal, ContentTopic.PACKAGES, self._numbered, self._taken(ContentTopic.PACKAGES),
+            CONTENT_RECENT_BYTES, lambda package: len(package.content or b"") + _MESSAGE_BYTES,
+        )  # fmt: skip
+        self.statuses: TopicLog[PackageStatus] = self._log(ContentTopic.STATUSES)
+        self.commands: TopicLog[ContentCommand] = self._log(ContentTopic.COMMANDS)
+        self.discoveries: TopicLog[Announcement] = TopicLog(
+            journal, ContentTopic.DISCOVERIES, lambda some: entries_of(some, encode),
+            lambda entries: None, _OTHER_RECENT_BYTES,  # what is said is known before it is written
+        )  # fmt: skip
+        self.events: TopicLog[ContentEvent] = TopicLog(
+            journal, ContentTopic.EVENTS, lambda some: entries_of(some, encode_event),
+            self._taken(ContentTopic.EVENTS), _OTHER_RECENT_BYTES,
+        )  # fmt: skip
+        self.logs: dict[ContentTopic, TopicLog[Any]] = {
+            each.topic: each
+            for each in (
+                self.packages, self.statuses, self.commands, self.discoveries, self.events,
+            )
+        }  # fmt: skip
+        for topic, each in self.logs.items():
+            each.begin_at(found.ends[topic])
+        self.state.topology.listen(clock.now_ms())
+        self.queues = Queues(self.state, journal, self.packages)
+        self._keeping = asyncio.create_task(self._keep())
+
+    def _log(self, topic: ContentTopic) -> TopicLog[Any]:
+        return TopicLog(
+            self._journal, topic, lambda some: entries_of(some, encode), self._taken(topic),
+            _OTHER_RECENT_BYTES,
+        )  # fmt: skip
+
+    def _taken(self, topic: ContentTopic) -> Callable[[list[TopicEntry]], None]:
+        def apply(entries: list[TopicEntry]) -> None:
+            for entry in entries:
+                apply_entry(self.state, topic, entry)
+
+        return apply
+
+    def _numbered(self, packages: list[Package]) -> list[bytes]:
+        return entries_of(self.state.numbered(packages), encode)
+
+    # --- what publishers and subscribers say ----------------------------------------------------
+
+    async def publish(self, package: Package) -> Published:
+        """Appends a package once, however often it is sent."""
+        key = package.publisher, package.package_id
+        while (under_way := self._publishing.get(key)) is not None:
+            await asyncio.wait([under_way])
+        known = self.state.publishers.get(package.publisher)
+        if known is not None and (found := known.find(package.package_id)) is not None:
+            return found
+        self._publishing[key] = done = asyncio.get_running_loop().create_future()
+        try:
+            return await self._publish(package)
+        finally:
+            del self._publishing[key]
+            done.set_result(None)
+
+    async def _publish(self, package: Package) -> Published:
+        waited_ms = await self._hold_back(package.publisher)
+        await self.packages.append([package])
+        found = self.state.publishers[package.publisher].find(package.package_id)
+        assert found is not None, "what was appended is taken up"
+        return found._replace(waited_ms=waited_ms)
+
+    async def _hold_back(self, publisher: str) -> int:
+        """Waits for subscribers that are behind; for how long it did."""
+        waited_ms = 0
+        while waited_ms < (wanted_ms := delay_ms(self.backlog(publisher))):
+            pause_ms = min(wanted_ms - waited_ms, CONTENT_PRESSURE_LOOK_MS)
+            await asyncio.sleep(pause_ms / 1_000)
+            waited_ms += pause_ms
+        return waited_ms
+
+    def backlog(self, publisher: str) -> int:
+        """How far the slowest subscriber is behind that publishing waits for."""
+        known = self.state.publishers.get(publisher)
+        if known is None:
+            return 0
+        now_ms = self._clock.now_ms()
+        looked_ms, slowest = self._slowest.get(publisher, (0, None))
+        if (
+            now_ms - looked_ms >= CONTENT_PRESSURE_LOOK_MS
+        ):  # the cost is independent of their number
+            slowest = self.state.topology.slowest_number(publisher, now_ms)
+            self._slowest[publisher] = now_ms, slowest
+        return 0 if slowest is None else max(known.number - slowest, 0)
+
+    def announce(self, discovery: Discovery) -> None:
+        """Takes up what a subscriber says; it is written together with what others say."""
+        self.state.topology.hear(discovery, self._clock.now_ms(), self.state.last_numbers())
+        self._said[discovery.subscriber] = discovery
+        self._wake.set()
+
+    async def report(self, statuses: Sequence[PackageStatus]) -> None:
+        """Appends what became of packages; what was said before is not said again."""
+        new = [each for each in statuses if not self.state.errors.is_known(each)]
+        if new:
+            await self.statuses.append(new)
+
+    # --- upkeep ---------------------------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        """Writes what was gathered, at once and then in intervals, and looks at what ages."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CONTENT_LOOK_MS / 1_000):
+                    await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self.flush()
+            except HoldfastError as error:  # it is tried again, with what comes next
+                log.warning("content: not written", error=error.message)
+            except Exception as error:
+                log.error("content: upkeep failed", exc_info=error)
+            await asyncio.sleep(CONTENT_GATHER_MS / 1_000)
+
+    async def flush(self) -> None:
+        """Writes what subscribers said and what follows from it."""
+        now_ms = self._clock.now_ms()
+        said, self._said = self._said, {}
+        if said:
+            try:
+                await self.discoveries.append(list(said.values()))
+            except BaseException:
+                self._said = said | self._said
+                raise
+        await self._distribute()
+        has_aged = self.state.topology.age(now_ms)
+        is_due = now_ms - self._remembered_ms >= CONTENT_REMEMBER_MS and self._is_new()
+        is_long = self.discoveries.end - self._remembered >= CONTENT_REMEMBER_ENTRIES
+        if has_aged or is_due or is_long:
+            await self.remember()
+
+    async def _distribute(self) -> None:
+        """Says which packages every subscriber has now."""
+        for publisher in list(self.state.publishers.values()):
+            done = self.state.topology.slowest_offset(publisher.name)
+            while done is not None and publisher.distributed < done:
+                events = await self.queues.distributed(publisher, done)
+                if not events:
+                    break
+                await self.events.append(list(events))
+
+    def _is_new(self) -> bool:
+        """Whether something was written since everything was remembered."""
+        return self._remembered_ends != self._ends()
+
+    def _ends(self) -> list[int]:
+        return [each.end for each in self.logs.values()]
+
+    async def remember(self) -> None:
+        """Writes all that is known, so that a start need not read what is older."""
+        self._remembered_ms = self._clock.now_ms()
+        messages = self.state.remembered(
+            self.packages.end, self.events.end, self.statuses.end, _REMEMBERED_BYTES
+        )
+        self._remembered = await self.discoveries.append(list(messages))
+        self._remembered_ends = self._ends()
+
+    async def stop(self) -> None:
+        """Writes what was gathered, and lets go; whoever waits is told."""
+        self._keeping.cancel()
+        await asyncio.wait([self._keeping])
+        try:
+            await self.flush()
+            if self._is_new():
+                await self.remember()
+        except HoldfastError as error:  # subscribers say it again
+            log.warning("content: not written", error=error.message)
+        for each in self.logs.values():
+            await each.close()
+
+    def abandon(self) -> None:
+        """The process ends: nobody is told."""
+        self._keeping.cancel()
+        for each in self.logs.values():
+            each.abandon()

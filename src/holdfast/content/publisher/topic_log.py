@@ -1,0 +1,246 @@
+"""One topic as the node writes and reads it.
+
+Appends of all callers are written one after the other, each with all that waits by then, and are
+read back: what the service knows is what the log has, also after an append of unknown outcome.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from holdfast.content.ports import TopicEntries, TopicEntry
+from holdfast.content.publisher.recent import RecentEntries
+from holdfast.content.topics import ContentTopic
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.journal import Journal
+from holdfast.limits import (
+    CONTENT_BATCH_BYTES_MAX,
+    CONTENT_BATCH_MESSAGES_MAX,
+    READ_BYTES_MAX,
+)
+
+M = TypeVar("M")
+PARTITION = 1
+
+Encode = Callable[[list[M]], list[bytes]]
+Taken = Callable[[list[TopicEntry]], None]
+
+
+class TopicLog(Generic[M]):
+    """Messages of one topic: appended in order, read by any number of waiting readers."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        topic: ContentTopic,
+        encode: Encode[M],
+        taken: Taken,
+        recent_bytes: int,
+        size_bytes: Callable[[M], int] = lambda message: 0,
+    ) -> None:
+        self.topic = topic
+        self.end = 0  # what is before it is known
+        self._journal = journal
+        self._encode = encode  # called when the messages' turn has come
+        self._taken = taken  # is given all entries in order
+        self._size_bytes = size_bytes
+        self._recent = RecentEntries(recent_bytes)
+        self._pending: deque[tuple[list[M], asyncio.Future[int]]] = deque()
+        self._writing: asyncio.Task[None] | None = None
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._reading: dict[int, asyncio.Future[None]] = {}
+        self._is_closed = False
+
+    @property
+    def earliest(self) -> int:
+        return self._journal.bounds(self.topic.topic, PARTITION).earliest
+
+    def begin_at(self, offset: int) -> None:
+        """What stands before an offset is known from elsewhere; `take_up` reads the rest."""
+        self.end = max(offset, self.earliest)
+
+    async def append(self, messages: list[M]) -> int:
+        """Appends messages together; the offset of the first one, once durable and taken up."""
+        self._check_open()
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._pending.append((messages, answer))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+        return await answer  # whoever is cancelled does not take the others with it
+
+    async def _write(self) -> None:
+        try:
+            while self._pending:
+                await self._write_batch(*self._batch())
+        finally:
+            self._writing = None
+
+    def _batch(self) -> tuple[list[M], list[tuple[int, asyncio.Future[int]]]]:
+        """What is written next, and who is told where it stands."""
+        messages: list[M] = []
+        answers: list[tuple[int, asyncio.Future[int]]] = []
+        size_bytes = 0
+        while self._pending:
+            more, answer = self._pending[0]
+            more_bytes = sum(map(self._size_bytes, more))
+            if messages and (
+                len(messages) + len(more) > CONTENT_BATCH_MESSAGES_MAX
+                or size_bytes + more_bytes > CONTENT_BATCH_BYTES_MAX
+            ):
+                break
+            self._pending.popleft()
+            if not answer.done():  # cancelled: nobody wants it any more
+                answers.append((len(messages), answer))
+                messages += more
+                size_bytes += more_bytes
+        return messages, answers
+
+    async def _write_batch(
+        self, messages: list[M], answers: list[tuple[int, asyncio.Future[int]]]
+    ) -> None:
+        if not messages:
+            return
+        try:
+            await self.take_up()  # there is something only if an outcome was unknown
+            first = await self._journal.append(self.topic.topic, PARTITION, self._encode(messages))
+            offsets = [each.offset for each in await self.take_up() if each.offset >= first]
+        except BaseException as error:
+            await self._learn(answers, error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            for number, answer in answers:
+                if not answer.done():
+                    answer.set_result(offsets[number])
+
+    async def _learn(
+        self, answers: list[tuple[int, asyncio.Future[int]]], error: BaseException
+    ) -> None:
+        """An append failed: what is in the log all the same is known before somebody asks again."""
+        if isinstance(error, Exception):
+            with contextlib.suppress(HoldfastError):
+                await self.take_up()
+        else:
+            error = _closed()
+        for _, answer in answers:
+            _fail(answer, error)
+
+    async def take_up(self) -> list[TopicEntry]:
+        """Reads what is new in the log and hands it on; readers that wait are woken."""
+        found: list[TopicEntry] = []
+        while True:
+            earliest, next_offset = self._journal.bounds(self.topic.topic, PARTITION)
+            self.end = max(self.end, earliest)
+            if self.end >= next_offset:
+                break
+            entries = await self._entries(self.end)
+            end = entries[-1].offset + 1 if entries else next_offset
+            self._recent.add(self.end, end, entries)
+            self.end = end
+            self._taken(entries)
+            found += entries
+        if found:
+            self._wake()
+        return found
+
+    async def read(self, offset: int, bytes_max: int, wait_ms: int = 0) -> TopicEntries:
+        """Entries from an offset on; waits for some at the end."""
+        self._check_open()
+        offset = max(offset, self.earliest)
+        if offset >= self.end and wait_ms > 0:
+            await self._more(wait_ms)
+            self._check_open()
+        while offset < self.end:
+            if (kept := self._recent.read(offset, bytes_max)) is not None:
+                entries, offset = kept
+                if entries:
+                    return TopicEntries(entries, offset, self.earliest, self.end)
+            else:
+                await self._fetch(offset)
+                offset = max(offset, self.earliest)
+        return TopicEntries([], min(offset, self.end), self.earliest, self.end)
+
+    async def _fetch(self, offset: int) -> None:
+        """Reads a part of the log that is not kept; readers of one part share one reading."""
+        reading = self._reading.get(offset)
+        if reading is not None:
+            await asyncio.wait([reading])
+            return
+        self._reading[offset] = done = asyncio.get_running_loop().create_future()
+        try:
+            entries = await self._entries(offset)
+            end = min(entries[-1].offset + 1, self.end) if entries else self.end
+            self._recent.add(offset, end, entries)
+        finally:
+            del self._reading[offset]
+            done.set_result(None)
+
+    async def _entries(self, offset: int) -> list[TopicEntry]:
+        found = await self._journal.read(self.topic.topic, PARTITION, offset, READ_BYTES_MAX)
+        return list(map(TopicEntry._make, found))
+
+    async def _more(self, wait_ms: int) -> None:
+        """Returns when something was appended, or after a time."""
+        loop = asyncio.get_running_loop()
+        more: asyncio.Future[None] = loop.create_future()
+        self._waiting.add(more)
+        timer = loop.call_later(wait_ms / 1_000, _tell, more)
+        try:
+            await more
+        finally:
+            timer.cancel()
+            self._waiting.discard(more)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, set()
+        for more in waiting:
+            _tell(more)
+
+    async def close(self) -> None:
+        """Finishes what is being written; everything that waits ends with Unavailable."""
+        self._is_closed = True
+        while self._pending:
+            _fail(self._pending.popleft()[1], _closed())
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        self._wake()
+
+    def abandon(self) -> None:
+        """The process ends: nobody is told."""
+        self._is_closed = True
+        self._pending.clear()
+        if self._writing is not None:
+            self._writing.cancel()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise _closed()
+
+
+def _closed() -> Unavailable:
+    return Unavailable(
+        "Expected a running node, but it is closing; try again when it has started again"
+    )
+
+
+def _tell(waiting: "asyncio.Future[None]") -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+def _fail(answer: "asyncio.Future[int]", error: Exception) -> None:
+    """Each caller gets an error of its own: tracebacks grow where they are raised."""
+    if answer.done():
+        return
+    if isinstance(error, HoldfastError):
+        own = type(error)(error.message, **error.fields)
+        own.__cause__ = error
+        error = own
+    answer.set_exception(error)
+
+
+def entries_of(messages: Sequence[M], encode: Callable[[M], bytes]) -> list[bytes]:
+    """Messages as they are on the log, where nothing else is added to them."""
+    return [encode(each) for each in messages]
