@@ -60,6 +60,24 @@ CONTENT_BUFFER_BYTES_MAX = 4 * MIB  # ... or so many bytes of properties
 CONTENT_STORE_BUSY_MS_MAX = 30_000  # for another process to end its change set of the same store
 CONTENT_CHECKPOINT_BYTES = 64 * MIB  # what SQLite's log is cut to when its content is in the file
 
+# --- packages of content ----------------------------------------------------------------------
+CONTENT_INLINE_BYTES_MAX = 800_000  # a package on the log: a fifth of a record; above it, a blob
+CONTENT_BINARY_BYTES_MIN = 64 * KIB  # from here on a binary is a blob, which other packages share
+CONTENT_PATHS_MAX = 1_000  # that a package names
+CONTENT_PATHS_BYTES_MAX = 256 * KIB  # of them: twice that, if all are deep, an eighth of a record
+CONTENT_DEPTH_MAX = 100  # names of a path in a package: an open folder for each while it is built
+CONTENT_ENTRIES_MAX = 250_000  # nodes of a package: 20 s of work, which no other package can pass
+CONTENT_MANIFEST_BYTES_MAX = 128 * MIB  # 500 B for each of them; read and written in blocks
+CONTENT_BLOCK_BYTES = 64 * KIB  # of entries that are written together: 500 small ones
+CONTENT_BLOCK_BYTES_MAX = 512 * KIB  # decoded at once: 32 MiB, if all of it are empty maps
+CONTENT_BINARIES_MAX = 20_000  # blobs of a package: their names are 1.7 MB of a record
+CONTENT_TOTAL_BYTES_MAX = 256 * 1024 * MIB  # of a package and its binaries; S3 takes 78 GiB a blob
+CONTENT_BLOB_LOOKS_MAX = 5  # at a store that does not have a blob yet, with pauses that double ...
+CONTENT_BLOB_LOOK_MS = 100  # ... from this one on: 1.5 s, then the subscriber tries again later
+CONTENT_CLEANUP_INTERVAL_MS = 12 * 3_600_000  # what nobody refers to waits half a day longer
+CONTENT_CLEANUP_SLICE = 100  # blobs removed while publications with blobs wait: 3 s in S3
+CONTENT_MARK_SHARDS = 256  # files of marks: 30 KB each, if there are 100,000 blobs
+
 # --- engine -----------------------------------------------------------------------------------
 STEP_COMMANDS_MAX = 4_096  # about 40 ms of work: live commands never wait longer behind a step
 STEP_DUE_MAX = 512  # commands that time gives to one step: 1 ms to look them up

@@ -118,6 +118,7 @@ HOMES = {
         "client/",
         "pipeline/service.py",
         "cli/beside.py",
+        "content/blobs.py",
         "transport/link.py",
         "members/supervisor.py",
     ),

@@ -30,7 +30,7 @@ class Package(msgspec.Struct, frozen=True, array_like=True, tag=1):
     deep_paths: list[str]  # of the paths, those that come with all below them
     number: int  # of this publisher's packages, from 1 on; given by the node
     size_bytes: int
-    sha256: bytes
+    sha256: bytes  # of its manifest, which has the hashes of the rest; empty without content
     content: bytes | None  # the package itself, or
     blob: str | None  # the blob that holds it
     binaries: list[str] = []  # the blobs of binaries that are not in the package

@@ -1,0 +1,101 @@
+"""Imports opened packages into a change set: nothing of one is there before the commit.
+
+ADD          its paths become as they are in the package. A deep path becomes exactly that:
+             what is below it and not in the package goes. Children of any other path stay
+DELETE       its paths go, with all below them
+INVALIDATE   nothing changes here; whoever made something from its paths makes it anew
+TEST         nothing
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from holdfast.content.blobs import binary_blob
+from holdfast.content.messages import PackageAction
+from holdfast.content.package.reading import OpenedPackage, named_blob
+from holdfast.content.package.wrong import Wrong, refusing
+from holdfast.content.paths import is_below
+from holdfast.content.repository.api import Binary, ChangeSet
+from holdfast.errors import DataLoss
+
+
+class ImportedPackage(NamedTuple):
+    """What an import changed."""
+
+    nodes: int = 0  # that were put
+    deleted: int = 0  # paths that were deleted, or emptied to become as in the package
+    binary_bytes: int = 0  # of the nodes that were put, wherever the bytes came from
+
+
+def import_package(
+    changes: ChangeSet,
+    package: OpenedPackage,
+    offset: int,
+    *,
+    only: Collection[str] | None = None,
+) -> ImportedPackage:
+    """Makes the changes of a package, which is at this offset of the log; does not commit them.
+
+    With `only`, those of its paths that are not named are left alone. Blocks where binaries are in
+    blobs. Raises NotThereYet while one of them is missing, DataLoss or InvalidArgument if the
+    package is not what it should be, and whatever the repository refuses: the change set is to be
+    dropped then.
+    """
+    message = package.message
+    with refusing(message):
+        if message.action is PackageAction.DELETE:
+            return _delete(changes, _chosen(message.paths, only))
+        if message.action is not PackageAction.ADD:
+            return ImportedPackage()
+        deep_paths = _chosen(message.deep_paths, only)
+        for path in deep_paths:
+            changes.delete(path)
+        chosen = None if only is None else _chosen(message.paths, only)
+        nodes, size_bytes = _put_all(changes, package, offset, chosen, deep_paths)
+        return ImportedPackage(nodes, len(deep_paths), size_bytes)
+
+
+def _chosen(paths: list[str], only: Collection[str] | None) -> list[str]:
+    return paths if only is None else [path for path in paths if path in only]
+
+
+def _delete(changes: ChangeSet, paths: list[str]) -> ImportedPackage:
+    for path in paths:
+        changes.delete(path)
+    return ImportedPackage(deleted=len(paths))
+
+
+def _put_all(
+    changes: ChangeSet,
+    package: OpenedPackage,
+    offset: int,
+    chosen: list[str] | None,
+    deep_paths: list[str],
+) -> tuple[int, int]:
+    nodes = size_bytes = 0
+    for path, properties, bodies in package.entries():
+        if chosen is not None and not (
+            path in chosen or any(is_below(path, deep) for deep in deep_paths)
+        ):
+            continue
+        for binary, pieces in bodies:
+            _store(changes, package, path, binary, pieces)
+            size_bytes += binary.size_bytes
+        changes.put(path, properties, offset)
+        nodes += 1
+    return nodes, size_bytes
+
+
+def _store(
+    changes: ChangeSet,
+    package: OpenedPackage,
+    path: str,
+    binary: Binary,
+    pieces: Iterable[bytes] | None,
+) -> None:
+    if pieces is None:
+        pieces = named_blob(package.blobs, binary_blob(binary.sha256))
+    try:
+        changes.store(binary, pieces)
+    except DataLoss as error:  # of the bytes: the store does not know whose they are
+        raise Wrong(error.message, path, is_damage=True) from None
