@@ -262,7 +262,7 @@ SPAN_MS_MAX = 10 * 365 * 86_400_000  # delays, windows and times to keep: ten ye
 # --- content distribution ---------------------------------------------------------------------
 CONTENT_PUBLISHERS_MAX = 100  # of a node; each has an offset map of CONTENT_QUEUE_BYTES_MAX at most
 CONTENT_SUBSCRIBERS_MAX = 1_000  # that a node knows: what they said last is 1 MB
-CONTENT_MESSAGE_BYTES_MAX = 2 * MIB  # of a package on the log: 800 KB of content, paths, metadata
+CONTENT_MESSAGE_BYTES_MAX = 3 * MIB  # of a package on the log: with the rest it fits a record
 CONTENT_REASON_CHARS_MAX = 500  # why an import fails; it is said with each announcement
 CONTENT_PACKAGES_KNOWN_MAX = 10_000  # of a publisher, by their ids: 2 MB
 CONTENT_REOPEN_BYTES = 64 * MIB  # of the packages that are read at a start for their ids: 0.2 s
@@ -286,6 +286,8 @@ CONTENT_STALLED_MS = 30_000  # one that has not moved for so long slows nobody d
 CONTENT_PRESSURE_LOOK_MS = 100  # how old the figure may be that publishing is slowed by
 CONTENT_ERRORS_MAX = 10_000  # in the error queue of a subscriber; older ones are forgotten
 CONTENT_STATUSES_KNOWN_MAX = 256  # of a subscriber, to recognize one that is sent again
+CONTENT_SNAPSHOTS_KNOWN_MAX = 100  # the last ones, for whoever begins with one
+CONTENT_EVENTS_LOOK_MAX = 16  # reads of the log for a page of events: a publisher may have few
 CONTENT_SUBSCRIBERS_MEASURED_MAX = 500  # in metrics; four series each
 
 # --- pipeline ---------------------------------------------------------------------------------

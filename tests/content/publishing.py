@@ -106,6 +106,15 @@ class Setting:
         await self.service.running()
         return self.service
 
+    async def retain(self) -> None:
+        """Enforces retention as a node does, with room for all that is needed."""
+        recovery, subscribers = await self.service.needs()
+        needed = {
+            topic: {1: min(each[topic] for each in (recovery, subscribers) if topic in each)}
+            for topic in recovery.keys() | subscribers.keys()
+        }
+        self.journal.enforce_retention(needed=needed)
+
     async def publish(self, count: int, publisher: str = "site", first: int = 1) -> list[int]:
         """Publishes packages; their offsets."""
         published = await asyncio.gather(

@@ -206,7 +206,7 @@ def test_what_cannot_be_kept_is_refused() -> None:
     async def story() -> None:
         there = setting()
         with pytest.raises(InvalidArgument, match="put its content into a blob"):
-            await there.service.publish(package(1, size_bytes=3_000_000))
+            await there.service.publish(package(1, size_bytes=4_000_000))
         with pytest.raises(InvalidArgument, match="name of a publisher"):
             await there.service.publish(package(1, publisher=""))
         with pytest.raises(InvalidArgument, match="announce itself"):

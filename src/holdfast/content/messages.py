@@ -105,6 +105,23 @@ class PublisherMark(msgspec.Struct, frozen=True, array_like=True):
     distributed: int = NOWHERE  # of the last package that every subscriber has
 
 
+class SnapshotTaken(msgspec.Struct, frozen=True, tag="snapshotTaken", rename="camel"):
+    """A subscriber has stored what it holds; JSON, on the topic of events."""
+
+    subscriber: str
+    command_id: str
+    blob: str
+    progress: list[SubscriberProgress]
+    error: str = ""
+
+
+class HeardSnapshot(msgspec.Struct, frozen=True, array_like=True):
+    """A snapshot that a subscriber has stored, and when it said so."""
+
+    event: SnapshotTaken
+    at_ms: int
+
+
 class RememberedSubscribers(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """All that is known, written by the node before older discoveries are dropped.
 
@@ -116,6 +133,7 @@ class RememberedSubscribers(msgspec.Struct, frozen=True, array_like=True, tag=4)
     packages: int = NOWHERE  # the offset up to which packages are in the marks; NOWHERE: no marks
     events: int = NOWHERE  # the offset up to which events are
     statuses: int = NOWHERE  # from this offset on statuses tell of packages that failed
+    snapshots: list[HeardSnapshot] = []  # the last ones
 
 
 class ClearQueue(msgspec.Struct, frozen=True, array_like=True, tag=5):
@@ -161,16 +179,6 @@ class PackageDistributed(msgspec.Struct, frozen=True, tag="distributed", rename=
     offset: int
     number: int
     paths: list[str]
-
-
-class SnapshotTaken(msgspec.Struct, frozen=True, tag="snapshotTaken", rename="camel"):
-    """A subscriber has stored what it holds; JSON, on the topic of events."""
-
-    subscriber: str
-    command_id: str
-    blob: str
-    progress: list[SubscriberProgress]
-    error: str = ""
 
 
 ContentCommand = ClearQueue | RemovePackage | RetryPackage | TakeSnapshot

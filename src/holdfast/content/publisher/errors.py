@@ -25,6 +25,7 @@ class ErrorQueues:
     def __init__(self) -> None:
         self._failed: dict[_Pair, Failed] = {}
         self._retries: dict[_Pair, dict[int, str]] = {}  # asked for and not done: command ids
+        self._dropped_before = 0
         self._known: dict[str, OrderedDict[tuple[str, int], PackageStatus]] = {}
 
     def is_known(self, status: PackageStatus) -> bool:
@@ -70,6 +71,9 @@ class ErrorQueues:
 
     def drop_before(self, status_offset: int) -> None:
         """Forgets what is no longer on the log, as a restart would."""
+        if status_offset == self._dropped_before:
+            return
+        self._dropped_before = status_offset
         for pair, failed in list(self._failed.items()):
             kept = {at: each for at, each in failed.items() if each.status_offset >= status_offset}
             if kept:

@@ -28,7 +28,7 @@ class QueueEntry(NamedTuple):
     offset: int
     number: int
     package_id: str
-    action: PackageAction
+    action: PackageAction | None  # None: nothing is known of it
     paths: list[str]
     size_bytes: int
     published_ms: int
@@ -41,7 +41,7 @@ class QueuePart(NamedTuple):
     next: int
 
 
-_Packed = tuple[int, int, int, PackageAction, bytes, list[str]]
+_Packed = tuple[int, int, int, PackageAction | None, bytes, list[str]]
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Packed).decode
 

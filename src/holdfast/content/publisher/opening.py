@@ -32,6 +32,7 @@ class ReadBack(NamedTuple):
     state: ContentState
     ends: dict[ContentTopic, int]
     remembered: int  # where everything was remembered last; NOWHERE if it never was
+    marks: RememberedSubscribers
 
 
 async def read_back(journal: Journal, kept_ms: int) -> ReadBack:
@@ -39,7 +40,7 @@ async def read_back(journal: Journal, kept_ms: int) -> ReadBack:
     marks, remembered = await _last_remembered(journal)
     packages_from = _packages_from(journal, marks)
     state = ContentState(kept_ms, packages_from)
-    state.apply_marks(marks.publishers)
+    state.apply_marks(marks)
     starts = {
         # Packages come first: what the others say is about them. Commands are about failures.
         ContentTopic.PACKAGES: packages_from,
@@ -53,7 +54,7 @@ async def read_back(journal: Journal, kept_ms: int) -> ReadBack:
         ends[topic] = journal.bounds(topic.topic, PARTITION).next
         async for entry in _entries(journal, topic, start, ends[topic]):
             apply_entry(state, topic, TopicEntry._make(entry))
-    return ReadBack(state, ends, remembered)
+    return ReadBack(state, ends, remembered, marks)
 
 
 def apply_entry(state: ContentState, topic: ContentTopic, entry: TopicEntry) -> None:
@@ -66,7 +67,7 @@ def apply_entry(state: ContentState, topic: ContentTopic, entry: TopicEntry) -> 
     elif topic is ContentTopic.COMMANDS:
         state.apply_command(decode_command(payload), said_ms)
     elif topic is ContentTopic.EVENTS:
-        state.apply_event(decode_event(payload))
+        state.apply_event(decode_event(payload), said_ms)
     else:
         state.apply_announcement(decode_announcement(payload), said_ms)
 

@@ -7,28 +7,22 @@ from holdfast.content.messages import (
     Package,
     PackageAction,
     PackageDistributed,
+    PackageStatus,
     SubscriberProgress,
 )
 from holdfast.content.ports import TopicEntry
+from holdfast.content.publisher.farm import queue_state
 from holdfast.content.publisher.offset_map import END, QueueEntry
 from holdfast.content.publisher.state import ContentState, KnownPublisher, decode_head, entry_of
 from holdfast.content.publisher.topic_log import PARTITION, TopicLog
-from holdfast.content.publisher.views import QueueItem, QueueState, QueueView
+from holdfast.content.publisher.views import QueueItem, QueueSummary
 from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BATCH_BYTES_MAX,
     CONTENT_BATCH_MESSAGES_MAX,
-    CONTENT_BLOCKED_ATTEMPTS,
     CONTENT_QUEUE_BLOCK_ENTRIES,
     READ_BYTES_MAX,
 )
-
-
-def queue_state(length: int, retries: int) -> QueueState:
-    """What happens with a queue of a length, whose head was tried so often."""
-    if length == 0:
-        return QueueState.IDLE
-    return QueueState.BLOCKED if retries >= CONTENT_BLOCKED_ATTEMPTS else QueueState.RUNNING
 
 
 class Queues:
@@ -98,7 +92,7 @@ class Queues:
         progress: SubscriberProgress,
         after: int = NOWHERE,
         limit: int = 0,
-    ) -> QueueView:
+    ) -> QueueSummary:
         """A queue, with a page of it behind an offset."""
         length = await self.length(publisher, progress)
         head: QueueItem | None = None
@@ -112,10 +106,28 @@ class Queues:
             found = await self.entries(publisher, after, limit + 1)
             items = [head if each.offset == head.offset else _item(each) for each in found[:limit]]
             following = found[limit - 1].offset if len(found) > limit else None
-        return QueueView(
+        return QueueSummary(
             publisher.name, subscriber, queue_state(length, progress.retries), length,
             progress.offset, head, items, following,
         )  # fmt: skip
+
+    async def failed(
+        self, publisher: KnownPublisher, subscriber: str, after: int, limit: int
+    ) -> list[QueueItem]:
+        """A page of an error queue, in the order of offsets."""
+        errors = self._state.errors
+        found = errors.of(subscriber, publisher.name)
+        items: list[QueueItem] = []
+        for offset in sorted(each for each in found if each > after)[:limit]:
+            status = found[offset].status
+            entries = await self.entries(publisher, offset - 1, 1)
+            items.append(
+                _failed_item(
+                    status, entries[0] if entries and entries[0].offset == offset else None,
+                    is_retrying=errors.retry_of(subscriber, publisher.name, offset) is not None,
+                )
+            )  # fmt: skip
+        return items
 
     async def distributed(self, publisher: KnownPublisher, done: int) -> list[PackageDistributed]:
         """The next packages that every subscriber has, up to an offset, and nobody was told of."""
@@ -147,3 +159,15 @@ def _entry(publisher: KnownPublisher, entry: TopicEntry) -> QueueEntry | None:
 
 def _item(entry: QueueEntry, attempts: int = 0, reason: str = "") -> QueueItem:
     return QueueItem(*entry, attempts=attempts, reason=reason)
+
+
+def _failed_item(
+    status: PackageStatus, entry: QueueEntry | None, *, is_retrying: bool
+) -> QueueItem:
+    """A package of an error queue; of one that the log no longer has only its status is known."""
+    if entry is None:
+        entry = QueueEntry(status.offset, status.number, status.package_id, None, [], 0, 0)
+    return QueueItem(
+        *entry, attempts=status.attempts, reason=status.reason, failed_ms=status.at_ms,
+        is_retrying=is_retrying,
+    )  # fmt: skip

@@ -44,14 +44,17 @@ class _Block:
         self.entries += entries
         self.end = end
 
-    def read(self, offset: int, bytes_max: int) -> tuple[list[TopicEntry], int]:
+    def read(self, offset: int, bytes_max: int, least: int) -> tuple[list[TopicEntry], int, int]:
+        """Entries from an offset on, where to read on, and how many bytes they have."""
         first = bisect_left(self.offsets, offset)
         if first == len(self.entries):
-            return [], self.end
+            return [], self.end, 0
         before_bytes = self.ends_bytes[first - 1] if first else 0
-        last = max(first + 1, bisect_right(self.ends_bytes, before_bytes + bytes_max))
+        last = max(first + least, bisect_right(self.ends_bytes, before_bytes + bytes_max))
+        if last == len(self.entries):
+            return self.entries[first:], self.end, self.payload_bytes - before_bytes
         found = self.entries[first:last]
-        return found, self.end if last == len(self.entries) else found[-1][0] + 1
+        return found, self.offsets[last], sum(len(entry[2]) for entry in found)
 
 
 class RecentEntries:
@@ -71,9 +74,17 @@ class RecentEntries:
         if at < 0 or offset >= self._blocks[at].end:
             return None
         self._reads += 1
-        block = self._blocks[at]
-        block.used = self._reads
-        return block.read(offset, bytes_max)
+        found: list[TopicEntry] = []
+        while bytes_max > 0 and at < len(self._blocks) and self._starts[at] <= offset:
+            block = self._blocks[at]
+            block.used = self._reads
+            some, offset, some_bytes = block.read(offset, bytes_max, least=0 if found else 1)
+            found += some
+            bytes_max -= some_bytes
+            at += 1
+            if offset < block.end:
+                break
+        return found, offset
 
     def add(self, start: int, end: int, entries: Iterable[TopicEntry]) -> None:
         """Keeps all entries there are from `start` up to `end`."""

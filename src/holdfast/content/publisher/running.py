@@ -12,19 +12,26 @@ from holdfast.content.messages import (
     ContentEvent,
     Discovery,
     Package,
+    PackageDistributed,
     PackageStatus,
+    RememberedSubscribers,
+    decode_event,
     encode,
     encode_event,
 )
 from holdfast.content.ports import Published, TopicEntry
+from holdfast.content.publisher.farm import farm_of, summary_of
 from holdfast.content.publisher.opening import ReadBack, apply_entry
 from holdfast.content.publisher.pressure import delay_ms
 from holdfast.content.publisher.queues import Queues
+from holdfast.content.publisher.retention import ContentNeeds, needs_of
 from holdfast.content.publisher.topic_log import TopicLog, entries_of
+from holdfast.content.publisher.views import FarmSummary, StoredEvent, SubscriberSummary
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import HoldfastError
 from holdfast.journal import Journal
 from holdfast.limits import (
+    CONTENT_EVENTS_LOOK_MAX,
     CONTENT_GATHER_MS,
     CONTENT_LOOK_MS,
     CONTENT_PRESSURE_LOOK_MS,
@@ -32,6 +39,7 @@ from holdfast.limits import (
     CONTENT_REMEMBER_ENTRIES,
     CONTENT_REMEMBER_MS,
     MIB,
+    READ_BYTES_MAX,
 )
 from holdfast.logs import log
 
@@ -50,10 +58,11 @@ class RunningContent:
         self._remembered = found.remembered  # where everything was remembered last
         self._remembered_ms = clock.now_ms()
         self._remembered_ends: list[int] = []
+        self._needed = _recovery(found.remembered, found.marks)
         self._said: dict[str, Discovery] = {}  # not on the log yet
         self._publishing: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._slowest: dict[str, tuple[int, int | None]] = {}  # when looked at, and what was found
-        self._wake = asyncio.Event()
+        self._woken = asyncio.Event()
         self.packages: TopicLog[Package] = TopicLog(
             journal, ContentTopic.PACKAGES, self._numbered, self._taken(ContentTopic.PACKAGES),
             CONTENT_RECENT_BYTES, lambda package: len(package.content or b"") + _MESSAGE_BYTES,
@@ -79,6 +88,14 @@ class RunningContent:
         self.state.topology.listen(clock.now_ms())
         self.queues = Queues(self.state, journal, self.packages)
         self._keeping = asyncio.create_task(self._keep())
+
+    def now_ms(self) -> int:
+        """The time of the node."""
+        return self._clock.now_ms()
+
+    def wake(self) -> None:
+        """Looks at once whether there is something to write."""
+        self._woken.set()
 
     def _log(self, topic: ContentTopic) -> TopicLog[Any]:
         return TopicLog(
@@ -147,13 +164,53 @@ class RunningContent:
         """Takes up what a subscriber says; it is written together with what others say."""
         self.state.topology.hear(discovery, self._clock.now_ms(), self.state.last_numbers())
         self._said[discovery.subscriber] = discovery
-        self._wake.set()
+        self._woken.set()
 
     async def report(self, statuses: Sequence[PackageStatus]) -> None:
         """Appends what became of packages; what was said before is not said again."""
         new = [each for each in statuses if not self.state.errors.is_known(each)]
         if new:
             await self.statuses.append(new)
+
+    # --- what people see ------------------------------------------------------------------------
+
+    async def subscribers(self, publisher: str) -> list[SubscriberSummary]:
+        """The subscribers of a publisher, by name."""
+        known, now_ms = self.state.publisher(publisher), self.now_ms()
+        found = sorted(self.state.topology.of(publisher), key=lambda each: each[0].name)
+        return [
+            summary_of(
+                self.state, known, each, progress, await self.queues.length(known, progress), now_ms
+            )
+            for each, progress in found
+        ]
+
+    async def farm(self, publisher: str) -> FarmSummary:
+        """All of them in one view."""
+        known = self.state.publisher(publisher)
+        subscribers = await self.subscribers(publisher)
+        return farm_of(known, subscribers, delay_ms(self.backlog(publisher)))
+
+    async def distributed(
+        self, publisher: str, after: int, limit: int, wait_ms: int
+    ) -> tuple[list[StoredEvent], int]:
+        """Packages that every subscriber has, behind an event, and where to read on."""
+        self.state.publisher(publisher)
+        found: list[StoredEvent] = []
+        offset = after + 1
+        for _ in range(CONTENT_EVENTS_LOOK_MAX):
+            some = await self.events.read(offset, READ_BYTES_MAX, 0 if found else wait_ms)
+            for entry in some.entries:
+                event = decode_event(entry.payload)
+                offset = entry.offset + 1
+                if isinstance(event, PackageDistributed) and event.publisher == publisher:
+                    found.append(_stored(event, entry))
+                    if len(found) == limit:
+                        return found, entry.offset
+            offset = max(offset, some.next)
+            if offset >= some.end:
+                break
+        return found, offset - 1
 
     # --- upkeep ---------------------------------------------------------------------------------
 
@@ -162,8 +219,8 @@ class RunningContent:
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CONTENT_LOOK_MS / 1_000):
-                    await self._wake.wait()
-            self._wake.clear()
+                    await self._woken.wait()
+            self._woken.clear()
             try:
                 await self.flush()
             except HoldfastError as error:  # it is tried again, with what comes next
@@ -182,6 +239,7 @@ class RunningContent:
             except BaseException:
                 self._said = said | self._said
                 raise
+        self.state.errors.drop_before(self.statuses.earliest)
         await self._distribute()
         has_aged = self.state.topology.age(now_ms)
         is_due = now_ms - self._remembered_ms >= CONTENT_REMEMBER_MS and self._is_new()
@@ -213,7 +271,12 @@ class RunningContent:
             self.packages.end, self.events.end, self.statuses.end, _REMEMBERED_BYTES
         )
         self._remembered = await self.discoveries.append(list(messages))
+        self._needed = _recovery(self._remembered, messages[0])
         self._remembered_ends = self._ends()
+
+    async def needs(self, too_old_ms: int) -> ContentNeeds:
+        """What of the topics is needed."""
+        return await needs_of(self.state, self._journal, self._needed, too_old_ms)
 
     async def stop(self) -> None:
         """Writes what was gathered, and lets go; whoever waits is told."""
@@ -233,3 +296,18 @@ class RunningContent:
         self._keeping.cancel()
         for each in self.logs.values():
             each.abandon()
+
+
+def _stored(event: PackageDistributed, entry: TopicEntry) -> StoredEvent:
+    return StoredEvent(
+        entry.offset, entry.timestamp_ms, event.package_id, event.offset, event.number, event.paths
+    )
+
+
+def _recovery(remembered: int, marks: RememberedSubscribers) -> dict[str, int]:
+    """What a start reads beside all that was remembered."""
+    return {
+        ContentTopic.DISCOVERIES.topic: max(remembered, 0),
+        ContentTopic.PACKAGES.topic: max(marks.packages, 0),
+        ContentTopic.EVENTS.topic: max(marks.events, 0),
+    }

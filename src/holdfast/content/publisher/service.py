@@ -4,17 +4,36 @@ Nothing is there before it is used: no topics, no folder for blobs, no task.
 """
 
 import asyncio
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock
-from holdfast.content.messages import Discovery, Package, PackageStatus, SnapshotTaken
+from holdfast.content.messages import (
+    NOWHERE,
+    Discovery,
+    Package,
+    PackageStatus,
+    SnapshotTaken,
+)
 from holdfast.content.ports import Published, TopicEntries
+from holdfast.content.publisher.administration import Administration
 from holdfast.content.publisher.checks import check_package, checked_discovery
+from holdfast.content.publisher.farm import warnings_of
 from holdfast.content.publisher.opening import read_back
+from holdfast.content.publisher.retention import ContentNeeds
 from holdfast.content.publisher.running import RunningContent
+from holdfast.content.publisher.views import (
+    CommandSent,
+    FarmSummary,
+    QueueItem,
+    QueueSummary,
+    SnapshotSummary,
+    StoredEvent,
+    SubscriberSummary,
+)
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import NotFound, Unavailable
 from holdfast.journal import Journal
@@ -32,11 +51,13 @@ class ContentService:
         open_blobs: Callable[[], Blobs],
         clock: Clock,
         kept_ms: int = CONTENT_SUBSCRIBER_KEPT_MS,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         self._journal = journal
         self._open_blobs = open_blobs
         self._clock = clock
         self._kept_ms = kept_ms  # how long a silent subscriber is waited for
+        self._new_id = new_id
         self._blobs: Blobs | None = None
         self._opening: asyncio.Task[RunningContent] | None = None
         self._running: RunningContent | None = None
@@ -144,6 +165,121 @@ class ContentService:
         """A subscriber says that it has stored what it holds."""
         running = self._running or await self.running()
         await running.events.append([event])
+
+    # --- what people see ------------------------------------------------------------------------
+
+    async def publishers(self) -> list[str]:
+        """The publishers, by name."""
+        return (await self.running()).state.names() if self.is_used else []
+
+    async def publishers_of(self, subscriber: str) -> list[str]:
+        """The publishers that a subscriber takes packages of."""
+        return list((await self._look()).state.subscriber(subscriber).of)
+
+    async def subscribers(self, publisher: str) -> list[SubscriberSummary]:
+        """The subscribers of a publisher, by name, and how far they are."""
+        return await (await self._look()).subscribers(publisher)
+
+    async def farm(self, publisher: str) -> FarmSummary:
+        """All subscribers of a publisher in one view."""
+        return await (await self._look()).farm(publisher)
+
+    async def queue(
+        self, publisher: str, subscriber: str, after: int = NOWHERE, limit: int = 100
+    ) -> QueueSummary:
+        """What a subscriber has still to take in, with a page of it behind an offset."""
+        running = await self._look()
+        known, _, progress = running.state.pair(publisher, subscriber)
+        return await running.queues.view(known, subscriber, progress, after, limit)
+
+    async def queues(self, publisher: str) -> list[QueueSummary]:
+        """The queues of all subscribers of a publisher, each with its head."""
+        running = await self._look()
+        known = running.state.publisher(publisher)
+        return [
+            await running.queues.view(known, each.name, progress)
+            for each, progress in running.state.topology.of(publisher)
+        ]
+
+    async def errors(
+        self, publisher: str, subscriber: str, after: int = NOWHERE, limit: int = 100
+    ) -> list[QueueItem]:
+        """A page of the packages that a subscriber gave up on, in the order of offsets."""
+        running = await self._look()
+        known, _, _ = running.state.pair(publisher, subscriber)
+        return await running.queues.failed(known, subscriber, after, limit)
+
+    async def events(
+        self, publisher: str, after: int = NOWHERE, limit: int = 100, wait_ms: int = 0
+    ) -> tuple[list[StoredEvent], int]:
+        """Which packages every subscriber has, behind an event; and the event to ask on from."""
+        return await (await self._look()).distributed(publisher, after, limit, wait_ms)
+
+    async def snapshots(self) -> list[SnapshotSummary]:
+        """What subscribers stored for others to begin with, newest first."""
+        if not self.is_used:
+            return []
+        return [
+            SnapshotSummary(
+                event.subscriber, event.blob, event.command_id, at_ms,
+                [each.publisher for each in event.progress], event.error,
+            )
+            for event, at_ms in (
+                (each.event, each.at_ms)
+                for each in reversed((await self.running()).state.snapshots)
+            )
+        ]  # fmt: skip
+
+    # --- what people ask of subscribers ---------------------------------------------------------
+
+    async def clear(self, publisher: str, subscriber: str, up_to: int) -> CommandSent:
+        """Lets an editable subscriber skip all packages up to an offset."""
+        return await (await self._administration()).clear(publisher, subscriber, up_to)
+
+    async def remove(self, publisher: str, subscriber: str, offset: int) -> CommandSent:
+        """Lets an editable subscriber skip one package, or drops it from an error queue."""
+        return await (await self._administration()).remove(publisher, subscriber, offset)
+
+    async def retry(self, publisher: str, subscriber: str, offset: int) -> CommandSent:
+        """Lets a subscriber import a package that it gave up on."""
+        return await (await self._administration()).retry(publisher, subscriber, offset)
+
+    async def take_snapshot(self, subscriber: str) -> CommandSent:
+        """Lets a subscriber store what it holds, for another one to begin with."""
+        return await (await self._administration()).take_snapshot(subscriber)
+
+    async def forget(self, subscriber: str) -> None:
+        """A subscriber is gone for good: nothing waits for it any longer."""
+        await (await self._administration()).forget(subscriber)
+
+    # --- for the node ---------------------------------------------------------------------------
+
+    async def needs(self) -> ContentNeeds:
+        """What retention must not drop; everything, while it is not known what the topics say."""
+        if not self.is_used:
+            return ContentNeeds({}, {})
+        if self._running is None:
+            return ContentNeeds({each.topic: 0 for each in ContentTopic}, {})
+        return await self._running.needs(self._clock.now_ms() - self._kept_ms)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what the topics say is known; nothing is to be known where they are not used."""
+        return self._running is not None or not self.is_used
+
+    def warnings(self) -> list[str]:
+        """What somebody should look at."""
+        running = self._running
+        return [] if running is None else warnings_of(running.state, self._clock.now_ms())
+
+    async def _administration(self) -> Administration:
+        return Administration(await self._look(), self._new_id)
+
+    async def _look(self) -> RunningContent:
+        """What runs; a node that has no content is not given topics by whoever looks at them."""
+        if not self.is_used:
+            raise NotFound("Expected a publisher or a subscriber, but this node has none yet")
+        return await self.running()
 
     async def _blocking(self, call: Callable[[], T]) -> T:
         """Blobs in memory are used at once, so that a simulation stays in its own time."""

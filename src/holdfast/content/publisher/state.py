@@ -1,6 +1,6 @@
 """What the five topics say together: a fold over their messages, the same live and at a start."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 
 import msgspec
@@ -12,6 +12,7 @@ from holdfast.content.messages import (
     ContentCommand,
     ContentEvent,
     Discovery,
+    HeardSnapshot,
     Package,
     PackageAction,
     PackageDistributed,
@@ -19,12 +20,14 @@ from holdfast.content.messages import (
     PublisherMark,
     RememberedSubscribers,
     RetryPackage,
+    SubscriberProgress,
 )
 from holdfast.content.ports import Published, TopicEntry
 from holdfast.content.publisher.errors import ErrorQueues
 from holdfast.content.publisher.offset_map import OffsetMap, QueueEntry
-from holdfast.content.publisher.topology import SubscriberTopology
-from holdfast.limits import CONTENT_PACKAGES_KNOWN_MAX
+from holdfast.content.publisher.topology import KnownSubscriber, SubscriberTopology
+from holdfast.errors import NotFound
+from holdfast.limits import CONTENT_PACKAGES_KNOWN_MAX, CONTENT_SNAPSHOTS_KNOWN_MAX
 
 
 class PackageHead(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -89,7 +92,8 @@ class ContentState:
         self.publishers: dict[str, KnownPublisher] = {}
         self.topology = SubscriberTopology(kept_ms)
         self.errors = ErrorQueues()
-        self.cleared: dict[tuple[str, str], int] = {}  # by subscriber and publisher: up to where
+        self.snapshots: deque[HeardSnapshot] = deque(maxlen=CONTENT_SNAPSHOTS_KNOWN_MAX)
+        self._cleared: dict[tuple[str, str], ClearQueue] = {}  # by subscriber and publisher
         self._packages_from = packages_from  # where packages are read from
 
     # --- packages -----------------------------------------------------------------------------
@@ -132,10 +136,11 @@ class ContentState:
         for discovery, heard_ms in ((each.discovery, each.at_ms) for each in message.heard):
             self.topology.hear(discovery, heard_ms, last)
 
-    def apply_marks(self, marks: Iterable[PublisherMark]) -> None:
-        """Publishers as they were when everything was remembered."""
-        for mark in marks:
+    def apply_marks(self, found: RememberedSubscribers) -> None:
+        """Publishers and snapshots as they were when everything was remembered."""
+        for mark in found.publishers:
             self.publishers[mark.publisher] = KnownPublisher(mark, self._packages_from)
+        self.snapshots.extend(found.snapshots)
 
     def apply_status(self, status: PackageStatus, offset: int, said_ms: int) -> None:
         """What became of a package at a subscriber."""
@@ -144,17 +149,19 @@ class ContentState:
     def apply_command(self, command: ContentCommand, said_ms: int) -> None:
         """Somebody wants something of a subscriber."""
         if isinstance(command, ClearQueue):
-            pair = command.subscriber, command.publisher
-            self.cleared[pair] = max(self.cleared.get(pair, NOWHERE), command.offset)
+            if command.offset > self.cleared_to(command.subscriber, command.publisher):
+                self._cleared[command.subscriber, command.publisher] = command
         elif isinstance(command, RetryPackage):
             self.errors.apply_retry(command, said_ms)
 
-    def apply_event(self, event: ContentEvent) -> None:
-        """A package is distributed; another one is not distributed before it."""
+    def apply_event(self, event: ContentEvent, said_ms: int) -> None:
+        """A package is distributed, or a snapshot was taken."""
         if isinstance(event, PackageDistributed):
             publisher = self.publishers.get(event.publisher)
             if publisher is not None:
                 publisher.distributed = max(publisher.distributed, event.offset)
+        else:
+            self.snapshots.append(HeardSnapshot(event, said_ms))
 
     def remembered(
         self, packages: int, events: int, statuses: int, bytes_max: int
@@ -164,7 +171,12 @@ class ContentState:
         first_failed = self.errors.first_status()
         messages = [
             RememberedSubscribers(
-                [], marks, packages, events, statuses if first_failed is None else first_failed
+                [],
+                marks,
+                packages,
+                events,
+                statuses if first_failed is None else first_failed,
+                list(self.snapshots),
             )
         ]
         size_bytes = bytes_max
@@ -181,5 +193,58 @@ class ContentState:
         """A subscriber is gone for good."""
         self.topology.forget(subscriber)
         self.errors.forget(subscriber)
-        for pair in [each for each in self.cleared if each[0] == subscriber]:
-            del self.cleared[pair]
+        for pair in [each for each in self._cleared if each[0] == subscriber]:
+            del self._cleared[pair]
+
+    # --- what is known --------------------------------------------------------------------------
+
+    def cleared_to(self, subscriber: str, publisher: str) -> int:
+        """Up to where somebody asked to clear a queue."""
+        found = self._cleared.get((subscriber, publisher))
+        return NOWHERE if found is None else found.offset
+
+    def clear_command(self, subscriber: str, publisher: str) -> str:
+        """The command by which that was asked for."""
+        return self._cleared[subscriber, publisher].command_id
+
+    def names(self) -> list[str]:
+        """All publishers: those that published, and those that subscribers wait for."""
+        waited_for = {name for each in self.topology.known.values() for name in each.of}
+        return sorted(self.publishers.keys() | waited_for)
+
+    def publisher(self, name: str) -> KnownPublisher:
+        """A publisher; one that has published nothing is known if somebody subscribes to it."""
+        found = self.publishers.get(name)
+        if found is None and next(self.topology.of(name), None) is not None:
+            found = KnownPublisher(PublisherMark(name, 0, NOWHERE), 0)
+        if found is None:
+            raise NotFound(
+                f"Expected a publisher named {name}, but nobody has published or subscribed to it;"
+                f" known are {', '.join(self.names()[:10]) or 'none'}",
+                publisher=name,
+            )
+        return found
+
+    def subscriber(self, name: str) -> KnownSubscriber:
+        """A subscriber that was heard of."""
+        found = self.topology.known.get(name)
+        if found is None:
+            raise NotFound(
+                f"Expected a subscriber named {name}, but nothing was heard of it; check its name,"
+                " and that it runs",
+                subscriber=name,
+            )
+        return found
+
+    def pair(
+        self, publisher: str, subscriber: str
+    ) -> tuple[KnownPublisher, KnownSubscriber, SubscriberProgress]:
+        """A publisher and one of its subscribers."""
+        known, found = self.publisher(publisher), self.subscriber(subscriber)
+        if (progress := found.of.get(publisher)) is None:
+            raise NotFound(
+                f"Expected {subscriber} to subscribe to {publisher}, but it subscribes to"
+                f" {', '.join(found.of) or 'nobody'}",
+                publisher=publisher, subscriber=subscriber,
+            )  # fmt: skip
+        return known, found, progress
