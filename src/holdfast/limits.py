@@ -70,13 +70,15 @@ CONTENT_ENTRIES_MAX = 250_000  # nodes of a package: 20 s of work, which no othe
 CONTENT_MANIFEST_BYTES_MAX = 128 * MIB  # 500 B for each of them; read and written in blocks
 CONTENT_BLOCK_BYTES = 64 * KIB  # of entries that are written together: 500 small ones
 CONTENT_BLOCK_BYTES_MAX = 512 * KIB  # decoded at once: 32 MiB, if all of it are empty maps
-CONTENT_BINARIES_MAX = 20_000  # blobs of a package: their names are 1.7 MB of a record
+CONTENT_BINARIES_MAX = 9_000  # blobs of a package: 730 KB of names, which fit its message
 CONTENT_TOTAL_BYTES_MAX = 256 * 1024 * MIB  # of a package and its binaries; S3 takes 78 GiB a blob
 CONTENT_BLOB_LOOKS_MAX = 5  # at a store that does not have a blob yet, with pauses that double ...
 CONTENT_BLOB_LOOK_MS = 100  # ... from this one on: 1.5 s, then the subscriber tries again later
 CONTENT_CLEANUP_INTERVAL_MS = 12 * 3_600_000  # what nobody refers to waits half a day longer
-CONTENT_CLEANUP_SLICE = 100  # blobs removed while publications with blobs wait: 3 s in S3
+CONTENT_CLEANUP_SLICE = 50  # blobs removed while publications with blobs wait: 1 s in S3
 CONTENT_MARK_SHARDS = 256  # files of marks: 30 KB each, if there are 100,000 blobs
+CONTENT_HEADS_AT_ONCE = 8  # blobs of a publication that are looked for: 9,000 take 20 s in S3
+CONTENT_BLOBS_KNOWN_MAX = 100_000  # that were asked about just now and need no further look: 15 MB
 
 # --- engine -----------------------------------------------------------------------------------
 STEP_COMMANDS_MAX = 4_096  # about 40 ms of work: live commands never wait longer behind a step
