@@ -53,11 +53,14 @@ BLOB_RETRY_MS_MAX = 30_000  # ... this long in all; after that the caller gets U
 # --- content ----------------------------------------------------------------------------------
 CONTENT_NAME_BYTES_MAX = 255  # of a part of a path: what the file systems of Linux and macOS take
 CONTENT_PATH_BYTES_MAX = 2_048  # half of what Linux takes, so that a folder can be before it
+CONTENT_DEPTH_MAX = 100  # parts of a path: people nest a dozen; each costs a call to the disk
 CONTENT_PROPERTIES_BYTES_MAX = 4 * MIB  # of a node, as of a record; what is larger is a binary
 CONTENT_CHUNK_BYTES = 1 * MIB  # of a binary in a row: two or three of them are in memory
 CONTENT_BUFFER_NODES_MAX = 1_000  # of a change set before its transaction gets them: 5 ms, ...
 CONTENT_BUFFER_BYTES_MAX = 4 * MIB  # ... or so many bytes of properties
 CONTENT_STORE_BUSY_MS_MAX = 30_000  # for another process to end its change set of the same store
+CONTENT_GRACE_MS = 1_000  # that a reader may take with the files of a directory it has resolved
+CONTENT_SYNCS_MAX = 7  # files synced one by one; from eight on syncing the disk takes a third
 CONTENT_CHECKPOINT_BYTES = 64 * MIB  # what SQLite's log is cut to when its content is in the file
 
 # --- packages of content ----------------------------------------------------------------------

@@ -27,7 +27,7 @@ def paths(draw: st.DrawFn) -> str:
 @pytest.mark.parametrize(
     "path",
     ["/", "/a", "/a/b", "/.a", "/a.", "/...", "/a b/ c ", "/é", "/😀", "/a\\b", "/" + "x" * 255,
-     "/" + "é" * 127, "/x" * 1_024, "/C:", "/a~1", "/-rf", "/a:b"],
+     "/" + "é" * 127, "/x" * 100, "/C:", "/a~1", "/-rf", "/a:b"],
 )  # fmt: skip
 def test_a_path_is_itself(path: str) -> None:
     assert checked_path(path) == path
@@ -43,7 +43,7 @@ def test_a_path_is_itself(path: str) -> None:
         ("/a\x85", "control"), ("/\ud800", "control"),
         ("/e\u0301", "normal form C"), ("/\u212b", "normal form C"),
         ("/" + "x" * 256, "more than 255"), ("/" + "é" * 128, "more than 255"),
-        ("/x" * 1_024 + "/", "more than 2048"),
+        ("/" + "x" * 2_048, "more than 2048"), ("/x" * 101, "more than 100 parts"),
     ],
 )  # fmt: skip
 def test_what_is_no_path_is_refused_with_the_reason(path: str, wrong: str) -> None:

@@ -17,6 +17,7 @@ from holdfast.content.repository import (
     Repository,
     open_repository,
 )
+from holdfast.content.repository.directory import DirectoryRepository
 from holdfast.content.repository.sqlite import SqliteRepository
 from holdfast.errors import DataLoss, InvalidArgument, InvalidState, NotFound
 from holdfast.limits import CONTENT_BUFFER_NODES_MAX, CONTENT_CHUNK_BYTES, MIB
@@ -33,10 +34,12 @@ class Place:
     def open(self) -> Repository:
         if self.kind == "memory":
             return self._memory
+        if self.kind == "directory":
+            return DirectoryRepository(self._folder / "www", grace_ms=0)
         return SqliteRepository(self._folder / "content.sqlite")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "directory"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(request.param, tmp_path)
 
@@ -526,9 +529,15 @@ def test_a_repository_is_opened_by_what_names_it(tmp_path: Path) -> None:
         repository = open_repository(where)
         assert isinstance(repository, SqliteRepository) and repository.url == f"sqlite:{file}"
         repository.close()
+    for where in (tmp_path / "www", str(tmp_path / "www")):
+        repository = open_repository(where)
+        assert isinstance(repository, DirectoryRepository) and repository.url == str(where)
+        repository.close()
 
 
-@pytest.mark.parametrize("where", ["", "mysql://u:secret@h/db", "sqlite:", "ftp://x"])
+@pytest.mark.parametrize(
+    "where", ["", "mysql://u:secret@h/db", "sqlite:", "ftp://x", "memory:x", ".", "/", ".."]
+)
 def test_what_names_no_repository_is_refused(where: str) -> None:
     with pytest.raises(InvalidArgument, match="content repository as") as caught:
         open_repository(where)

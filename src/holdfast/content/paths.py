@@ -8,11 +8,11 @@ import re
 import unicodedata
 
 from holdfast.errors import InvalidArgument
-from holdfast.limits import CONTENT_NAME_BYTES_MAX, CONTENT_PATH_BYTES_MAX
+from holdfast.limits import CONTENT_DEPTH_MAX, CONTENT_NAME_BYTES_MAX, CONTENT_PATH_BYTES_MAX
 
 ROOT = "/"
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_PLAIN = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[!-.0-~]{1,200})+")
+_PLAIN = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[!-.0-~]{1,200}){1,100}")
 _SEPARATOR, _BEHIND = "\x01", "\x02"  # sort before all that a path may contain
 
 
@@ -39,7 +39,10 @@ def _wrong_with(text: str) -> str:
         return f"has more than {CONTENT_PATH_BYTES_MAX} bytes"
     if not unicodedata.is_normalized("NFC", text):
         return "is not in Unicode's normal form C"
-    for name in text.split(ROOT)[1:]:
+    names = text.split(ROOT)[1:]
+    if len(names) > CONTENT_DEPTH_MAX:
+        return f"has more than {CONTENT_DEPTH_MAX} parts"
+    for name in names:
         if name in ("", ".", ".."):
             return f"has the part {name!r}"
         if len(name.encode()) > CONTENT_NAME_BYTES_MAX:

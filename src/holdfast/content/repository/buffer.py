@@ -1,12 +1,14 @@
 """Nodes that a change set has taken and its transaction has not: they are written many at once."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
 from holdfast.content.paths import checked_path, key_of, parents
-from holdfast.content.repository.api import Binary, Properties
-from holdfast.content.repository.values import binaries_of, encode_properties
+from holdfast.content.repository.api import Properties
+from holdfast.content.repository.values import encode_properties
 from holdfast.limits import CONTENT_BUFFER_BYTES_MAX, CONTENT_BUFFER_NODES_MAX
+
+Needed = TypeVar("Needed")  # what a node refers to: a binary, or a file that has one
 
 
 class NodeRow(NamedTuple):
@@ -22,16 +24,22 @@ class NodeBatch(NamedTuple):
 
     rows: list[NodeRow]
     parents: list[str]  # keys of those that have to be there and may not be yet
-    links: list[tuple[str, bytes]]  # the key of a node and the hash of a binary of it
+    links: list[tuple[str, bytes]]  # the key of a node and the name of what it refers to
 
 
-class NodeBuffer:
-    """Collects nodes; `wanted` has each binary that they refer to, with the path of one of them."""
+class NodeBuffer(Generic[Needed]):
+    """Collects nodes; `wanted` has each thing that they need, with the path of one of them."""
 
-    def __init__(self) -> None:
-        self.wanted: dict[Binary, str] = {}
+    def __init__(
+        self,
+        needs: Callable[[Properties], Iterable[Needed]],
+        name: Callable[[Needed], bytes],  # under which links have it
+    ) -> None:
+        self.wanted: dict[Needed, str] = {}
+        self._needs = needs
+        self._name = name
         self._rows: dict[str, NodeRow] = {}
-        self._binaries: dict[str, list[Binary]] = {}
+        self._needed: dict[str, list[Needed]] = {}
         self._parents: set[str] = set()
         self._size_bytes = 0
 
@@ -47,25 +55,26 @@ class NodeBuffer:
         )
 
     def put(self, path: str, properties: Properties, offset: int) -> None:
+        """Takes a node; the same path again replaces it."""
         encoded = encode_properties(checked_path(path), properties)
         key = key_of(path)
         self._rows[key] = NodeRow(key, encoded, offset)
         self._size_bytes += len(encoded)
         self._parents.update(parents(path))
-        self._binaries.pop(key, None)
-        if binaries := list(binaries_of(properties)):
-            self._binaries[key] = binaries
-            for binary in binaries:
-                self.wanted.setdefault(binary, path)
+        self._needed.pop(key, None)
+        if needed := list(self._needs(properties)):
+            self._needed[key] = needed
+            for each in needed:
+                self.wanted.setdefault(each, path)
 
     def take(self) -> NodeBatch:
         """All that was collected, in the order of keys; the buffer is empty then."""
         missing = {key_of(path) for path in self._parents} - self._rows.keys()
         rows = [self._rows[key] for key in sorted(self._rows)]
         batch = NodeBatch(rows, sorted(missing), list(self._links()))
-        self._rows, self._binaries, self._parents, self._size_bytes = {}, {}, set(), 0
+        self._rows, self._needed, self._parents, self._size_bytes = {}, {}, set(), 0
         return batch
 
     def _links(self) -> Iterator[tuple[str, bytes]]:
-        for key, binaries in self._binaries.items():
-            yield from {(key, binary.sha256) for binary in binaries}
+        for key, needed in self._needed.items():
+            yield from {(key, self._name(each)) for each in needed}

@@ -4,41 +4,46 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from holdfast.content.repository.api import Repository
+from holdfast.content.repository.directory import DirectoryRepository
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.content.repository.sqlite import SqliteRepository
 from holdfast.errors import InvalidArgument
 
-_FILES = (".sqlite", ".sqlite3", ".db")
-_FORMS = "sqlite:FILE, a file that ends in .sqlite, or memory:"
+_DATABASES = (".sqlite", ".sqlite3", ".db")
+_FORMS = "a folder, a file that ends in .sqlite, sqlite:FILE, or memory:"
 
 
 def open_repository(where: str | Path | Repository) -> Repository:
-    """Opens what is named, or makes it; a repository is itself."""
-    if not isinstance(where, str | Path):
-        return where
+    """Opens what is named, or makes it; a repository is itself.
+
+    `./www` is a directory of plain files, `site.sqlite` and `sqlite:FILE` a file of SQLite, and
+    `memory:` is gone with the process.
+    """
     if isinstance(where, Path):
         return _open_path(where)
+    if not isinstance(where, str):
+        return where
     scheme, _, rest = where.partition(":")
-    if scheme == "memory":
+    if where == "memory:":
         return MemoryRepository()
-    if scheme == "sqlite":
+    if scheme == "sqlite" and rest:
         path = unquote(urlsplit(where).path) if rest.startswith("//") else rest
-        return SqliteRepository(_absolute(path, where))
-    if "://" in where or not where:
+        return SqliteRepository(_absolute(Path(path)))
+    if not where or "://" in where or scheme in ("memory", "sqlite"):
         raise _unknown(where)
     return _open_path(Path(where))
 
 
 def _open_path(path: Path) -> Repository:
-    if path.suffix in _FILES:
-        return SqliteRepository(path.expanduser().absolute())
-    raise _unknown(str(path))
+    if path.suffix in _DATABASES:
+        return SqliteRepository(_absolute(path))
+    if not path.name or path.name == "..":
+        raise _unknown(str(path))
+    return DirectoryRepository(_absolute(path))
 
 
-def _absolute(path: str, where: str) -> Path:
-    if not path:
-        raise _unknown(where)
-    return Path(path).expanduser().absolute()
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
 
 
 def _unknown(where: str) -> InvalidArgument:

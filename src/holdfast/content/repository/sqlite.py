@@ -1,6 +1,7 @@
 """Content in a file of SQLite. A binary is rows of a MiB each, under its hash."""
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,7 @@ from holdfast.content.repository.checks import (
     no_longer_open,
 )
 from holdfast.content.repository.tables import SqliteTables
+from holdfast.content.repository.values import binaries_of
 
 _CHUNKS = """
 CREATE TABLE chunks (
@@ -113,7 +115,7 @@ class _SqliteChanges:
     def __init__(self, repository: SqliteRepository, tables: SqliteTables) -> None:
         self._repository = repository
         self._tables = tables
-        self._nodes = NodeBuffer()
+        self._nodes = NodeBuffer(binaries_of, attrgetter("sha256"))
 
     def put(self, path: str, properties: Properties, offset: int = 0) -> None:
         self._check()

@@ -170,19 +170,22 @@ class SqliteTables:
         return None if found is None else found[0]
 
     def children(self, path: str) -> Iterator[str]:
-        """A seek for each child: what is below them is passed over."""
-        parent, end = keys_from(path)
-        asked = "SELECT key FROM nodes WHERE key > ? AND key < ? ORDER BY key LIMIT 1"
         with self.told(f"to list {path}"), self.reading() as connection:
             connection.execute("BEGIN")
             try:
-                after = parent
-                while found := connection.execute(asked, (after, end)).fetchone():
-                    child = child_key(found[0], parent)
-                    yield path_of(child)
-                    after = keys_from(path_of(child))[1]
+                yield from self.children_by(connection, path)
             finally:
                 connection.execute("COMMIT")
+
+    def children_by(self, connection: sqlite3.Connection, path: str) -> Iterator[str]:
+        """A seek for each child: what is below them is passed over."""
+        parent, end = keys_from(path)
+        asked = "SELECT key FROM nodes WHERE key > ? AND key < ? ORDER BY key LIMIT 1"
+        after = parent
+        while found := connection.execute(asked, (after, end)).fetchone():
+            child = path_of(child_key(found[0], parent))
+            yield child
+            after = keys_from(child)[1]
 
     def walk(self, path: str) -> Iterator[ContentNode]:
         asked = "SELECT key, properties FROM nodes WHERE key >= ? AND key < ? ORDER BY key"
@@ -206,8 +209,9 @@ class SqliteTables:
         """Puts nodes, with what they refer to."""
         self.writes.executemany(_PUT, batch.rows)
         self.writes.executemany(_PARENT, [(key, NO_PROPERTIES) for key in batch.parents])
-        keys = [(row.key,) for row in batch.rows]
-        self.writes.executemany("DELETE FROM links WHERE key = ?", keys)
+        if self.writes.execute("SELECT 1 FROM links").fetchone():
+            keys = [(row.key,) for row in batch.rows]
+            self.writes.executemany("DELETE FROM links WHERE key = ?", keys)
         self.writes.executemany("INSERT INTO links (key, sha256) VALUES (?, ?)", batch.links)
 
     def delete(self, path: str) -> None:

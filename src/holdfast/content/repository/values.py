@@ -21,6 +21,7 @@ NO_PROPERTIES: Final = msgspec.msgpack.encode({})
 _BINARY: Final = 1  # the number of binaries among MessagePack's types; stays what it is
 _SIZE = struct.Struct(">Q")
 _PLAIN = (str, bool, bytes)
+_SHORT: Final = CONTENT_NAME_BYTES_MAX // 4  # characters that are surely no more bytes
 
 
 def encode_properties(path: str, properties: Properties) -> bytes:
@@ -31,6 +32,8 @@ def encode_properties(path: str, properties: Properties) -> bytes:
     }
     try:
         for name in plain:
+            if type(name) is str and 0 < len(name) <= _SHORT:
+                continue
             if type(name) is not str or not 0 < len(name.encode()) <= CONTENT_NAME_BYTES_MAX:
                 raise _refused(path, str(name)[:100], "called by a name of 1 to 255 bytes")
         encoded = _encode(plain)
