@@ -45,7 +45,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=WHOLE_MAX)]
 Sha256 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 
 
-class PackedBinary(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PackedBinary(
+    msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True
+):
     """A property that is a binary."""
 
     name: str
@@ -54,21 +56,21 @@ class PackedBinary(msgspec.Struct, frozen=True, array_like=True, gc=False):
     place: BodyPlace
 
 
-class PackageEntry(msgspec.Struct, frozen=True, array_like=True):
+class PackageEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A node, without the bodies of its binaries."""
 
     path: str
-    properties: dict[str, Any]  # plain values and lists of them
+    properties: list[Any]  # names and plain values in turn: a map would hide a name that is twice
     binaries: list[PackedBinary]
 
 
-class ManifestHead(msgspec.Struct, frozen=True, array_like=True):
+class ManifestHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What the package is about, and how much of everything the rest of it has."""
 
     paths: list[str]
     deep_paths: list[str]
     entries: Annotated[int, msgspec.Meta(ge=0, le=CONTENT_ENTRIES_MAX)]
-    properties: Count  # plain ones of all entries: a name that is there twice does not go unseen
+    properties: Count  # of all entries, without binaries
     binaries: Count  # of all entries
     bodies_bytes: Size  # of the inline ones: what follows the manifest
     total_bytes: Size  # of all binaries

@@ -97,5 +97,8 @@ def _store(
         pieces = named_blob(package.blobs, binary_blob(binary.sha256))
     try:
         changes.store(binary, pieces)
-    except DataLoss as error:  # of the bytes: the store does not know whose they are
+    except DataLoss as error:
+        if "package_id" in error.fields:
+            raise
+        # The store does not know whose bytes these are.
         raise Wrong(error.message, path, is_damage=True) from None

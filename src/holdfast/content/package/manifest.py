@@ -1,6 +1,6 @@
 """Checks a manifest block by block. Nothing that it says is believed, and little of it is held."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +24,7 @@ from holdfast.content.package.wrong import Wrong
 from holdfast.content.paths import checked_path, key_of
 from holdfast.errors import InvalidArgument
 from holdfast.limits import (
+    CONTENT_BINARY_BYTES_MIN,
     CONTENT_BLOCK_BYTES_MAX,
     CONTENT_DEPTH_MAX,
     CONTENT_MANIFEST_BYTES_MAX,
@@ -104,21 +105,34 @@ class EntryCheck:
         self._found = self._entries = self._properties = self._binaries = 0
         self._bodies_bytes = self._total_bytes = 0
 
-    def check(self, entry: PackageEntry) -> None:
-        """Wrong if there is anything about the entry that a builder would not have written."""
+    def check(self, entry: PackageEntry) -> dict[str, Any]:
+        """The properties without binaries; Wrong if a builder would not have written the entry."""
         self._check_path(entry.path)
-        for name, value in entry.properties.items():
-            if wrong := wrong_name(name) or wrong_value(name, value):
+        names, values = entry.properties[::2], entry.properties[1::2]
+        if len(names) != len(values):
+            raise Wrong("has a property without a value", entry.path)
+        properties = {}
+        for name, value in zip(names, values, strict=True):
+            self._check_name(entry.path, name, properties)
+            if wrong := wrong_value(name, value):
                 raise Wrong(wrong, entry.path)
-        self._properties += len(entry.properties)
-        for number, binary in enumerate(entry.binaries):
-            if wrong := wrong_name(binary.name):
-                raise Wrong(wrong, entry.path)
-            if binary.name in entry.properties or any(
-                binary.name == other.name for other in entry.binaries[:number]
-            ):
-                raise Wrong(f"has the property {binary.name!r} twice", entry.path)
-            self._check_binary(entry.path, binary)
+            properties[name] = value
+        self._properties += len(properties)
+        if entry.binaries:
+            taken = set(properties)
+            for binary in entry.binaries:
+                self._check_name(entry.path, binary.name, taken)
+                self._check_binary(entry.path, binary)
+                taken.add(binary.name)
+        return properties
+
+    def _check_name(self, path: str, name: Any, taken: Container[str]) -> None:
+        if type(name) is not str:
+            raise Wrong(f"has a property whose name is {type(name).__name__}", path)
+        if wrong := wrong_name(name):
+            raise Wrong(wrong, path)
+        if name in taken:
+            raise Wrong(f"has the property {name[:100]!r} twice", path)
 
     def _check_path(self, path: str) -> None:
         try:
@@ -145,6 +159,8 @@ class EntryCheck:
         self._total_bytes += binary.size_bytes
         if binary.place is BodyPlace.INLINE:
             self._bodies_bytes += binary.size_bytes
+            if binary.size_bytes >= CONTENT_BINARY_BYTES_MIN:
+                raise Wrong(f"has a binary of {binary.size_bytes} bytes that is no blob", path)
             return
         name = binary_blob(binary.sha256)
         if name not in self._blobs:

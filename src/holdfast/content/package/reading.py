@@ -21,7 +21,7 @@ from holdfast.content.package.format import PREFIX, BodyPlace, ManifestHead, Pac
 from holdfast.content.package.manifest import EntryCheck, check_prefix, read_manifest
 from holdfast.content.package.requests import check_message
 from holdfast.content.package.wrong import Wrong, refusing
-from holdfast.content.repository.api import Binary, Properties
+from holdfast.content.repository.api import Binary, Properties, Value
 from holdfast.errors import InvalidArgument, NotFound
 
 
@@ -117,19 +117,27 @@ class StoredPackage:
         head, blocks = read_manifest(manifest, manifest_bytes, message.size_bytes)
         check = _check_of(message, head)
         bodies = self._pieces(PREFIX.size + manifest_bytes) if with_bodies else None
+
+        def body(entry: PackageEntry, binary: Binary) -> Iterable[bytes] | None:
+            return None if bodies is None else self._told(bodies.body(entry, binary))
+
         for block in blocks:
             for entry in block:
-                check.check(entry)
-                opened = _opened(entry, bodies.body if bodies is not None else _unread)
+                properties = check.check(entry)
+                opened = _opened(entry, properties, body)
                 yield opened
-                for body in opened.bodies if bodies is not None else ():
-                    for _ in body.pieces or ():  # what the importer had no need of
+                for each in opened.bodies:
+                    for _ in each.pieces or ():  # what the importer had no need of
                         pass
         check.finish()
         if manifest.digest.digest() != message.sha256:
             raise Wrong("its manifest is not the one that was published", is_damage=True)
         if bodies is not None and not bodies.is_at_end():
             raise Wrong("there are bytes behind its last body", is_damage=True)
+
+    def _told(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        with refusing(self.message):
+            yield from pieces
 
     def _pieces(self, start: int) -> "_Pieces":
         name = self.message.blob
@@ -200,8 +208,7 @@ def _held_entries(message: Package, content: bytes) -> Iterator[OpenedEntry]:
     check = _check_of(message, head)
     for block in blocks:
         for entry in block:
-            check.check(entry)
-            yield _opened(entry, body)
+            yield _opened(entry, check.check(entry), body)
     check.finish()
 
 
@@ -224,19 +231,16 @@ def _check_of(message: Package, head: ManifestHead) -> EntryCheck:
 
 
 def _opened(
-    entry: PackageEntry, body: Callable[[PackageEntry, Binary], Iterable[bytes] | None]
+    entry: PackageEntry,
+    properties: dict[str, Value],
+    body: Callable[[PackageEntry, Binary], Iterable[bytes] | None],
 ) -> OpenedEntry:
-    properties = entry.properties  # its own: it was made when the block was decoded
     bodies: list[OpenedBody] = []
     for each in entry.binaries:
         binary = properties[each.name] = Binary(each.sha256, each.size_bytes)
         pieces = body(entry, binary) if each.place is BodyPlace.INLINE else None
         bodies.append(OpenedBody(binary, pieces))
     return OpenedEntry(entry.path, properties, bodies)
-
-
-def _unread(_entry: PackageEntry, _binary: Binary) -> Iterable[bytes] | None:
-    return None
 
 
 def _altered_body(entry: PackageEntry) -> Wrong:

@@ -94,13 +94,15 @@ class PackageWriter:
                 self._bodies.write(content)
             packed.append(PackedBinary(name, binary.sha256, binary.size_bytes, place))
             self._total_bytes += binary.size_bytes
+        named: list[Any] = []
         for name, value in properties.items():
             if wrong := wrong_name(name) or wrong_value(name, value):
                 raise _refused(path, wrong)
+            named += (name, value)
         self._entries += 1
         self._properties += len(properties)
         self._binaries += len(packed)
-        self._append(path, encode(PackageEntry(path, dict(properties), packed)))
+        self._append(path, encode(PackageEntry(path, named, packed)))
         self._check_limits(path)
 
     def _append(self, path: str, entry: bytes) -> None:
