@@ -295,6 +295,27 @@ CONTENT_SNAPSHOTS_KNOWN_MAX = 100  # the last ones, for whoever begins with one
 CONTENT_EVENTS_LOOK_MAX = 16  # reads of the log for a page of events: a publisher may have few
 CONTENT_SUBSCRIBERS_MEASURED_MAX = 500  # in metrics; four series each
 
+# --- content: subscribers ----------------------------------------------------------------------
+CONTENT_PREFETCH_PACKAGES_MAX = 8  # that one commit takes in: an eighth of the syncs
+CONTENT_PREFETCH_BYTES = 1 * MIB  # read ahead: one of the largest in the log, or many small ones
+CONTENT_GATHERED_PACKAGES_MAX = 1_000  # of one commit, where commits have to wait for one another
+CONTENT_GATHERED_BYTES = 8 * MIB  # ... and read ahead for it
+CONTENT_ANNOUNCE_MS = 10_000  # a subscriber says at least so often how far it is
+CONTENT_ANNOUNCE_MS_MIN = 200  # ... and at most: 100 subscribers cost 500 small entries/s
+CONTENT_RETRY_MS_MIN = 5_000  # before a package that failed is tried again; it doubles up to ...
+CONTENT_RETRY_MS_MAX = 900_000  # ... 15 minutes
+CONTENT_POLL_MS = 30_000  # a read that waits at the end of a topic: two a minute when idle
+CONTENT_WAIT_MS = 1_000  # before a precondition that says WAIT is asked again
+CONTENT_SKIPPED_MAX = 10  # packages passed over before the offset is saved: at most so many again
+CONTENT_READY_IDLE_MS = 10_000  # at the end of the log for so long: ready
+CONTENT_READY_FORCED_MS = 300_000  # ... or running for so long
+CONTENT_STATUSES_WAITING_MAX = 1_000  # not reported yet; 100 bytes each, written with each commit
+CONTENT_COMMANDS_KEPT_MAX = 1_000  # ids of commands that were done: 40 KB of a note
+CONTENT_FAILED_KEPT_MAX = 1_000  # packages given up on that can be tried again
+CONTENT_TOUCHED_MAX = 1_000  # of its paths that newer ones changed; beyond it, all of them
+CONTENT_SHARED_BYTES_MAX = 32 * MIB  # of parsed packages that subscribers of one process share
+CONTENT_SEED_FRAME_BYTES_MAX = 64 * MIB  # of a snapshot: a node, or a thousand failed packages
+
 # --- pipeline ---------------------------------------------------------------------------------
 FILTER_CONDITIONS_MAX = 256  # more than people write; DuckDB takes about 40 ms for them
 FILTER_DEPTH_MAX = 4  # an $or in an $or: two is all that fields that are ANDed ever need
