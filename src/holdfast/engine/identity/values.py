@@ -71,6 +71,7 @@ class ResourceType(StrEnum):
 
     AUTHORIZATION = "AUTHORIZATION"
     BATCH = "BATCH"
+    CONTENT = "CONTENT"  # by the name of the publisher
     DISTRIBUTION = "DISTRIBUTION"
     GROUP = "GROUP"  # by its id
     JOURNAL = "JOURNAL"
@@ -102,6 +103,9 @@ class Permission(StrEnum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     WORK = "WORK"  # lease jobs and report what became of them
+    PUBLISH = "PUBLISH"  # packages of a publisher, and see its queues
+    SUBSCRIBE = "SUBSCRIBE"  # read a publisher's packages and report what became of them
+    ADMINISTER = "ADMINISTER"  # see and change a publisher's queues
     READ_PROCESS_DEFINITION = "READ_PROCESS_DEFINITION"
     CREATE_PROCESS_INSTANCE = "CREATE_PROCESS_INSTANCE"
     READ_PROCESS_INSTANCE = "READ_PROCESS_INSTANCE"
@@ -135,6 +139,7 @@ PERMISSIONS: dict[ResourceType, frozenset[Permission]] = {
         {_P.CREATE, _P.READ, _P.UPDATE}
         | {each for each in _P if each.startswith("CREATE_BATCH_OPERATION_")}
     ),
+    _R.CONTENT: frozenset({_P.PUBLISH, _P.SUBSCRIBE, _P.ADMINISTER}),
     _R.DISTRIBUTION: frozenset({_P.READ, _P.UPDATE}),
     _R.GROUP: _ALL_FOUR,
     _R.JOURNAL: frozenset({_P.READ}),
