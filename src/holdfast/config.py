@@ -45,6 +45,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )  # a reader that is stuck cannot keep more of the log than this
     snapshot_interval_ms: int = 300_000
     snapshot_store: str = ""  # where snapshots go, too: a folder, or s3://bucket/prefix
+    content_store: str = ""  # large files of content: s3://bucket/prefix, a folder; "": beside it
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000

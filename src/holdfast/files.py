@@ -1,7 +1,11 @@
 """Files and folders that are durable when the call returns."""
 
+import errno
 import os
 from pathlib import Path
+from typing import Final
+
+DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:

@@ -224,6 +224,16 @@ DRAIN_MS_MAX = 30_000  # without reading a byte of an answer
 SLOW_CLIENTS_BYTES_MAX = 128 * MIB  # answers that are not read and requests sent ahead, in all
 SENT_AHEAD_BYTES = 384 * KIB  # ... of which a connection: one read, and 80 requests of 1.5 KB
 
+# --- content over http ------------------------------------------------------------------------
+CONTENT_PIECE_BYTES_MAX = 4 * MIB  # of a blob, in one request: what a client and a node hold of it
+CONTENT_BLOB_BYTES_MAX = 65_536 * MIB  # S3 takes 78 GiB in parts of BLOB_PART_BYTES
+CONTENT_BLOBS_ASKED_MAX = 10_000  # that one request asks about: a MiB of names
+CONTENT_STATUSES_MAX = 10_000  # in one report: 2 MiB
+CONTENT_METADATA_CHARS_MAX = 65_536  # of the names and values that a package carries
+CONTENT_UPLOADS_MAX = 256  # unfinished ones at once: a publisher has one
+CONTENT_UPLOAD_KEPT_MS = 86_400_000  # after its last piece an unfinished upload can go on for a day
+CONTENT_UPLOAD_BYTES_PER_SECOND_MIN = 4 * MIB  # at which a store takes an upload, at the least
+
 # --- members ----------------------------------------------------------------------------------
 MESSAGE_BYTES_MAX = APPEND_BYTES_MAX + 1 * MIB  # an append to a replica, and what it is told beside
 FRAME_BYTES = 1 * MIB  # messages of one turn share frames of about this size; a larger one is alone

@@ -2,6 +2,7 @@
 
 <folder>/journal   the log
 <folder>/state     the store and its snapshots
+<folder>/content   large files of content distribution, unless they are stored elsewhere
 <folder>/tables    what `holdfast pipeline run` makes of the log, if it does
 <folder>/readers   how far readers in other processes are, one JSON file each; those of another
                    topic than the records' in a folder of its name
@@ -11,17 +12,20 @@
 import asyncio
 import gc
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from holdfast import timekeeping
-from holdfast.blobs import open_blobs
+from holdfast.blobs import Blobs, open_blobs
+from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.content.publisher import ContentService
 from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.runner import TOPIC, Runner
@@ -31,6 +35,9 @@ from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, InvalidSta
 from holdfast.files import make_folder
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
+from holdfast.gateway.content.blobs import ContentBlobs
+from holdfast.gateway.content.home import Call, ContentHome, far_content
+from holdfast.gateway.content.near import NearContent
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
@@ -73,6 +80,11 @@ class Place(Protocol):
         """The partitions of the member."""
         ...
 
+    @property
+    def far_content(self) -> Call | None:
+        """The way to the member that has the topics of content; None: it is this one."""
+        ...
+
     def around(self, runtime: Runtime) -> Partitions:
         """All partitions, as this member reaches them."""
         ...
@@ -91,6 +103,8 @@ class Node:
         selector: Selector | None = None,
         open_tables: OpenTables | None = None,
         place: Place | None = None,
+        content_store: Callable[[], Blobs] = MemoryBlobs,
+        content_uploads: Path | None = None,
     ) -> None:
         self._place = place
         self.journal = journal
@@ -110,6 +124,14 @@ class Node:
             partitions = self.runtime.routed = place.around(self.runtime)
         self.gateway = Gateway(partitions, config, clock, metrics, open_tables)
         self.runtime.batches.selector = selector or self.gateway.selector
+        self.content = ContentService(journal, content_store, clock)
+        far = None if place is None else place.far_content
+        self.content_home: ContentHome = NearContent(self.content)
+        if far is not None:
+            self.content_home = far_content(far)
+        blobs = ContentBlobs(content_store, content_uploads, clock)
+        near = self.content if far is None else None
+        self.gateway.serve_content(self.content_home, blobs, near)
         self.replayed_events = 0
 
     async def begin(self) -> None:
@@ -119,6 +141,7 @@ class Node:
             if self._is_pinnable:  # its log may be of any time
                 self.runner.clock_turned()
             self.runner.start()
+            await self.content.start()
         except BaseException:
             self.runtime.stop()
             self.runner.forget_timers()
@@ -136,6 +159,7 @@ class Node:
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
         self.runtime.stop()
+        await self.content.stop()
         try:
             await self.runner.close()
             self.gateway.tables.close()
@@ -162,9 +186,12 @@ class LocalNode(Node):
     ) -> None:
         self._home = folder if place is None else place.home
         self._tables = FolderTables(self._home / "tables", self._tables_as_of)
+        content = self._home / "content"
         super().__init__(
-            journal, store, config, clock, metrics, open_tables=self._open_tables, place=place
-        )
+            journal, store, config, clock, metrics, open_tables=self._open_tables, place=place,
+            content_store=partial(open_blobs, config.content_store or str(content / "blobs")),
+            content_uploads=content / "uploads",
+        )  # fmt: skip
         self._starts = Starts(folder)
         self._clock = clock
         self._uploads = uploads

@@ -23,7 +23,7 @@ from holdfast.gateway.batch.shapes import (
 )
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.node.shapes import Health, PartitionView, Topology
-from holdfast.gateway.operation import Namespace, Operation, operations_of
+from holdfast.gateway.operation import Namespace, Operation, Piece, operations_of
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     JobOrigin,
@@ -139,7 +139,12 @@ async def _condition(api: FakeApi) -> Health:
     return api.condition
 
 
+async def _piece(_: FakeApi, blob: str, start: int, bytes_max: int) -> Piece:
+    return Piece(bytes(range(start, start + bytes_max)), start + bytes_max)
+
+
 _ANSWERS: dict[str, Callable[..., Any]] = {
+    "content.read_blob": _piece,
     "tasks.submit": _submitted,
     "tasks.results": _results,
     "jobs.activate": _activated,

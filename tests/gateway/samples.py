@@ -46,6 +46,8 @@ def _of(type_: inspect.Type, name: str, depth: int) -> Any:
             return 1.5
         case inspect.BytesType():
             return b"\xff\x00"
+        case inspect.LiteralType():
+            return type_.values[-1]
         case inspect.NoneType():
             return None
         case _:

@@ -12,6 +12,7 @@ from holdfast.gateway.batch.shapes import (
     BatchOperationQuery,
     BatchPageQuery,
 )
+from holdfast.gateway.content.shapes import NewPackage
 from holdfast.gateway.distribution.shapes import DistributionQuery
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.identity.shapes import NewUser, UserChange
@@ -50,6 +51,9 @@ CALLS: dict[str, Any] = {
     ),
     "BatchItemFilter.batch_operation_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(batch_operation_key=""))
+    ),
+    "NewPackage.blob": lambda api: api.content.publish(
+        NewPackage("site", "p", "ADD", ["/a"], sha256=bytes(32), blob="")
     ),
     "BatchItemFilter.item_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(item_key=""))

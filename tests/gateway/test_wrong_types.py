@@ -9,6 +9,14 @@ import pytest
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import HoldfastError
 from holdfast.gateway.batch.shapes import BatchChange, BatchRetry, NewBatchOperation
+from holdfast.gateway.content.shapes import (
+    NewAnnouncement,
+    NewPackage,
+    ProgressNote,
+    SnapshotNote,
+    StatusNote,
+    TopicQuery,
+)
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, Resource
 from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
@@ -63,6 +71,23 @@ def questions(job: str, lease: str) -> dict[str, tuple[Any, Any]]:
             ),
             lambda api, each: api.batches.create(each),
         ),
+        "package": (
+            NewPackage("site", "p", "DELETE", ["/a"]),
+            lambda api, each: api.content.publish(each),
+        ),
+        "announcement": (
+            NewAnnouncement("edge", "store", progress=[ProgressNote("site")]),
+            lambda api, each: api.content.announce(each),
+        ),
+        "status": (
+            StatusNote("edge", "site", 0, "IMPORTED"),
+            lambda api, each: api.content.report([each]),
+        ),
+        "snapshot": (
+            SnapshotNote("edge", "c", "content/snapshots/c", [ProgressNote("site")]),
+            lambda api, each: api.content.snapshot_taken(each),
+        ),
+        "topic": (TopicQuery("packages", 0), lambda api, each: api.content.read(each)),
         "change": (BatchChange(), lambda api, each: api.batches.change("5", each)),
         "retry": (BatchRetry(), lambda api, each: api.batches.retry("5", each)),
     }
@@ -93,6 +118,9 @@ def test_no_value_of_a_wrong_type_keeps_the_node_from_starting_again(name: str) 
         except HoldfastError as error:
             raise AssertionError(f"{error.message}\nof these: {accepted}") from error
         assert (await node.gateway.tasks.get(receipt.task_key)).state == "WAITING"
+        for topic in ("packages", "statuses", "discoveries", "events"):
+            await node.gateway.content.read(TopicQuery(topic, 0))
+        await node.gateway.content.publishers()
         await node.close()
 
     run(story())

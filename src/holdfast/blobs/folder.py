@@ -1,7 +1,6 @@
 """Blobs as files of a folder: synced, and moved into place when they are whole."""
 
 import contextlib
-import errno
 import fcntl
 import os
 import secrets
@@ -18,11 +17,10 @@ from holdfast.blobs.api import (
     no_blob,
 )
 from holdfast.errors import HoldfastError, ResourceExhausted, Unavailable
-from holdfast.files import make_folder, sync_folder, write_all
+from holdfast.files import DISK_FULL, make_folder, sync_folder, write_all
 from holdfast.limits import BLOB_PIECE_BYTES, DISK_FULL_RETRY_MS
 
 _PART = ".holdfast-part"  # ends the name of a file that is not whole yet; a dot begins it
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FolderBlobs:
@@ -98,7 +96,7 @@ class FolderBlobs:
     def failed(self, what: str, error: OSError) -> HoldfastError:
         """What the disk said, as an error that says what to do."""
         text = f"Expected {what} in {self.url}, but {error.strerror or error}"
-        if error.errno in _DISK_FULL:
+        if error.errno in DISK_FULL:
             return ResourceExhausted(
                 f"{text}; make room on the disk", store=self.url, retry_after_ms=DISK_FULL_RETRY_MS
             )

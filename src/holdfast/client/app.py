@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from holdfast.client.codec import decode
+from holdfast.client.content import ContentCalls
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.handle import Handle
@@ -35,7 +36,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(ProcessCalls):
+class Holdfast(ProcessCalls, ContentCalls):
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(self, portal: Portal, api: Api, close: Callable[[], None], workers: int) -> None:

@@ -5,11 +5,11 @@ import os
 import re
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import aiohttp
@@ -28,7 +28,7 @@ from holdfast.errors import (
 )
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.api import SPACES, Api, namespace
-from holdfast.gateway.operation import Namespace, Operation, operations_of
+from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, operations_of
 from holdfast.gateway.shapes import Problem
 
 TOKEN_VARIABLE = "HOLDFAST_TOKEN"
@@ -42,6 +42,11 @@ _EXCERPT_CHARS = 200
 
 _Shape = TypeVar("_Shape")
 _encode = msgspec.json.Encoder().encode
+
+
+class _Answered(NamedTuple):
+    content: bytes
+    headers: Mapping[str, str]
 
 
 class RemoteApi(Api):
@@ -98,15 +103,32 @@ class RemoteApi(Api):
             await self._session.close()
 
     async def send(
-        self, method: str, path: str, body: msgspec.Struct | None = None, wait_ms: int = 0
+        self, method: str, path: str, body: msgspec.Struct | bytes | None = None, wait_ms: int = 0
     ) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
-        content = None if body is None else _encode(body)
+        headers = self._headers if method == "GET" else self._acting_headers
+        if isinstance(body, bytes):
+            headers = {**headers, "Content-Type": BYTES}
+        content = body if body is None or isinstance(body, bytes) else _encode(body)
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            status, answer, when = await self._exchange(method, path, content, wait_ms)
-        if status >= 400:
-            raise self._error_of(status, answer, when)
-        return answer
+            answer = await self._exchange(method, path, content, headers, wait_ms)
+        return answer.content
+
+    async def fetch(self, path: str, start: int, bytes_max: int) -> Piece:
+        """A part of something large; with 0 bytes only how large it is."""
+        last = start + max(bytes_max, 1) - 1
+        asked = {**self._headers, "Range": f"bytes={start}-{last}"}
+        try:
+            answer = await self._exchange("GET", path, None, asked, 0)
+        except InvalidArgument as error:
+            # Of nothing there is no part, but its size is known.
+            if bytes_max == 0 and error.fields.get("size_bytes") == 0:
+                return Piece(b"", 0)
+            raise
+        _, _, size = answer.headers.get("Content-Range", "").rpartition("/")
+        if not size.isdigit():
+            raise Internal(f"Expected a part of {path} from {self.url}, but found all of it")
+        return Piece(answer.content[:bytes_max], int(size))
 
     def decoded(self, content: bytes, shape: type[_Shape]) -> _Shape:
         """An answer as the shape that it should have."""
@@ -118,20 +140,28 @@ class RemoteApi(Api):
             ) from error
 
     async def _exchange(
-        self, method: str, path: str, content: bytes | None, wait_ms: int
-    ) -> tuple[int, bytes, str | None]:
-        """Status and content of an answer, and what it says about when to come back."""
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        wait_ms: int,
+    ) -> _Answered:
+        """The answer to one request; a problem is raised as the error it tells."""
         seconds = ANSWER_S_MAX + wait_ms / 1_000
         try:
             async with self._open_session().request(
                 method,
                 URL(self.url + path, encoded=True),
                 data=content,
-                headers=self._headers if method == "GET" else self._acting_headers,
+                headers=headers,
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
                 allow_redirects=False,
             ) as response:
-                return response.status, await response.read(), response.headers.get("Retry-After")
+                answer = _Answered(await response.read(), response.headers)
+                if response.status >= 400:
+                    raise self._error_of(response.status, answer)
+                return answer
         except aiohttp.ConnectionTimeoutError as error:
             raise self._unavailable(f"did not connect within {CONNECT_S_MAX} s") from error
         except TimeoutError as error:
@@ -156,7 +186,8 @@ class RemoteApi(Api):
             )
         return self._session
 
-    def _error_of(self, status: int, content: bytes, when: str | None) -> HoldfastError:
+    def _error_of(self, status: int, answer: _Answered) -> HoldfastError:
+        content, when = answer.content, answer.headers.get("Retry-After")
         when_ms = None if when is None else span_ms_of(when, SystemClock())
         try:
             problem = _decoder(Problem).decode(content)
@@ -204,6 +235,8 @@ def _asking(entry: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
             bound.apply_defaults()
             given = bound.args[1:]
         arguments = dict(zip(names, given, strict=True))
+        if entry.is_ranged:
+            return await self.api.fetch(_path(entry, arguments), *given[-2:])
         body = _body(entry, arguments)
         wait_ms = body.wait_ms if entry.waits else entry.takes_ms(body) if entry.takes_ms else 0
         path = _path(entry, arguments) if entry.in_path else entry.path

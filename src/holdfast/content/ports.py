@@ -36,7 +36,10 @@ class Published(NamedTuple):
 class ContentLog(Protocol):
     """The log of packages, as everybody reaches it."""
 
-    blobs: Blobs  # for what is too large for the log; its calls block
+    @property
+    def blobs(self) -> Blobs:
+        """For what is too large for the log; its calls block."""
+        ...
 
     async def publish(self, package: Package) -> Published:
         """Appends a package; one whose id is there already is not appended again.

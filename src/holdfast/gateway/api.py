@@ -8,6 +8,7 @@ from holdfast.gateway.operation import Namespace
 if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs few of them
     from holdfast.gateway.access.access import Access
     from holdfast.gateway.batch.api import BatchApi
+    from holdfast.gateway.content.api import ContentApi
     from holdfast.gateway.distribution.api import DistributionApi
     from holdfast.gateway.identity.api import IdentityApi
     from holdfast.gateway.journal.api import JournalApi
@@ -31,6 +32,7 @@ class Api:
     messages: "MessageApi"
     distributions: "DistributionApi"
     batches: "BatchApi"
+    content: "ContentApi"
     identity: "IdentityApi"
     journal: "JournalApi"
     node: "NodeApi"
@@ -50,6 +52,7 @@ _HOMES = {
     "messages": (_PROCESSES, "MessageApi"),
     "distributions": ("holdfast.gateway.distribution.api", "DistributionApi"),
     "batches": ("holdfast.gateway.batch.api", "BatchApi"),
+    "content": ("holdfast.gateway.content.api", "ContentApi"),
     "identity": ("holdfast.gateway.identity.api", "IdentityApi"),
     "journal": ("holdfast.gateway.journal.api", "JournalApi"),
     "node": ("holdfast.gateway.node.api", "NodeApi"),

@@ -63,6 +63,7 @@ class Endpoint:
     waits: bool  # a long poll: the body's wait_ms says how long, and at_once() does without
     undo: Undo | None
     status: int  # of the answer to a request that was served
+    is_ranged: bool = False  # a GET of something large, of which a request may want a part
 
 
 def endpoint(
@@ -138,14 +139,15 @@ def endpoints_of(space: str, namespace: type[Namespace]) -> Iterator[Endpoint]:
             parameters=entry.in_path,
             pattern=_pattern(entry.path),
             request=request,
-            decoder=msgspec.json.Decoder(request) if request else None,
+            decoder=msgspec.json.Decoder(request) if request and request is not bytes else None,
             may_be_empty=False,
             form=None,
-            answer=entry.result,
+            answer=bytes if entry.is_ranged else entry.result,
             media_type=entry.media_type,
             waits=entry.waits,
             undo=_undo(space, entry),
             status=_status(entry.hints["return"], entry.creates),
+            is_ranged=entry.is_ranged,
         )
 
 

@@ -11,6 +11,8 @@ from msgspec import Meta
 
 from holdfast.limits import (
     BATCH_THROTTLE_MAX,
+    CONTENT_BLOB_BYTES_MAX,
+    CONTENT_REMEMBER_MS,
     JOBS_PER_ACTIVATION_MAX,
     LEASE_MS_MAX,
     MESSAGE_TTL_MS_MAX,
@@ -31,6 +33,7 @@ from holdfast.limits import (
 # --- spans and times --------------------------------------------------------------------------
 SpanMs = Annotated[int, Meta(ge=0, le=SPAN_MS_MAX)]
 PauseMs = Annotated[int, Meta(ge=1, le=SPAN_MS_MAX)]
+AnnounceMs = Annotated[int, Meta(ge=1, le=CONTENT_REMEMBER_MS)]
 IntervalMs = Annotated[int, Meta(ge=SCHEDULE_INTERVAL_MS_MIN, le=SPAN_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
 WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS_MAX)]
@@ -44,6 +47,8 @@ TimestampMs = Annotated[int, Meta(ge=0, le=TIMESTAMP_MS_MAX)]  # since 1970
 Priority = Annotated[int, Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)]
 Retries = Annotated[int, Meta(ge=0, le=RETRIES_MAX)]
 Attempts = Annotated[int, Meta(ge=1, le=RETRIES_MAX + 1)]  # the first and its retries
+EndlessRetries = Annotated[int, Meta(ge=-1, le=RETRIES_MAX)]  # -1: for ever
+Count = Annotated[int, Meta(ge=0, le=WHOLE_MAX)]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 JobsMax = Annotated[int, Meta(ge=1, le=JOBS_PER_ACTIVATION_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=PAGE_ITEMS_MAX)]
@@ -56,5 +61,7 @@ Partition = Annotated[int, Meta(ge=1, le=PARTITIONS_MAX)]
 # one that is not there is answered with those that are
 Position = Annotated[int, Meta(ge=-WHOLE_MAX - 1, le=WHOLE_MAX)]
 ReadBytes = Annotated[int, Meta(ge=1, le=READ_BYTES_MAX)]
+Offset = Annotated[int, Meta(ge=-1, le=WHOLE_MAX)]  # of a topic; -1: before all of it
+BlobBytes = Annotated[int, Meta(ge=0, le=CONTENT_BLOB_BYTES_MAX)]
 # a number of the caller's own
 OperationReference = Annotated[int, Meta(ge=-WHOLE_MAX - 1, le=WHOLE_MAX)]

@@ -17,9 +17,11 @@ from typing import Any, Literal, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
+from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.needs import Need
 
 JSON = "application/json"
+BYTES = "application/octet-stream"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 Declared = Callable[..., Coroutine[Any, Any, Any]]
@@ -62,6 +64,17 @@ def _overridden(cls: type[Namespace]) -> set[str]:
     }
 
 
+class Piece(msgspec.Struct, frozen=True):
+    """A part of something large, and how large that is."""
+
+    content: bytes
+    size_bytes: int  # of the whole
+
+
+class OutOfRange(InvalidArgument):
+    """A part was asked for that begins behind the end."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """One entry of the table."""
@@ -78,6 +91,7 @@ class Operation:
     takes_ms: Callable[[Any], int] | None  # how long what a body asks for may take
     undo: Undo | None
     creates: bool  # something new, which the answer shows
+    is_ranged: bool  # a part of something large, which a request names in the header Range
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -99,6 +113,8 @@ class Operation:
     @cached_property
     def in_body(self) -> tuple[str, ...]:
         """The arguments that are the fields of the body, or the one that is the body itself."""
+        if self.is_ranged:
+            return ()
         return tuple(each for each in self.arguments if each not in self.in_path)
 
     @cached_property
@@ -133,17 +149,19 @@ def operation(
     takes_ms: Callable[[Any], int] | None = None,
     undo: Undo | None = None,
     creates: bool = False,
+    is_ranged: bool = False,
 ) -> Callable[[_D], _D]:
     """Makes a method of a namespace an entry of the table.
 
-    What is not in the path is the body: one argument that is a shape, or the fields of `body`, if
-    that is a shape, or what the function `body` makes of all arguments.
+    What is not in the path is the body: one argument that is a shape or bytes, or the fields of
+    `body`, if that is a shape, or what the function `body` makes of all arguments. A ranged one
+    takes `start` and `bytes_max` behind what is in the path, and gives a `Piece`.
     """
 
     def of(declared: _D) -> _D:
         entry = Operation(
             name, method, path, needs, declared, body, answer, media_type, waits, takes_ms, undo,
-            creates,
+            creates, is_ranged,
         )  # fmt: skip
         setattr(declared, _ENTRY, entry)
         return declared
@@ -162,7 +180,7 @@ def asks(
     def of(declared: _D) -> _D:
         entry = Operation(
             declared.__name__, method, path, None, declared, body, None, JSON, False, None, None,
-            False,
+            False, False,
         )  # fmt: skip
         setattr(declared, _ENTRY, entry)
         return declared

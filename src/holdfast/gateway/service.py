@@ -10,6 +10,7 @@ from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch.service import BatchService
 from holdfast.gateway.batch.tables import OpenTables, TablesSelector
+from holdfast.gateway.content.service import ContentGateway
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
@@ -59,6 +60,8 @@ class Gateway(RestApi):
         self.instances = InstanceService(asked, config)
         self.messages = MessageService(asked)
         self.journal = JournalService(asked)
+        self.content = content = ContentGateway(asked)
+        self.serve_content = content.serve
         self.batches = batches = BatchService(asked, clock, open_tables)
         self.selector: Selector = TablesSelector(batches.open_tables)
         metrics.batch.numbers = batches.counts.numbers

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, Unavailable
 from holdfast.gateway.node.shapes import Health
 from holdfast.limits import COLLEAGUE_MS_MAX
 from holdfast.metrics import merged
 from holdfast.transport import Answer, Handler, Link
 
 # Kinds of calls between members that are not about partitions, which have the small numbers.
-_HEALTH, _METRICS = 64, 65
+_HEALTH, _METRICS, CONTENT = 64, 65, 66
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_health = msgspec.msgpack.Decoder(Health).decode
@@ -25,6 +25,10 @@ async def _nothing() -> bytes:
     return b""
 
 
+async def _no_content(_: bytes) -> bytes:
+    raise Unavailable("Expected a member that runs, but it is still starting; try again")
+
+
 class Colleagues:
     """The other members, as whoever asks one of them about the node sees them."""
 
@@ -32,6 +36,7 @@ class Colleagues:
         self.links: list[Link] = []
         self.own_health: Callable[[], Health] = lambda: Health("CHECKING")
         self.own_metrics: Callable[[], Coroutine[Any, Any, bytes]] = _nothing
+        self.own_content: Callable[[bytes], Coroutine[Any, Any, bytes]] = _no_content
 
     async def reached(self, seconds: float) -> bool:
         """Waits until all are reached, for so long; whether they are."""
@@ -93,4 +98,6 @@ class _Answering:
             return _encode(self._colleagues.own_health())
         if kind == _METRICS:
             return self._colleagues.own_metrics()
+        if kind == CONTENT:
+            return self._colleagues.own_content(body)
         return self._handler.called(kind, body)

@@ -1,6 +1,9 @@
 """One process of a node that has several: it serves HTTP beside the others until it is stopped."""
 
+from functools import partial
+
 from holdfast.config import Config
+from holdfast.gateway.content.home import answer_call
 from holdfast.layout import Layout
 from holdfast.members.place import MemberPlace
 from holdfast.node import LocalNode
@@ -21,6 +24,7 @@ class Member:
         try:
             place.colleagues.own_health = node.health
             place.colleagues.own_metrics = node.gateway.join(place.colleagues)
+            place.colleagues.own_content = partial(answer_call, node.content_home)
             await place.start()
         except BaseException:
             await node.close()

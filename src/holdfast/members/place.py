@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from holdfast.gateway.content.home import Call
 from holdfast.layout import Layout
 from holdfast.limits import UNIX_PATH_BYTES_MAX
-from holdfast.members.colleagues import Colleagues
+from holdfast.members.colleagues import CONTENT, Colleagues
 from holdfast.partitions import Placement
 from holdfast.partitions.placement import Placements
 from holdfast.partitions.routed import RoutedPartitions
@@ -16,6 +17,7 @@ from holdfast.runtime import Runtime
 from holdfast.transport import Address, Connection, Handler, Identity, Link, Links, UnixAddress
 from holdfast.transport.sockets import SocketTransport
 
+CONTENT_PARTITION = 1  # whoever has this one has the topics of content
 _EPOCH = 1  # of a division that never changes while the node runs
 
 
@@ -32,6 +34,19 @@ class MemberPlace:
         self._links = Links(
             str(member), SocketTransport(identity), addresses(layout), self._answering
         )
+
+    @property
+    def far_content(self) -> Call | None:
+        """The way to the member that has the topics of content; None: it is this one."""
+        home = str(self._layout.owner(CONTENT_PARTITION))
+        if home == str(self._member):
+            return None
+        [link] = [each for each in self._links if each.peer == home]
+
+        async def call(body: bytes) -> bytes:
+            return await link.call(CONTENT, body)
+
+        return call
 
     def around(self, runtime: Runtime) -> RoutedPartitions:
         """All partitions, as this member reaches them."""

@@ -11,6 +11,7 @@ from tests.gateway.fake_api import FakeApi, Reply, ask, served
 
 from holdfast.gateway import shapes
 from holdfast.gateway.batch import shapes as batch_shapes
+from holdfast.gateway.content import shapes as content_shapes
 from holdfast.gateway.distribution import shapes as distribution_shapes
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.journal import shapes as journal_shapes
@@ -47,7 +48,15 @@ def test_every_endpoint_is_listed_once(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [shapes, task_shapes, process_shapes, distribution_shapes, batch_shapes, journal_shapes],
+    [
+        shapes,
+        task_shapes,
+        process_shapes,
+        distribution_shapes,
+        batch_shapes,
+        content_shapes,
+        journal_shapes,
+    ],
 )
 def test_every_shape_is_listed(document: dict[str, Any], module: ModuleType) -> None:
     every = {

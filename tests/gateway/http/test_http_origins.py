@@ -17,6 +17,7 @@ from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http import HttpServer, app
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.http.origins import Origins
+from holdfast.gateway.operation import Piece
 from holdfast.metrics import HttpMetrics
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
@@ -57,6 +58,8 @@ def walk(story: Callable[[list[str], Send], Awaitable[None]]) -> None:
     def noting(end: Endpoint) -> Endpoint:
         async def call(*_: Any) -> bytes | None:
             done.append(end.name)
+            if end.is_ranged:
+                return Piece(b"{}", 2)
             return None if end.answer is None else b"{}"
 
         decoder = msgspec.json.Decoder() if end.decoder else None
@@ -134,7 +137,8 @@ def test_every_endpoint_serves_programs_that_name_the_node() -> None:
 def test_a_request_without_a_body_proves_that_no_form_sent_it(proof: dict[str, str]) -> None:
     async def story(done: list[str], send: Send) -> None:
         for end in ENDPOINTS:
-            if end.method != "GET" and (end.decoder is None or end.may_be_empty):
+            has_no_body = end.decoder is None and end.request is not bytes
+            if end.method != "GET" and (has_no_body or end.may_be_empty):
                 assert (await send(end, proof)).status == end.status, end.name
 
     walk(story)

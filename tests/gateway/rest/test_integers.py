@@ -49,7 +49,7 @@ LISTS: list[tuple[str, str, Any]] = [
     (each.method, each.path, None if each.request is None else {})
     for each in ENDPOINTS
     if not each.parameters and is_reading(each)
-    and each.name not in ("get_results", "get_journal_bounds_since", "read_journal")
+    and each.name not in ("get_results", "get_journal_bounds_since", "read_journal", "read_topic")
 ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ async def check_lists(ask: Ask) -> None:
 
 def bodies(end: Endpoint, known: dict[str, list[str]]) -> list[Any]:
     operation = DOCUMENT["paths"][end.path][end.method.lower()]
-    if "requestBody" not in operation:
+    if "requestBody" not in operation or end.request is bytes:
         return []
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     return list(Bodies(DOCUMENT, known).of(schema))

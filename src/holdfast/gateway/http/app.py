@@ -28,6 +28,7 @@ from holdfast.gateway.http.openapi import openapi_document
 from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
 from holdfast.gateway.http.problems import answer_problem, send_problem
+from holdfast.gateway.http.ranges import RangedAnswer
 from holdfast.limits import APPEND_BYTES_MAX
 from holdfast.metrics import HttpMetrics
 
@@ -101,7 +102,10 @@ class _Service:
         try:
             if end.parameters:
                 arguments += parameters_of(end, scope)
-            if end.decoder is not None:
+            if end.is_ranged:
+                answer = RangedAnswer(end.bind(self._api), arguments, headers)
+                return await answer.send(send, with_content=scope["method"] != "HEAD")  # pyright: ignore[reportGeneralTypeIssues]
+            if end.decoder is not None or end.request is bytes:
                 arguments.append(await body_of(end, headers, receive, self._body_bytes_max))
             if end.waits and arguments[-1].wait_ms > 0:
                 answer = await self._poll(end, arguments, receive)
@@ -129,6 +133,9 @@ class _Service:
 
 def _handler(serve: _Service, by_method: dict[Method, Endpoint]) -> ASGIApp:
     allowed = {"allow": ", ".join(by_method)}
+    get = by_method.get("GET")
+    if get is not None and get.is_ranged:
+        by_method = {**by_method, "HEAD": get}
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]  # pyright: ignore[reportGeneralTypeIssues]
@@ -151,13 +158,15 @@ def _route(
     async def hand_over() -> ASGIApp:
         return handle
 
+    methods = [*methods, "HEAD"] if "GET" in methods else methods
     return route(_litestar_path(path), http_method=methods, status_code=200)(hand_over)
 
 
 def _litestar_path(path: str) -> str:
-    # a schedule's id is the user's and may hold slashes; no other name does
+    # a schedule's id is the user's and may hold slashes, and so may the name of a blob
     return (
         path.replace("{schedule_id}", "{schedule_id:path}")
+        .replace("{blob}", "{blob:path}")
         .replace("}", ":str}")
         .replace(":path:str}", ":path}")
     )

@@ -17,9 +17,10 @@ from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.endpoint import FORM, Endpoint
 from holdfast.gateway.http.forms import parts_of
 from holdfast.gateway.http.origins import READING, REQUESTED_WITH, is_from_program
-from holdfast.gateway.operation import JSON
+from holdfast.gateway.operation import BYTES, JSON
+from holdfast.limits import CONTENT_PIECE_BYTES_MAX
 
-_JSON, _FORM = JSON.encode(), FORM.encode()
+_JSON, _FORM, _BYTES = JSON.encode(), FORM.encode(), BYTES.encode()
 # what a browser lets a page of another site send without asking that site
 _SIMPLE = (b"text/plain", b"application/x-www-form-urlencoded", _FORM)
 
@@ -33,12 +34,15 @@ class Disconnected(Exception):
 def check_sender(endpoint: Endpoint, headers: dict[bytes, bytes]) -> None:
     """Refuses whatever may act and could have been sent by a form of a web page.
 
-    Without leave a browser sends neither JSON to another site, nor headers of a page's choice.
+    Without leave a browser sends neither JSON nor bytes to another site, nor headers of a page's
+    choice.
     """
     media_type = headers.get(b"content-type", b"").lower()
     if endpoint.method in READING or media_type.startswith(_JSON):
         return
-    if endpoint.form is not None and media_type.startswith(_FORM):
+    if endpoint.request is bytes:
+        expected = not media_type.startswith(_BYTES) and f"content-type {BYTES}"
+    elif endpoint.form is not None and media_type.startswith(_FORM):
         expected = not is_from_program(headers) and f"the header {REQUESTED_WITH.decode()} too"
     elif _has_content(endpoint, headers) or media_type.startswith(_SIMPLE):
         expected = f"content-type {JSON}{f' or {FORM}' if endpoint.form else ''}"
@@ -69,6 +73,8 @@ async def body_of(
     length = int(headers.get(b"content-length", b"0"))
     if endpoint.may_be_empty and not length and b"transfer-encoding" not in headers:
         return None
+    if endpoint.request is bytes:
+        return await _read(receive, length, min(bytes_max, CONTENT_PIECE_BYTES_MAX))
     content = await _read(receive, length, bytes_max)
     if endpoint.form is not None and media_type.lower().startswith(_FORM):
         return endpoint.form(parts_of(media_type, content))

@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.gateway.endpoint import FORM, Endpoint
 from holdfast.gateway.http.problems import PROBLEM_JSON
+from holdfast.gateway.operation import BYTES
 from holdfast.gateway.shapes import Problem
 from holdfast.version import VERSION
 
@@ -62,7 +63,12 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
             }
             for name in endpoint.parameters
         ]
-    if endpoint.request:
+    if endpoint.is_ranged:
+        operation.setdefault("parameters", []).append(_RANGE)
+        operation["responses"] |= {"206": _success(endpoint, schemas), "416": _OUTSIDE}
+    if endpoint.request is bytes:
+        operation["requestBody"] = {"required": True, "content": {BYTES: {"schema": _OCTETS}}}
+    elif endpoint.request:
         content = {"application/json": {"schema": schemas[endpoint.request]}}
         if endpoint.form:
             content[FORM] = {"schema": _FORM}
@@ -71,6 +77,15 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
 
 
 _KEY = {"type": "string", "pattern": "^[0-9]+$"}
+_OCTETS = {"type": "string", "format": "binary"}
+_RANGE = {
+    "name": "Range",
+    "in": "header",
+    "required": False,
+    "description": "The part that is wanted, such as bytes=0-1048575.",
+    "schema": {"type": "string"},
+}
+_OUTSIDE = {"description": "The part begins behind the end."}
 _RETRY_AFTER = {
     "description": "Seconds until it may be worth another try.",
     "schema": {"type": "integer", "minimum": 1},

@@ -10,6 +10,7 @@ from litestar.types import Scope, Send
 
 from holdfast.errors import Code, HoldfastError
 from holdfast.gateway.access.guesses import TooManyGuesses
+from holdfast.gateway.operation import OutOfRange
 from holdfast.gateway.shapes import Problem
 from holdfast.logs import log
 
@@ -31,6 +32,12 @@ STATUS_OF_CODE: dict[Code, int] = {
     Code.TASK_FAILED: 500,
     Code.INTERNAL: 500,
 }
+
+STATUS_OF_KIND: dict[type[HoldfastError], int] = {
+    TooManyGuesses: HTTPStatus.TOO_MANY_REQUESTS,
+    OutOfRange: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+}
+"""Errors that HTTP has a better word for than for others of their code."""
 
 _UNAVAILABLE_SECONDS = 1  # until what is not there may have come: tables, a partition's leader
 
@@ -101,8 +108,7 @@ def _of_holdfast(error: HoldfastError, path: str) -> tuple[Problem, dict[str, st
         headers["www-authenticate"] = 'Bearer realm="holdfast"'
     elif STATUS_OF_CODE[error.code] == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["retry-after"] = str(_UNAVAILABLE_SECONDS)
-    is_guess = isinstance(error, TooManyGuesses)
-    status = HTTPStatus.TOO_MANY_REQUESTS if is_guess else STATUS_OF_CODE[error.code]
+    status = STATUS_OF_KIND.get(type(error), STATUS_OF_CODE[error.code])
     problem = _problem(status, error.code, error.message, path, retry_after_ms, fields)
     return problem, headers
 

@@ -5,10 +5,9 @@ from typing import Protocol
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import one
 from holdfast.gateway.journal.shapes import JournalBounds, JournalQuery, JournalSince
-from holdfast.gateway.operation import Namespace, operation
+from holdfast.gateway.operation import BYTES, Namespace, operation
 
 _READ = one(ResourceType.JOURNAL, Permission.READ)
-BYTES = "application/octet-stream"
 
 
 class JournalApi(Namespace, Protocol):

@@ -1,0 +1,1 @@
+"""Content distribution, as publishers, subscribers and administrators reach it."""
