@@ -140,7 +140,8 @@ class FolderSource:
 
     def open_again(self, parts: _Parts, seen: _Seen) -> int:
         """A file that was read before; InvalidState if it is another one by now."""
-        folder = os.open(self.folder, _OUTERMOST)
+        with self._told(()):
+            folder = os.open(self.folder, _OUTERMOST)
         try:
             with self._told(parts):
                 for name in parts[:-1]:
