@@ -12,7 +12,14 @@ from holdfast.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from holdfast.config import FILE_NAME, Config
 from holdfast.errors import ERRORS
 from holdfast.gateway.http.problems import STATUS_OF_CODE
-from holdfast.metrics import BatchNumbers, DistributionGauges, Metrics
+from holdfast.metrics import (
+    BatchNumbers,
+    ContentNumbers,
+    DeliveryNumbers,
+    DistributionGauges,
+    ImportNumbers,
+    Metrics,
+)
 
 _UNITS = ("KIB", "MIB")
 
@@ -96,6 +103,9 @@ def metrics_page() -> str:
     metrics.distribution.gauges = lambda: DistributionGauges({1: 0}, {2: 0}, {2: 0})
     one = {("", ""): 0}
     metrics.batch.numbers = lambda: BatchNumbers(one, one, one, 0.0)
+    metrics.content.numbers = lambda: ContentNumbers(
+        {"": 0}, [DeliveryNumbers("", "", 0, False, 0)], [ImportNumbers("", 0, 0, 0.0)], 0, 0, 0, 0
+    )
     rows = []
     for metric in metrics.collect():
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name

@@ -13,6 +13,7 @@ from holdfast.limits import (
     COMMANDS_IN_FLIGHT_MAX,
     CONNECTIONS_MAX,
     CONNECTIONS_PER_ADDRESS_MAX,
+    CONTENT_SUBSCRIBER_KEPT_MS,
     MIB,
     PARTITIONS_MAX,
     SEGMENT_BYTES,
@@ -46,6 +47,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshot_interval_ms: int = 300_000
     snapshot_store: str = ""  # where snapshots go, too: a folder, or s3://bucket/prefix
     content_store: str = ""  # large files of content: s3://bucket/prefix, a folder; "": beside it
+    content_subscriber_kept_ms: int = (
+        CONTENT_SUBSCRIBER_KEPT_MS  # for so long the log is kept for a silent subscriber
+    )
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000

@@ -124,7 +124,10 @@ class Node:
             partitions = self.runtime.routed = place.around(self.runtime)
         self.gateway = Gateway(partitions, config, clock, metrics, open_tables)
         self.runtime.batches.selector = selector or self.gateway.selector
-        self.content = ContentService(journal, content_store, clock)
+        self.content = ContentService(
+            journal, content_store, clock, config.content_subscriber_kept_ms
+        )
+        metrics.content.numbers = self.content.numbers
         far = None if place is None else place.far_content
         self.content_home: ContentHome = NearContent(self.content)
         if far is not None:
@@ -199,7 +202,7 @@ class LocalNode(Node):
         metrics.pipeline_lag = self._pipeline_lag
         self.upkeep = Upkeep(
             folder, snapshots, self.runner, journal, config, clock, metrics.storage,
-            self._open_processors, self._reader_positions, uploads,
+            self._open_processors, self._reader_positions, uploads, self.content.needs,
         )  # fmt: skip
         self.gateway.show_health(self.health)
         self._opened = store
@@ -301,7 +304,7 @@ class LocalNode(Node):
         """What is known to be wrong, and what somebody should look at."""
         warnings = [
             *self._starts.warnings(), *timekeeping.warnings(self.metrics),
-            *self._uploads.warnings(),
+            *self._uploads.warnings(), *self.content.warnings(),
         ]  # fmt: skip
         return msgspec.structs.replace(self.upkeep.health(), warnings=warnings)
 

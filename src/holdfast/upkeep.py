@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from holdfast.blobs import Blobs
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.content.publisher.retention import ContentNeeds
 from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
@@ -61,6 +62,7 @@ class Upkeep:
         open_processors: Callable[[RocksStore], Processors],
         readers: Callable[[str], list[Positions]],
         uploads: Uploads,
+        content_needs: Callable[[], Coroutine[Any, Any, ContentNeeds]],
     ) -> None:
         self._folder = folder
         self._snapshots = snapshots
@@ -72,6 +74,7 @@ class Upkeep:
         self._open_processors = open_processors
         self._readers = readers
         self._uploads = uploads
+        self._content_needs = content_needs
         self._positions: Positions = {}  # of the last snapshot
         self._files = asyncio.Lock()  # whoever has it may use the store beside the runner
         self._thread = threading.get_ident()
@@ -155,22 +158,30 @@ class Upkeep:
 
     async def enforce_retention(self) -> None:
         """Drops what the retention of topics no longer keeps and no reader needs."""
+        content = await self._content_needs()
         needed = {
-            topic: self._needed(topic, range(1, count + 1))
+            topic: self._needed(topic, range(1, count + 1), content)
             for topic, count in self._journal.topics().items()
         }
         self._journal.enforce_retention(needed=needed)
 
-    def _needed(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    def _needed(
+        self, topic: str, partitions: Iterable[int], content: ContentNeeds
+    ) -> dict[int, int]:
         """The first offset of each partition that recovery or a reader needs.
 
-        Recovery needs what the kept snapshots do not stand for; other topics are not recovered.
+        Recovery needs what the kept snapshots do not stand for. Of other topics only those of
+        content are recovered, and read by subscribers.
         """
         if topic == TOPIC:
             kept, readers = self._snapshots.kept_from(), [*self._uploads.needed_from()]
             recovery = {each: kept.get(each, 0) for each in partitions}
         else:
             recovery, readers = {e: self._journal.bounds(topic, e).next for e in partitions}, []
+            if topic in content.recovery:
+                recovery[1] = content.recovery[topic]
+            if topic in content.subscribers:
+                readers = [recovery | {1: content.subscribers[topic]}]
         return cut_before(
             recovery, [*readers, *self._readers(topic)],
             self._journal.bytes_used(topic), self._config.journal_bytes_max,

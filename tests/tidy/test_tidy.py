@@ -105,7 +105,7 @@ HOMES = {
     "multipart": "gateway/http/forms.py",
     "obstore": "blobs/s3.py",
     "pandas": "pipeline/daemon.py",  # for Spark's own use of it
-    "prometheus_client": "metrics.py",
+    "prometheus_client": "metrics/",
     "pyarrow": "pipeline/",
     "pyspark": "pipeline/",
     "pytest": "testing/plugin.py",

@@ -5,6 +5,7 @@ from zlib import crc32
 
 from holdfast.journal import Retention
 
+PARTITION = 1  # the only one of each topic
 _DAY_MS = 86_400_000
 
 

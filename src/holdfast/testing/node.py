@@ -8,6 +8,7 @@ what was last flushed.
 import asyncio
 import contextlib
 
+from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.batch.selector import Selector
@@ -58,6 +59,7 @@ class MemoryNode:
         self.config = config or Config()
         self.selector = selector
         self.open_tables = open_tables
+        self.blobs = MemoryBlobs()  # of content; they outlive a crash
         self._given_clock = clock
         self._journal: Journal | None = journal
         self._node: Node | None = None
@@ -99,7 +101,7 @@ class MemoryNode:
         self.journal.create_topic(TOPIC, self.partitions)
         self._node = Node(
             self.journal, self.store, self.config, self.clock, Metrics(), self.selector,
-            self.open_tables,
+            self.open_tables, content_store=lambda: self.blobs,
         )  # fmt: skip
         await self._node.begin()
         return self

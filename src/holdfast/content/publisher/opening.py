@@ -14,7 +14,7 @@ from holdfast.content.messages import (
 )
 from holdfast.content.ports import TopicEntry
 from holdfast.content.publisher.state import ContentState
-from holdfast.content.topics import ContentTopic
+from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.journal import Entry, Journal
 from holdfast.limits import (
     CONTENT_PACKAGES_KNOWN_MAX,
@@ -22,8 +22,6 @@ from holdfast.limits import (
     CONTENT_REOPEN_BYTES,
     READ_BYTES_MAX,
 )
-
-PARTITION = 1
 
 
 class ReadBack(NamedTuple):

@@ -14,8 +14,9 @@ from holdfast.content.ports import TopicEntry
 from holdfast.content.publisher.farm import queue_state
 from holdfast.content.publisher.offset_map import END, QueueEntry
 from holdfast.content.publisher.state import ContentState, KnownPublisher, decode_head, entry_of
-from holdfast.content.publisher.topic_log import PARTITION, TopicLog
+from holdfast.content.publisher.topic_log import TopicLog
 from holdfast.content.publisher.views import QueueItem, QueueSummary
+from holdfast.content.topics import PARTITION
 from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BATCH_BYTES_MAX,

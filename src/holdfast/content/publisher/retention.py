@@ -1,12 +1,13 @@
 """What of the topics somebody needs, so that retention does not drop it."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.content.publisher.state import ContentState
-from holdfast.content.publisher.topic_log import PARTITION
-from holdfast.content.topics import ContentTopic
+from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.journal import Journal
+
+if TYPE_CHECKING:  # a node without content does not load it
+    from holdfast.content.publisher.state import ContentState
 
 
 class ContentNeeds(NamedTuple):
@@ -32,7 +33,7 @@ def first_needed(behind: Iterable[int], next_offset: int, too_old: int) -> int:
 
 
 async def needs_of(
-    state: ContentState, journal: Journal, recovery: dict[str, int], too_old_ms: int
+    state: "ContentState", journal: Journal, recovery: dict[str, int], too_old_ms: int
 ) -> ContentNeeds:
     """What is needed now; nobody holds packages that were written before a time."""
     topic = ContentTopic.PACKAGES.topic

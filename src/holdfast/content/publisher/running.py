@@ -20,13 +20,20 @@ from holdfast.content.messages import (
     encode_event,
 )
 from holdfast.content.ports import Published, TopicEntry
-from holdfast.content.publisher.farm import farm_of, summary_of
+from holdfast.content.publisher.checks import check_package, checked_discovery
+from holdfast.content.publisher.farm import farm_of, summary_of, warnings_of
+from holdfast.content.publisher.numbers import numbers_of
 from holdfast.content.publisher.opening import ReadBack, apply_entry
 from holdfast.content.publisher.pressure import delay_ms
 from holdfast.content.publisher.queues import Queues
 from holdfast.content.publisher.retention import ContentNeeds, needs_of
 from holdfast.content.publisher.topic_log import TopicLog, entries_of
-from holdfast.content.publisher.views import FarmSummary, StoredEvent, SubscriberSummary
+from holdfast.content.publisher.views import (
+    FarmSummary,
+    SnapshotSummary,
+    StoredEvent,
+    SubscriberSummary,
+)
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import HoldfastError
 from holdfast.journal import Journal
@@ -42,6 +49,7 @@ from holdfast.limits import (
     READ_BYTES_MAX,
 )
 from holdfast.logs import log
+from holdfast.metrics import ContentNumbers
 
 _OTHER_RECENT_BYTES = CONTENT_RECENT_BYTES // 8  # of topics with small messages
 _REMEMBERED_BYTES = 1 * MIB  # of one message: a quarter of what an entry may have
@@ -62,6 +70,8 @@ class RunningContent:
         self._said: dict[str, Discovery] = {}  # not on the log yet
         self._publishing: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._slowest: dict[str, tuple[int, int | None]] = {}  # when looked at, and what was found
+        self._published_bytes = 0
+        self._held_back_ms = 0
         self._woken = asyncio.Event()
         self.packages: TopicLog[Package] = TopicLog(
             journal, ContentTopic.PACKAGES, self._numbered, self._taken(ContentTopic.PACKAGES),
@@ -117,6 +127,7 @@ class RunningContent:
 
     async def publish(self, package: Package) -> Published:
         """Appends a package once, however often it is sent."""
+        check_package(package, self.state)
         key = package.publisher, package.package_id
         while (under_way := self._publishing.get(key)) is not None:
             await asyncio.wait([under_way])
@@ -135,6 +146,8 @@ class RunningContent:
         await self.packages.append([package])
         found = self.state.publishers[package.publisher].find(package.package_id)
         assert found is not None, "what was appended is taken up"
+        self._published_bytes += package.size_bytes
+        self._held_back_ms += waited_ms
         return found._replace(waited_ms=waited_ms)
 
     async def _hold_back(self, publisher: str) -> int:
@@ -162,6 +175,7 @@ class RunningContent:
 
     def announce(self, discovery: Discovery) -> None:
         """Takes up what a subscriber says; it is written together with what others say."""
+        discovery = checked_discovery(discovery, self.state)
         self.state.topology.hear(discovery, self._clock.now_ms(), self.state.last_numbers())
         self._said[discovery.subscriber] = discovery
         self._woken.set()
@@ -190,6 +204,26 @@ class RunningContent:
         known = self.state.publisher(publisher)
         subscribers = await self.subscribers(publisher)
         return farm_of(known, subscribers, delay_ms(self.backlog(publisher)))
+
+    def warnings(self) -> list[str]:
+        """What somebody should look at."""
+        return warnings_of(self.state, self.now_ms())
+
+    def snapshots(self) -> list[SnapshotSummary]:
+        """What subscribers stored for others to begin with, newest first."""
+        return [
+            SnapshotSummary(
+                event.subscriber, event.blob, event.command_id, at_ms,
+                [each.publisher for each in event.progress], event.error,
+            )
+            for event, at_ms in (
+                (each.event, each.at_ms) for each in reversed(self.state.snapshots)
+            )
+        ]  # fmt: skip
+
+    def numbers(self) -> ContentNumbers:
+        """What is measured."""
+        return numbers_of(self.state, self.now_ms(), self._published_bytes, self._held_back_ms)
 
     async def distributed(
         self, publisher: str, after: int, limit: int, wait_ms: int
@@ -286,8 +320,8 @@ class RunningContent:
             await self.flush()
             if self._is_new():
                 await self.remember()
-        except HoldfastError as error:  # subscribers say it again
-            log.warning("content: not written", error=error.message)
+        except Exception as error:  # subscribers say it again
+            log.warning("content: not written", error=str(error))
         for each in self.logs.values():
             await each.close()
 

@@ -3,10 +3,12 @@
 Nothing is there before it is used: no topics, no folder for blobs, no task.
 """
 
+from __future__ import annotations
+
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
@@ -19,25 +21,25 @@ from holdfast.content.messages import (
     SnapshotTaken,
 )
 from holdfast.content.ports import Published, TopicEntries
-from holdfast.content.publisher.administration import Administration
-from holdfast.content.publisher.checks import check_package, checked_discovery
-from holdfast.content.publisher.farm import warnings_of
-from holdfast.content.publisher.opening import read_back
 from holdfast.content.publisher.retention import ContentNeeds
-from holdfast.content.publisher.running import RunningContent
-from holdfast.content.publisher.views import (
-    CommandSent,
-    FarmSummary,
-    QueueItem,
-    QueueSummary,
-    SnapshotSummary,
-    StoredEvent,
-    SubscriberSummary,
-)
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import NotFound, Unavailable
 from holdfast.journal import Journal
 from holdfast.limits import CONTENT_SUBSCRIBER_KEPT_MS, READ_BYTES_MAX, WAIT_MS_MAX
+from holdfast.metrics import NO_NUMBERS, ContentNumbers
+
+if TYPE_CHECKING:  # what runs is loaded when it is needed: most nodes distribute no content
+    from holdfast.content.publisher.administration import Administration
+    from holdfast.content.publisher.running import RunningContent
+    from holdfast.content.publisher.views import (
+        CommandSent,
+        FarmSummary,
+        QueueItem,
+        QueueSummary,
+        SnapshotSummary,
+        StoredEvent,
+        SubscriberSummary,
+    )
 
 T = TypeVar("T")
 
@@ -106,7 +108,7 @@ class ContentService:
             return await asyncio.shield(self._begin())
         return self._running
 
-    def _begin(self) -> "asyncio.Task[RunningContent]":
+    def _begin(self) -> asyncio.Task[RunningContent]:
         if self._opening is None or (
             self._opening.done() and (self._opening.cancelled() or self._opening.exception())
         ):
@@ -114,6 +116,9 @@ class ContentService:
         return self._opening
 
     async def _open(self) -> RunningContent:
+        from holdfast.content.publisher.opening import read_back
+        from holdfast.content.publisher.running import RunningContent
+
         for topic in ContentTopic:
             self._journal.create_topic(topic.topic, topic.partitions, topic.retention)
         found = await read_back(self._journal, self._kept_ms)
@@ -128,7 +133,6 @@ class ContentService:
         A TEST has the number of the package before it: it is in no queue, and is not counted.
         """
         running = self._running or await self.running()
-        check_package(package, running.state)
         return await running.publish(package)
 
     async def missing(self, blobs: Sequence[str]) -> list[str]:
@@ -154,7 +158,7 @@ class ContentService:
     async def announce(self, discovery: Discovery) -> None:
         """A subscriber says how far it is; it is known at once and on the log soon after."""
         running = self._running or await self.running()
-        running.announce(checked_discovery(discovery, running.state))
+        running.announce(discovery)
 
     async def report(self, statuses: Sequence[PackageStatus]) -> None:
         """A subscriber says what became of packages."""
@@ -219,16 +223,7 @@ class ContentService:
         """What subscribers stored for others to begin with, newest first."""
         if not self.is_used:
             return []
-        return [
-            SnapshotSummary(
-                event.subscriber, event.blob, event.command_id, at_ms,
-                [each.publisher for each in event.progress], event.error,
-            )
-            for event, at_ms in (
-                (each.event, each.at_ms)
-                for each in reversed((await self.running()).state.snapshots)
-            )
-        ]  # fmt: skip
+        return (await self.running()).snapshots()
 
     # --- what people ask of subscribers ---------------------------------------------------------
 
@@ -267,12 +262,19 @@ class ContentService:
         """Whether what the topics say is known; nothing is to be known where they are not used."""
         return self._running is not None or not self.is_used
 
+    def numbers(self) -> ContentNumbers:
+        """What is measured; nothing, before content is used."""
+        running = self._running
+        return NO_NUMBERS if running is None else running.numbers()
+
     def warnings(self) -> list[str]:
         """What somebody should look at."""
         running = self._running
-        return [] if running is None else warnings_of(running.state, self._clock.now_ms())
+        return [] if running is None else running.warnings()
 
     async def _administration(self) -> Administration:
+        from holdfast.content.publisher.administration import Administration
+
         return Administration(await self._look(), self._new_id)
 
     async def _look(self) -> RunningContent:

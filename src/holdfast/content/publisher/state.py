@@ -54,8 +54,6 @@ class KnownPublisher:
         self.offset = mark.offset  # of that package
         self.distributed = mark.distributed  # of the last package that every subscriber has
         self.map = OffsetMap(known_from)  # packages before that offset are not in it
-        self.published = 0  # since the start
-        self.published_bytes = 0
         self._recent: OrderedDict[str, Published] = OrderedDict()
 
     @property

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from holdfast.content.ports import TopicEntries, TopicEntry
 from holdfast.content.publisher.recent import RecentEntries
-from holdfast.content.topics import ContentTopic
+from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.journal import Journal
 from holdfast.limits import (
@@ -22,7 +22,6 @@ from holdfast.limits import (
 )
 
 M = TypeVar("M")
-PARTITION = 1
 
 Encode = Callable[[list[M]], list[bytes]]
 Taken = Callable[[list[TopicEntry]], None]

@@ -1,0 +1,27 @@
+"""What a node counts and measures. The only room that imports prometheus_client.
+
+The hot paths count in plain integers; Prometheus' own objects are made when somebody asks.
+"""
+
+from holdfast.metrics.content import (
+    NO_NUMBERS,
+    ContentMetrics,
+    ContentNumbers,
+    DeliveryNumbers,
+    ImportNumbers,
+)
+from holdfast.metrics.engine import (
+    BatchMetrics,
+    BatchNumbers,
+    DistributionGauges,
+    DistributionMetrics,
+)
+from holdfast.metrics.members import merged
+from holdfast.metrics.node import ClockNumbers, Metrics, PipelineLag
+from holdfast.metrics.storage import HttpMetrics, StorageMetrics
+
+__all__ = [
+    "NO_NUMBERS", "BatchMetrics", "BatchNumbers", "ClockNumbers", "ContentMetrics",
+    "ContentNumbers", "DeliveryNumbers", "DistributionGauges", "DistributionMetrics",
+    "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics", "merged",
+]  # fmt: skip

@@ -1,0 +1,67 @@
+"""What is counted and measured of the files of a node, and of its HTTP."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+
+class HttpMetrics:
+    """What is counted of the requests that were refused before anything was done for them."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, int] = {}
+        self.connections: Callable[[], int] = lambda: 0
+
+    def refuse(self, reason: str) -> None:
+        """A request or a connection was refused."""
+        self._refused[reason] = self._refused.get(reason, 0) + 1
+
+    def collect(self) -> Iterable[Metric]:
+        refused = CounterMetricFamily(
+            "holdfast_http_refused", "Requests and connections that were refused at the door",
+            labels=["reason"],
+        )  # fmt: skip
+        for reason, count in self._refused.items():
+            refused.add_metric([reason], count)
+        yield refused
+        yield GaugeMetricFamily(
+            "holdfast_http_connections", "Connections of clients", value=self.connections()
+        )
+
+
+class StorageMetrics:
+    """What is counted and measured of the files of a node."""
+
+    def __init__(self) -> None:
+        self.snapshots_taken = 0
+        self.snapshots_failed = 0
+        self.uploads = 0
+        self.uploads_failed = 0
+        self.rebuilds = 0
+        self.scrubs = 0
+        self.damaged_files = 0
+        self._damage = {"state": 0, "snapshot": 0, "log": 0}
+
+    def damage_found(self, what: str) -> None:
+        """Stored bytes are not as they were written."""
+        self._damage[what] += 1
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text, value in (
+            ("holdfast_snapshots", "Snapshots taken and verified", self.snapshots_taken),
+            ("holdfast_snapshots_failed", "Snapshots not taken", self.snapshots_failed),
+            ("holdfast_snapshots_stored", "Snapshots in the snapshot store", self.uploads),
+            ("holdfast_snapshots_not_stored", "Attempts that failed", self.uploads_failed),
+            ("holdfast_state_rebuilds", "Damaged states that were rebuilt", self.rebuilds),
+            ("holdfast_scrubs", "Times that everything at rest was read", self.scrubs),
+        ):
+            yield CounterMetricFamily(name, text, value=value)
+        found = CounterMetricFamily(
+            "holdfast_damage_found", "Stored bytes found damaged", labels=["what"]
+        )
+        for what, count in self._damage.items():
+            found.add_metric([what], count)
+        yield found
+        yield GaugeMetricFamily(
+            "holdfast_damaged_files", "Files that are damaged now", value=self.damaged_files
+        )
