@@ -14,16 +14,16 @@ import pytest
 
 BUCKET = "holdfast"
 KEY, SECRET = "test-key", "test/secret+1"  # what a URL has to escape
-_SERVER = Path(sys.prefix) / "moto" / "bin" / "moto_server"
+_PYTHON = Path(sys.prefix) / "moto" / "bin" / "python"
 
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
     """The address of a server with an empty bucket."""
-    if not _SERVER.exists():
-        pytest.fail(f"needs {_SERVER}: `make test` installs it (tests/contract/moto.txt)")
+    if not _PYTHON.exists():
+        pytest.fail(f"needs moto in {_PYTHON}: `make test` installs it (tests/contract/moto.txt)")
     server = subprocess.Popen(
-        [str(_SERVER), "-H", "127.0.0.1", "-p", "0"],
+        [str(_PYTHON), "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
