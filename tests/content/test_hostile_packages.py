@@ -1,5 +1,7 @@
 """Hostile packages: each is refused by name, changes nothing, and costs little memory."""
 
+import contextlib
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -26,11 +28,12 @@ WRONG_BLOBS = (  # the packages are in order, and what they refer to is not
 )  # fmt: skip
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory:", "content.sqlite", "www"])
 def repository(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Repository]:
-    where = {"memory": "memory:", "sqlite": str(tmp_path / "root" / "content.sqlite")}
-    (tmp_path / "root").mkdir()
-    repository = open_repository(where[request.param])
+    root = tmp_path / "root"
+    root.mkdir()
+    in_memory = request.param == "memory:"
+    repository = open_repository(request.param if in_memory else str(root / request.param))
     yield repository
     repository.close()
 
@@ -84,6 +87,38 @@ def test_the_draft_that_they_are_made_from_is_in_order() -> None:
         draft, repository = Draft(), MemoryRepository()
         taken_in(repository, draft.as_blob() if stored else draft.signed(), draft.blobs)
         assert list(tree_of(repository)) == ["/", "/pages", "/pages/a", "/pages/b"]
+
+
+@pytest.mark.parametrize("planted", ["parent", "file", "tree"])
+def test_a_link_that_somebody_planted_in_the_folder_leads_nowhere(
+    planted: str, tmp_path: Path
+) -> None:
+    """The files that a subscriber keeps are changed by hand: a link to what is not its own."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("a", "b"):
+        (outside / name).write_bytes(b"mine")
+    www = tmp_path / "root" / "www"
+    www.parent.mkdir()
+    repository = open_repository(str(www))
+    fill(repository, THERE)
+    where = {"parent": www / "pages", "file": www / "pages" / "a", "tree": www / "other"}[planted]
+    shown = www.resolve()  # one of two trees, of which the other one is changed next
+    for tree in shown.parents[1].glob(f"*/{shown.name}"):
+        place = tree / where.relative_to(www)
+        if place.is_dir():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        if place.parent.is_dir():
+            place.symlink_to(outside / "a" if planted == "file" else outside)
+            assert place.exists()
+    draft = Draft()
+    with contextlib.suppress(HoldfastError):  # refused or put right, as the store likes
+        taken_in(repository, draft.signed(), draft.blobs)
+    repository.close()
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == {
+        "a": b"mine", "b": b"mine",
+    }  # fmt: skip
 
 
 @given(st.data())
