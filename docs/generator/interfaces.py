@@ -286,7 +286,18 @@ def _methods(kind: type[Any]) -> list[Method]:
     return list(found.values())
 
 
-_MADE_ELSEWHERE = ("Holdfast", "Handle", "ProcessHandle", "Task", "BoundTask", "Worker", "TestApp")
+_MADE_ELSEWHERE = (
+    "Holdfast",
+    "ContentPublisher",
+    "ContentQueue",
+    "ContentSubscriber",
+    "Handle",
+    "ProcessHandle",
+    "Task",
+    "BoundTask",
+    "Worker",
+    "TestApp",
+)
 
 
 def _is_wanted(name: str, method: Method) -> bool:

@@ -7,6 +7,8 @@ from holdfast.version import VERSION as __version__  # noqa: N811 - the name tha
 
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
+    from holdfast.client.content_publisher import ContentPublisher, ContentQueue
+    from holdfast.client.content_subscriber import ContentSubscriber
     from holdfast.client.execution import (
         BusinessError,
         GiveUpError,
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     )
     from holdfast.client.process import ProcessHandle
     from holdfast.config import Config
+    from holdfast.content.subscriber.conditions import SubscriberCondition
+    from holdfast.content.subscriber.decisions import Admission
     from holdfast.engine.jobs.values import BackoffKind
     from holdfast.errors import (
         AlreadyExists,
@@ -49,11 +53,15 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Admission",
     "AlreadyExists",
     "BackoffKind",
     "BoundTask",
     "BusinessError",
     "Config",
+    "ContentPublisher",
+    "ContentQueue",
+    "ContentSubscriber",
     "DataLoss",
     "DeadlineExceeded",
     "Forbidden",
@@ -71,6 +79,7 @@ __all__ = [
     "ResourceExhausted",
     "RetryBackoff",
     "RetryLaterError",
+    "SubscriberCondition",
     "Task",
     "TaskFailed",
     "Unauthorized",
@@ -103,6 +112,10 @@ _HOMES = {
         "current_job",
     ),
     "holdfast.client.process": ("ProcessHandle",),
+    "holdfast.client.content_publisher": ("ContentPublisher", "ContentQueue"),
+    "holdfast.client.content_subscriber": ("ContentSubscriber",),
+    "holdfast.content.subscriber.conditions": ("SubscriberCondition",),
+    "holdfast.content.subscriber.decisions": ("Admission",),
     "holdfast.model.dsl": (
         "Process",
         "after",

@@ -243,6 +243,8 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
         "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",
         "__version__", "current_job",
+        # content
+        "Admission", "ContentPublisher", "ContentQueue", "ContentSubscriber", "SubscriberCondition",
         # the words of processes
         "after", "error", "every", "message", "on_message", "otherwise", "over", "path", "timeout",
         "when",

@@ -48,6 +48,7 @@ class Holdfast(ProcessCalls, ContentCalls):
         self._worker: Worker | None = None
         self._lock = threading.Lock()
         self._closed = False
+        self._subscribers = []
 
     # --- opening ------------------------------------------------------------------------------
 
@@ -123,13 +124,14 @@ class Holdfast(ProcessCalls, ContentCalls):
         self.close()
 
     def close(self) -> None:
-        """Stops the worker gracefully, then the node or the connection."""
+        """Stops the worker and subscribers gracefully, then the node or the connection."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
         if self._worker is not None:
             self._worker.stop()
+        self.close_content()
         self._close()
 
     # --- tasks --------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Content from a user's program: publishers and subscribers of a node, here or elsewhere."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.client.portal import Portal
@@ -8,7 +10,10 @@ from holdfast.gateway.api import Api
 if TYPE_CHECKING:  # a program without content does not load them
     from holdfast.blobs import Blobs
     from holdfast.client.content_publisher import ContentPublisher, Source
+    from holdfast.client.content_subscriber import ContentSubscriber, Invalidated
     from holdfast.content.ports import ContentLog
+    from holdfast.content.repository.api import Repository
+    from holdfast.content.subscriber.decisions import Admit
     from holdfast.gateway.content.shapes import FarmView
 
 
@@ -17,6 +22,7 @@ class ContentCalls:
 
     portal: Portal
     api: Api
+    _subscribers: "list[ContentSubscriber]"
 
     def publisher(
         self, name: str, source: "Source | None" = None, *, store: str | None = None
@@ -30,6 +36,42 @@ class ContentCalls:
         from holdfast.client.content_publisher import ContentPublisher
 
         return ContentPublisher(self.portal, self.api, self._log(name, store), name, source)
+
+    def subscriber(
+        self,
+        name: str,
+        *,
+        of: str | Sequence[str],
+        into: "str | Path | Repository",
+        editable: bool = False,
+        retries_max: int = -1,
+        precondition: "Admit | None" = None,
+        only_after: str | None = None,
+        seed_from: str | None = None,
+        invalidated: "Invalidated | None" = None,
+        accept_gap: bool = False,
+        store: str | None = None,
+    ) -> "ContentSubscriber":
+        """Takes the packages of a publisher into a folder or a repository, until it is closed.
+
+        A subscriber keeps its place in its store: opened again it goes on from there. Its queue may
+        be cleared if it is `editable`. It gives up on a package after `retries_max` retries; with
+        -1 never. `precondition` says of each package whether to accept it, to skip it, or to wait;
+        `only_after` takes a package only after another subscriber has. `seed_from` begins with a
+        snapshot of another subscriber. `invalidated` is called with the paths of packages that
+        invalidate. `accept_gap` begins with what the log still keeps, though it is not all.
+        """
+        from holdfast.client.content_subscriber import ContentSubscriber
+        from holdfast.content.subscriber.decisions import Habits
+        from holdfast.content.subscriber.subscriber import SubscriberExtras
+
+        publishers = (of,) if isinstance(of, str) else tuple(of)
+        habits = Habits(name, publishers, editable, retries_max, accept_gap)
+        extras = SubscriberExtras(precondition, only_after, seed_from, invalidated, _host())
+        log = self._log(publishers[0] if publishers else "", store)
+        opened = ContentSubscriber(self.portal, log, into, habits, extras)
+        self._subscribers.append(opened)
+        return opened
 
     def publishers(self) -> "list[FarmView]":
         """All publishers, each with its subscribers in one view."""
@@ -50,3 +92,14 @@ class ContentCalls:
         else:
             blobs = open_blobs(store)
         return NodeContentLog(self.api, blobs)
+
+    def close_content(self) -> None:
+        """Closes the subscribers that were opened here."""
+        for each in self._subscribers:
+            each.close()
+
+
+def _host() -> str:
+    import socket
+
+    return socket.gethostname()

@@ -21,10 +21,10 @@ from holdfast.gateway.content.shapes import (
     FarmView,
     PackageReceipt,
     QueuedPackage,
+    QueuePage,
     QueueQuery,
     SubscriberView,
 )
-from holdfast.limits import PAGE_ITEMS_MAX
 from holdfast.version import VERSION
 
 Source = str | Path | Repository | ContentSource
@@ -43,6 +43,7 @@ class ContentPublisher:
     ) -> None:
         self.name = name
         self._portal = portal
+        self._api = api
         self._content = api.content
         self._log = log
         self._repository: Repository | None = None
@@ -153,7 +154,7 @@ class ContentPublisher:
 
     def queue(self, subscriber: str) -> "ContentQueue":
         """What a subscriber has still to take in, as it is when it is looked at."""
-        return ContentQueue(self, subscriber)
+        return ContentQueue(self._portal, self._api, self.name, subscriber)
 
     def errors(self, subscriber: str) -> list[QueuedPackage]:
         """The packages that a subscriber gave up on."""
@@ -199,41 +200,34 @@ class ContentPublisher:
                 return
             after = page.after
 
-    # --- inside -------------------------------------------------------------------------------
-
-    def pages(self, subscriber: str) -> Iterator[QueuedPackage]:
-        """The queue of a subscriber, page by page."""
-        after: int | None = -1
-        while after is not None:
-            query = QueueQuery(after, _PAGE)
-            page = self._portal.call(self._content.queue(self.name, subscriber, query))
-            yield from page.items
-            after = page.after
-
-    def page(self, subscriber: str, limit: int = PAGE_ITEMS_MAX) -> tuple[int, list[QueuedPackage]]:
-        """The length of a queue, and its beginning."""
-        query = QueueQuery(limit=limit)
-        page = self._portal.call(self._content.queue(self.name, subscriber, query))
-        return page.length, page.items
-
 
 class ContentQueue:
     """What a subscriber has still to take in: iterated page by page, never held as a whole."""
 
-    def __init__(self, publisher: ContentPublisher, subscriber: str) -> None:
+    def __init__(self, portal: Portal, api: Api, publisher: str, subscriber: str) -> None:
+        self.publisher = publisher
         self.subscriber = subscriber
-        self._publisher = publisher
+        self._portal = portal
+        self._content = api.content
 
     def __repr__(self) -> str:
-        return f"ContentQueue({self._publisher.name!r}, {self.subscriber!r})"
+        return f"ContentQueue({self.publisher!r}, {self.subscriber!r})"
 
     def __iter__(self) -> Iterator[QueuedPackage]:
-        return self._publisher.pages(self.subscriber)
+        after: int | None = -1
+        while after is not None:
+            page = self._page(after, _PAGE)
+            yield from page.items
+            after = page.after
 
     def __len__(self) -> int:
-        return self._publisher.page(self.subscriber, 1)[0]
+        return self._page(-1, 1).length
 
     @property
     def head(self) -> QueuedPackage | None:
         """The package that is next; None if the queue is empty."""
-        return next(iter(self._publisher.page(self.subscriber, 1)[1]), None)
+        return next(iter(self._page(-1, 1).items), None)
+
+    def _page(self, after: int, limit: int) -> QueuePage:
+        query = QueueQuery(after, limit)
+        return self._portal.call(self._content.queue(self.publisher, self.subscriber, query))

@@ -32,24 +32,35 @@ class CommandListener:
         )
         return page.end
 
-    async def run(self, start: int) -> None:
-        """Listens for as long as it is not cancelled."""
+    async def catch_up(self, start: int) -> None:
+        """Hears all commands that were given while the subscriber was away."""
+        self.commands.clear()
         self.next = start
+        while not await self._listen(wait_ms=0):
+            pass
+
+    async def run(self) -> None:
+        """Listens for as long as it is not cancelled."""
         while True:
             try:
-                page = await self._log.read(
-                    ContentTopic.COMMANDS, self._partition, self.next,
-                    bytes_max=READ_BYTES_MAX, wait_ms=CONTENT_POLL_MS,
-                )  # fmt: skip
+                await self._listen(CONTENT_POLL_MS)
             except HoldfastError:
                 await asyncio.sleep(CONTENT_WAIT_MS / 1000)
                 continue
-            for entry in page.entries:
-                if entry.offset >= self.next:
-                    self._hear(entry.offset, entry.payload)
-            self.next = max(page.next, self.next)
             if self.commands:
                 self._wake()
+
+    async def _listen(self, wait_ms: int) -> bool:
+        """Hears the commands that come next; whether the topic ends behind them."""
+        page = await self._log.read(
+            ContentTopic.COMMANDS, self._partition, self.next,
+            bytes_max=READ_BYTES_MAX, wait_ms=wait_ms,
+        )  # fmt: skip
+        for entry in page.entries:
+            if entry.offset >= self.next:
+                self._hear(entry.offset, entry.payload)
+        self.next = max(page.next, self.next)
+        return page.next >= page.end
 
     def _hear(self, offset: int, payload: bytes) -> None:
         try:

@@ -62,6 +62,7 @@ class Rounds:
         self.golden: GoldenSubscriber | None = None
         self.precondition: Admit | None = None
         self.retry_at = float("-inf")
+        self.idle_offset = 0  # where the log ended when there was nothing left to do
         self._habits = habits
         self._clock = clock
         self._repository = repository
@@ -236,6 +237,7 @@ class Rounds:
             )
         keeper.ledger = passed_to(keeper.ledger, self._habits, fetcher.next - 1, self._unproven)
         self.ready.idle(now)
+        self.idle_offset = fetcher.next
         if self._condition.be(SubscriberCondition.IDLE):
             self._teller.tell()
         if keeper.ledger is keeper.saved:

@@ -115,6 +115,11 @@ class Subscriber:
         return self._fetcher.lag
 
     @property
+    def idle_offset(self) -> int:
+        """Where the log ended when it was idle last: all that is before is taken in."""
+        return self._rounds.idle_offset
+
+    @property
     def imported(self) -> int:
         """Packages since it was started."""
         return self._rounds.imported
@@ -180,11 +185,14 @@ class Subscriber:
         if seed_from and self._keeper.ledger.is_new() and not await self._seed(seed_from):
             return _INTERVAL
         if not await self._teller.send():
-            raise Unavailable(f"{self.habits.name} could not announce itself")
+            raise Unavailable(
+                f"{self.habits.name} could not announce itself: {self._teller.trouble}"
+            )
         self._rounds.restart()
-        start = max(self._keeper.ledger.commands.next, 0)
+        # What somebody cleared meanwhile is not imported first.
+        await self._listener.catch_up(max(self._keeper.ledger.commands.next, 0))
         self.tasks.append(asyncio.create_task(self._teller.run()))
-        self.tasks.append(asyncio.create_task(self._listener.run(start)))
+        self.tasks.append(asyncio.create_task(self._listener.run()))
         return 0
 
     async def _round(self) -> float:

@@ -30,6 +30,7 @@ class Teller:
     ) -> None:
         self.statuses: list[PackageStatus] = []  # committed, and not reported yet
         self.conflict = ""  # another store is there under the same name
+        self.trouble = ""  # why the log could not be told the last time
         self._log = log
         self._clock = clock
         self._discovery = discovery
@@ -75,6 +76,7 @@ class Teller:
             self._told_at = self._clock.monotonic()
             return True
         except HoldfastError as error:
+            self.trouble = error.message
             logger.warning("content.subscriber.untold", reason=error.message)
             return False
         self._told_at = self._clock.monotonic()

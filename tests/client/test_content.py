@@ -1,0 +1,251 @@
+"""Content from a user's program: the same story with a node in the process and over HTTP."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from holdfast import (
+    Admission,
+    DeadlineExceeded,
+    Forbidden,
+    Holdfast,
+    InvalidArgument,
+    InvalidState,
+    NotFound,
+)
+from holdfast.client.portal import Portal
+from holdfast.config import Config
+from holdfast.content.messages import Package
+from holdfast.content.repository.api import ChangeSet
+from holdfast.content.repository.memory import MemoryRepository
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
+from holdfast.gateway.http import HttpServer
+from holdfast.gateway.identity.shapes import NewAuthorization, NewToken
+from holdfast.node import LocalNode
+
+LARGE = random.Random(1).randbytes(900_000)
+SECONDS = 20.0
+T = TypeVar("T")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    pages = tmp_path / "site" / "pages"
+    pages.mkdir(parents=True)
+    (pages / "home.html").write_text("hello")
+    (pages / "old.html").write_text("old")
+    (tmp_path / "site" / "large.bin").write_bytes(LARGE)
+    return tmp_path / "site"
+
+
+class ServedNode:
+    """A node over HTTP, on a loop of its own."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        self._portal = Portal("node")
+        self.node = self._portal.call(LocalNode.open(folder, config))
+        self._server = HttpServer(self.node.gateway)
+        self._portal.call(self._server.start())
+        self.url = self._server.url
+
+    def first_token(self) -> str:
+        kept: list[str] = []
+        self._portal.call(self.node.gateway.let_first_in(kept.append))
+        return kept[0]
+
+    def close(self) -> None:
+        self._portal.call(self._server.close())
+        self._portal.call(self.node.close())
+        self._portal.close()
+
+
+@contextmanager
+def embedded(folder: Path) -> Iterator[Holdfast]:
+    with Holdfast.open(folder, workers=0) as app:
+        yield app
+
+
+@contextmanager
+def remote(folder: Path) -> Iterator[Holdfast]:
+    node = ServedNode(folder, Config())
+    try:
+        with Holdfast.connect(node.url) as app:
+            yield app
+    finally:
+        node.close()
+
+
+Opened = Callable[[Path], "contextmanager"]
+WAYS = pytest.mark.parametrize("opened", [embedded, remote])
+
+
+@WAYS
+def test_a_site_gets_to_two_subscribers(opened: Opened, site: Path, tmp_path: Path) -> None:
+    with opened(tmp_path / "data") as app:
+        pub = app.publisher("site", site)
+        receipt = pub.add(metadata={"by": "test"})
+        assert (receipt.offset, receipt.number) == (0, 1)
+        www, memory = tmp_path / "www", MemoryRepository()
+        first = app.subscriber("edge-1", of="site", into=www)
+        second = app.subscriber("edge-2", of="site", into=memory, editable=True)
+        for each in (first, second):
+            each.wait_until_idle(SECONDS)
+        assert (www / "pages" / "home.html").read_text() == "hello"
+        assert (www / "large.bin").read_bytes() == LARGE
+        data = memory.get("/large.bin").properties["data"]
+        assert b"".join(memory.read(data)) == LARGE
+        second.close()
+        (site / "pages" / "home.html").write_text("hello again")
+        pub.add("/pages/home.html", deep=False)
+        pub.delete(["/pages/old.html"])
+        first.wait_until_idle(SECONDS)
+        assert (www / "pages" / "home.html").read_text() == "hello again"
+        assert not (www / "pages" / "old.html").exists()
+        queue = pub.queue("edge-2")
+        assert [(each.number, each.action) for each in queue] == [(2, "ADD"), (3, "DELETE")]
+        assert len(queue) == 2 and queue.head is not None and queue.head.number == 2
+        assert pub.queue("edge-1").head is None and len(pub.queue("edge-1")) == 0
+        views = {each.name: each for each in pub.subscribers()}
+        assert (views["edge-1"].lag, views["edge-2"].lag) == (0, 2)
+        farm = pub.farm()
+        assert (farm.subscribers, farm.lag_max, farm.slowest) == (2, 2, "edge-2")
+        assert [each.publisher for each in app.publishers()] == ["site"]
+        assert [each.number for each in pub.events()] == [1], "not all have the others"
+        pub.clear("edge-2", up_to=2)
+        again = app.subscriber("edge-2", of="site", into=memory, editable=True)
+        again.wait_until_idle(SECONDS)
+        node = memory.get("/pages/home.html")
+        assert b"".join(memory.read(node.properties["data"])) == b"hello", "it was skipped"
+
+
+class PickyRepository(MemoryRepository):
+    """Refuses one path, for as long as it is told to."""
+
+    refuses = True
+
+    def change(self) -> ChangeSet:
+        changes = super().change()
+        put = changes.put
+
+        def picky(path: str, *arguments: Any) -> None:
+            if self.refuses and path == "/pages/old.html":
+                raise InvalidState("no old pages here")
+            put(path, *arguments)
+
+        changes.put = picky  # type: ignore[method-assign]
+        return changes
+
+
+@WAYS
+def test_a_package_that_fails_is_seen_and_tried_again(
+    opened: Opened, site: Path, tmp_path: Path
+) -> None:
+    with opened(tmp_path / "data") as app:
+        pub = app.publisher("site", site)
+        store = PickyRepository()
+        sub = app.subscriber("edge", of="site", into=store, retries_max=0)
+        sub.wait_until_idle(SECONDS)
+        receipt = pub.add("/pages")
+        pub.add("/large.bin", deep=False)
+        sub.wait_until_idle(SECONDS)
+        assert store.get("/pages") is None and store.get("/large.bin") is not None
+        (failed,) = until(lambda: pub.errors("edge"))
+        assert (failed.offset, failed.package_id) == (receipt.offset, receipt.package_id)
+        assert "no old pages here" in failed.reason
+        assert pub.farm().failing[0].name == "edge"
+        store.refuses = False
+        pub.retry("edge", failed.offset)
+        until(lambda: not pub.errors("edge"))
+        assert store.get("/pages/old.html") is not None
+        with pytest.raises(NotFound, match="edge-9"):
+            pub.errors("edge-9")
+
+
+def until(look: Callable[[], T]) -> T:
+    """What a look finds, when it finds something."""
+    deadline = time.monotonic() + SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline, "nothing came"
+        time.sleep(0.02)
+    return found
+
+
+def test_what_cannot_be_published_says_why(site: Path, tmp_path: Path) -> None:
+    with Holdfast.open(tmp_path / "data", workers=0) as app:
+        with pytest.raises(InvalidArgument, match="name the source"):
+            app.publisher("site").add("/pages")
+        with pytest.raises(NotFound, match="/nothing"):
+            app.publisher("site", site).add("/nothing")
+        with pytest.raises(InvalidArgument, match="pages/home"):
+            app.publisher("site", site).delete("pages/home")
+
+
+def test_publishing_and_waiting_from_an_event_loop(site: Path, tmp_path: Path) -> None:
+    async def story(app: Holdfast) -> None:
+        receipt = await app.publisher("site", site).add_async("/pages")
+        assert receipt.number == 1
+        sub = await asyncio.to_thread(app.subscriber, "edge", of="site", into=tmp_path / "www")
+        await sub.wait_until_idle_async(SECONDS)
+        assert (tmp_path / "www" / "pages" / "home.html").read_text() == "hello"
+
+    with Holdfast.open(tmp_path / "data", workers=0) as app:
+        asyncio.run(story(app))
+
+
+def test_a_subscriber_that_waits_tells_what_for(site: Path, tmp_path: Path) -> None:
+    def wait(package: Package, offset: int) -> Admission:
+        return Admission.WAIT
+
+    with Holdfast.open(tmp_path / "data", workers=0) as app:
+        app.publisher("site", site).add("/pages")
+        sub = app.subscriber("edge", of="site", into=MemoryRepository(), precondition=wait)
+        with pytest.raises(DeadlineExceeded, match=r"edge.*but it is"):
+            sub.wait_until_idle(0.3)
+
+
+def test_a_token_that_may_subscribe_to_one_publisher_does_that_alone(
+    site: Path, tmp_path: Path
+) -> None:
+    node = ServedNode(tmp_path / "data", Config(authorization=True))
+    try:
+        admin = Holdfast.connect(node.url, token=node.first_token())
+        identity = admin.api.identity
+        may = NewAuthorization(
+            OwnerType.CLIENT, "edge", ResourceType.CONTENT, "site", [Permission.SUBSCRIBE]
+        )
+        admin.portal.call(identity.create_authorization(may))
+        token = admin.portal.call(identity.create_token(NewToken("edge"))).token
+        with admin, Holdfast.connect(node.url, token=token) as edge:
+            admin.publisher("site", site).add()
+            admin.publisher("secret", site).add("/pages")
+            store = MemoryRepository()
+            sub = edge.subscriber("edge-7", of="site", into=store)
+            near = admin.subscriber("edge-8", of=["site", "secret"], into=MemoryRepository())
+            sub.wait_until_idle(SECONDS)
+            near.wait_until_idle(SECONDS)
+            data = store.get("/large.bin").properties["data"]
+            assert b"".join(store.read(data)) == LARGE, "large files need no more"
+            assert [each.name for each in admin.publisher("site").subscribers()] == [
+                "edge-7", "edge-8",
+            ]  # fmt: skip
+            assert [each.name for each in admin.publisher("secret").subscribers()] == ["edge-8"]
+            for refused in (
+                lambda: edge.publisher("site", site).add("/pages"),
+                lambda: edge.publisher("site", site).delete("/pages"),
+                lambda: edge.publisher("site").subscribers(),
+                lambda: edge.publisher("site").clear("edge-7", up_to=0),
+                lambda: list(edge.publisher("secret").events()),
+            ):
+                with pytest.raises(Forbidden):
+                    refused()
+            other = edge.subscriber("edge-9", of="secret", into=MemoryRepository())
+            with pytest.raises(DeadlineExceeded, match="SUBSCRIBE on CONTENT 'secret'"):
+                other.wait_until_idle(2.5)
+    finally:
+        node.close()
