@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from publishing import discovery, package, setting, status
 
@@ -12,7 +13,14 @@ from holdfast.clock import SystemClock
 from holdfast.content.messages import PackageAction, SnapshotTaken, decode_event, decode_package
 from holdfast.content.publisher import ContentService
 from holdfast.content.topics import ContentTopic
-from holdfast.errors import InvalidArgument, NotFound, ResourceExhausted, Unavailable, Unknown
+from holdfast.errors import (
+    InvalidArgument,
+    InvalidState,
+    NotFound,
+    ResourceExhausted,
+    Unavailable,
+    Unknown,
+)
 from holdfast.journal.local import LocalJournal
 from holdfast.testing import run
 
@@ -284,3 +292,27 @@ def test_the_log_is_read_back_from_files(tmp_path: Path) -> None:
             await journal.close()
 
     asyncio.run(story())
+
+
+def test_a_package_whose_blob_is_missing_is_refused_and_blobs_are_cleaned_up_in_their_time() -> (
+    None
+):
+    async def story() -> None:
+        there = setting()
+        blob, other = f"content/packages/{'a' * 64}", f"content/packages/{'b' * 64}"
+        large = msgspec.structs.replace(package(1), content=None, blob=blob)
+        with pytest.raises(InvalidState, match="upload it"):
+            await there.service.publish(large)
+        there.blobs.content[blob] = there.blobs.content[other] = b"..."
+        await there.service.publish(large)
+        await asyncio.sleep(120)  # marked
+        await there.publish(1, first=2)
+        there.journal.discard(PACKAGES.topic, 1, 1)
+        await asyncio.sleep(11 * 3_600)
+        assert there.blobs.content.keys() >= {blob, other}
+        await asyncio.sleep(2 * 3_600)
+        assert not there.blobs.content.keys() & {blob, other}, "the log no longer has the package"
+        assert (await there.service.clean_up()).removed == 0
+        await there.service.stop()
+
+    run(story())

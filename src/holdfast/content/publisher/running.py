@@ -5,7 +5,9 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.blobs import Blobs
 from holdfast.clock import Clock
+from holdfast.content.cleaning import BlobKeeper
 from holdfast.content.messages import (
     Announcement,
     ContentCommand,
@@ -59,7 +61,9 @@ _MESSAGE_BYTES = 500  # of a package without its content
 class RunningContent:
     """What a node does for content while it runs."""
 
-    def __init__(self, journal: Journal, clock: Clock, found: ReadBack) -> None:
+    def __init__(
+        self, journal: Journal, clock: Clock, found: ReadBack, open_blobs: Callable[[], Blobs]
+    ) -> None:
         self.state = found.state
         self._clock = clock
         self._journal = journal
@@ -97,7 +101,18 @@ class RunningContent:
             each.begin_at(found.ends[topic])
         self.state.topology.listen(clock.now_ms())
         self.queues = Queues(self.state, journal, self.packages)
-        self._keeping = asyncio.create_task(self._keep())
+        self._open_blobs = open_blobs
+        self._keeper: BlobKeeper | None = None
+        self._tasks = [
+            asyncio.create_task(self._keep()), asyncio.create_task(self._clean_regularly()),
+        ]  # fmt: skip
+
+    @property
+    def keeper(self) -> BlobKeeper:
+        """Of the blobs that packages refer to; a node that needs none has no store."""
+        if self._keeper is None:
+            self._keeper = BlobKeeper(self._open_blobs(), self._journal, self._clock)
+        return self._keeper
 
     def now_ms(self) -> int:
         """The time of the node."""
@@ -143,7 +158,12 @@ class RunningContent:
 
     async def _publish(self, package: Package) -> Published:
         waited_ms = await self._hold_back(package.publisher)
-        await self.packages.append([package])
+        blobs = [*package.binaries, *([package.blob] if package.blob else [])]
+        if blobs:
+            async with self.keeper.publishing(blobs):
+                await self.packages.append([package])
+        else:
+            await self.packages.append([package])
         found = self.state.publishers[package.publisher].find(package.package_id)
         assert found is not None, "what was appended is taken up"
         self._published_bytes += package.size_bytes
@@ -263,6 +283,19 @@ class RunningContent:
                 log.error("content: upkeep failed", exc_info=error)
             await asyncio.sleep(CONTENT_GATHER_MS / 1_000)
 
+    async def _clean_regularly(self) -> None:
+        """Removes the blobs that nobody refers to any more, every twelve hours."""
+        while True:
+            await asyncio.sleep(CONTENT_LOOK_MS / 1_000)
+            try:
+                done = await self.keeper.clean_if_due()
+                if done is not None:
+                    log.info("content: blobs cleaned up", seen=done.seen, removed=done.removed)
+            except HoldfastError as error:  # it is tried again
+                log.warning("content: blobs not cleaned up", error=error.message)
+            except Exception as error:
+                log.error("content: blobs not cleaned up", exc_info=error)
+
     async def flush(self) -> None:
         """Writes what subscribers said and what follows from it."""
         now_ms = self._clock.now_ms()
@@ -314,8 +347,9 @@ class RunningContent:
 
     async def stop(self) -> None:
         """Writes what was gathered, and lets go; whoever waits is told."""
-        self._keeping.cancel()
-        await asyncio.wait([self._keeping])
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
         try:
             await self.flush()
             if self._is_new():
@@ -327,7 +361,8 @@ class RunningContent:
 
     def abandon(self) -> None:
         """The process ends: nobody is told."""
-        self._keeping.cancel()
+        for task in self._tasks:
+            task.cancel()
         for each in self.logs.values():
             each.abandon()
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from holdfast.blobs import Blobs
-from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock
 from holdfast.content.messages import (
     NOWHERE,
@@ -29,6 +28,7 @@ from holdfast.limits import CONTENT_SUBSCRIBER_KEPT_MS, READ_BYTES_MAX, WAIT_MS_
 from holdfast.metrics import NO_NUMBERS, ContentNumbers
 
 if TYPE_CHECKING:  # what runs is loaded when it is needed: most nodes distribute no content
+    from holdfast.content.cleaning import BlobCleanup
     from holdfast.content.publisher.administration import Administration
     from holdfast.content.publisher.running import RunningContent
     from holdfast.content.publisher.views import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:  # what runs is loaded when it is needed: most nodes distribut
         StoredEvent,
         SubscriberSummary,
     )
-
-T = TypeVar("T")
 
 
 class ContentService:
@@ -122,7 +120,7 @@ class ContentService:
         for topic in ContentTopic:
             self._journal.create_topic(topic.topic, topic.partitions, topic.retention)
         found = await read_back(self._journal, self._kept_ms)
-        self._running = RunningContent(self._journal, self._clock, found)
+        self._running = RunningContent(self._journal, self._clock, found, lambda: self.blobs)
         return self._running
 
     # --- the log --------------------------------------------------------------------------------
@@ -136,9 +134,8 @@ class ContentService:
         return await running.publish(package)
 
     async def missing(self, blobs: Sequence[str]) -> list[str]:
-        """Which of these blobs are not stored."""
-        await self.running()
-        return await self._blocking(lambda: [each for each in blobs if not self.blobs.head(each)])
+        """Which of these blobs are not stored; the others are kept for whoever names them next."""
+        return await (await self.running()).keeper.missing(blobs)
 
     async def read(
         self, topic: ContentTopic, partition: int, offset: int, *, bytes_max: int, wait_ms: int
@@ -243,6 +240,10 @@ class ContentService:
         """Lets a subscriber store what it holds, for another one to begin with."""
         return await (await self._administration()).take_snapshot(subscriber)
 
+    async def clean_up(self) -> BlobCleanup:
+        """Removes the blobs that nobody can refer to any more, without waiting for its time."""
+        return await (await self._look()).keeper.clean()
+
     async def forget(self, subscriber: str) -> None:
         """A subscriber is gone for good: nothing waits for it any longer."""
         await (await self._administration()).forget(subscriber)
@@ -282,9 +283,3 @@ class ContentService:
         if not self.is_used:
             raise NotFound("Expected a publisher or a subscriber, but this node has none yet")
         return await self.running()
-
-    async def _blocking(self, call: Callable[[], T]) -> T:
-        """Blobs in memory are used at once, so that a simulation stays in its own time."""
-        if isinstance(self.blobs, MemoryBlobs):
-            return call()
-        return await asyncio.to_thread(call)
