@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: everything it acknowledges is fsynced."""
+"""A PostgreSQL server of our own: everything it acknowledges is fsynced, unless a test says no."""
 
 import os
 import pwd
@@ -23,10 +23,14 @@ SETTINGS = {
 }
 
 
+SETTINGS_WITHOUT_DISK = {"fsync": "off", "synchronous_commit": "off", "shared_buffers": "32MB"}
+
+
 class Postgres:
     """Started on a free port with an empty database cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = True) -> None:
+        self.durable = durable
         self.port = 0
         self.folder: Path | None = None
         self._server: Process | None = None
@@ -43,14 +47,13 @@ class Postgres:
         cluster = self.folder / "cluster"
         if user is not None:
             shutil.chown(self.folder, user, user)
-        initialise = Process(
-            [initdb, "-D", str(cluster), "-U", "bench", "--auth=trust", "-E", "UTF8"],
-            self.folder / "initdb.log",
-            user,
-        )
-        initialise.finish(60)
+        arguments = [initdb, "-D", str(cluster), "-U", "bench", "--auth=trust", "-E", "UTF8"]
+        if not self.durable:
+            arguments.append("--no-sync")
+        Process(arguments, self.folder / "initdb.log", user).finish(60)
         self.port = free_port()
-        options = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = SETTINGS if self.durable else SETTINGS | SETTINGS_WITHOUT_DISK
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         arguments = [postgres, "-D", str(cluster), "-p", str(self.port), *options]
         self._server = Process(arguments, self.folder / "postgres.log", user)
         self._server.wait_until(lambda: answers(self.port))

@@ -8,7 +8,12 @@ from generator.markdown import ROOT, code, page, table
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _CLASSIFIER = "License :: OSI Approved :: "
-_PARTS = {"": "Always", "pipeline": "With the extra `pipeline`", "bench": "With the extra `bench`"}
+_PARTS = {
+    "": "Always",
+    "pipeline": "With the extra `pipeline`",
+    "postgres": "With the extra `postgres`",
+    "bench": "With the extra `bench`",
+}
 
 
 def page_text() -> str:
@@ -30,6 +35,9 @@ def page_text() -> str:
         " run time and can be replaced by another build of it, which is what the licence asks for."
         " Whoever ships holdfast in one file with all its packages has to keep that possible, and"
         " ship the licence's text. It is used in `journal/local/` only.",
+        "**psycopg** is under the LGPL (3.0). It comes with the extra `postgres` only, is loaded"
+        " when a content repository in PostgreSQL is opened, and is used in"
+        " `content/repository/postgres.py` only. What is said of crc32c holds for it as well.",
         "**croniter** was declared abandoned in 2025, and has since been handed over to"
         " `pallets-eco`, where it gets releases again (6.2.4 is what is pinned). It is used in"
         " `engine/timers/cron.py` only, so it can be replaced there.",

@@ -59,6 +59,7 @@ CONTENT_CHUNK_BYTES = 1 * MIB  # of a binary in a row: two or three of them are 
 CONTENT_BUFFER_NODES_MAX = 1_000  # of a change set before its transaction gets them: 5 ms, ...
 CONTENT_BUFFER_BYTES_MAX = 4 * MIB  # ... or so many bytes of properties
 CONTENT_STORE_BUSY_MS_MAX = 30_000  # for another process to end its change set of the same store
+CONTENT_STORE_CONNECT_MS_MAX = 10_000  # for PostgreSQL to answer a new connection
 CONTENT_GRACE_MS = 1_000  # that a reader may take with the files of a directory it has resolved
 CONTENT_SYNCS_MAX = 7  # files synced one by one; from eight on syncing the disk takes a third
 CONTENT_CHECKPOINT_BYTES = 64 * MIB  # what SQLite's log is cut to when its content is in the file

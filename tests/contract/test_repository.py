@@ -1,6 +1,10 @@
 """What every content repository promises: the same suite over all stores."""
 
 import hashlib
+import itertools
+import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -8,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from postgres_server import postgres_server
 
 from holdfast.content.repository import (
     DATA,
@@ -19,29 +24,50 @@ from holdfast.content.repository import (
 )
 from holdfast.content.repository.directory import DirectoryRepository
 from holdfast.content.repository.sqlite import SqliteRepository
-from holdfast.errors import DataLoss, InvalidArgument, InvalidState, NotFound
+from holdfast.errors import (
+    DataLoss,
+    InvalidArgument,
+    InvalidState,
+    NotFound,
+    Unavailable,
+    Unknown,
+)
 from holdfast.limits import CONTENT_BUFFER_NODES_MAX, CONTENT_CHUNK_BYTES, MIB
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))  # one server
+_schemas = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    with postgres_server() as server:
+        yield server.dsn
 
 
 class Place:
     """Where a repository is, so that it can be opened again."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
+    def __init__(self, kind: str, folder: Path, server: str = "") -> None:
         self.kind = kind
+        self._url = f"{server}?schema=test_{next(_schemas)}"
         self._folder = folder
         self._memory = MemoryRepository()
 
     def open(self) -> Repository:
         if self.kind == "memory":
             return self._memory
+        if self.kind == "postgres":
+            return open_repository(self._url)
         if self.kind == "directory":
             return DirectoryRepository(self._folder / "www", grace_ms=0)
         return SqliteRepository(self._folder / "content.sqlite")
 
 
-@pytest.fixture(params=["memory", "sqlite", "directory"])
+@pytest.fixture(params=["memory", "sqlite", "directory", POSTGRES])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return Place(request.param, tmp_path)
+    if request.param != "postgres":
+        return Place(request.param, tmp_path)
+    return Place("postgres", tmp_path, request.getfixturevalue("postgres"))
 
 
 @pytest.fixture
@@ -579,8 +605,6 @@ def test_deleted_content_does_not_make_the_file_grow_for_ever(tmp_path: Path) ->
 def test_another_process_waits_for_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.errors import Unavailable
-
     monkeypatch.setattr("holdfast.content.repository.tables.CONTENT_STORE_BUSY_MS_MAX", 10)
     one, two = (SqliteRepository(tmp_path / "content.sqlite") for _ in range(2))
     with one.change() as changes:
@@ -592,6 +616,97 @@ def test_another_process_waits_for_the_file(
     assert walked(one) == ["/", "/a", "/b"]
     one.close()
     two.close()
+
+
+def terminate(server: str) -> None:
+    """Breaks all connections to the server, as a restart of it does."""
+    import psycopg
+
+    others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}"
+        )
+
+
+@pytest.mark.xdist_group("postgres")
+def test_broken_connections_to_postgresql_are_made_anew(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.content.repository.postgres import PostgresTables
+
+    repository = open_repository(f"{postgres}?schema=broken")
+    make(repository, "/a")
+    terminate(postgres)
+    assert walked(repository) == ["/", "/a"] and repository.get("/a") is not None
+    make(repository, "/b")
+    with repository.change() as changes:
+        changes.put("/c", {})
+        terminate(postgres)
+        with pytest.raises(Unavailable, match="check the server"):
+            changes.commit()
+    real = PostgresTables.commit
+    monkeypatch.setattr(PostgresTables, "commit", lambda self: (terminate(postgres), real(self)))
+    with pytest.raises(Unknown, match="may have been made or not"):
+        make(repository, "/d")
+    monkeypatch.undo()
+    make(repository, "/e")
+    assert walked(repository) == ["/", "/a", "/b", "/e"]
+    repository.close()
+
+
+@pytest.mark.xdist_group("postgres")
+def test_another_process_waits_for_the_schema(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.content.repository.postgres.CONTENT_STORE_BUSY_MS_MAX", 10)
+    one, two = (open_repository(f"{postgres}?schema=shared") for _ in range(2))
+    with one.change() as changes:
+        with pytest.raises(Unavailable, match="another process"):
+            two.change()
+        changes.put("/a", {})
+        changes.commit()
+    make(two, "/b")
+    assert walked(one) == ["/", "/a", "/b"]
+    one.close()
+    two.close()
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_schema_of_somebody_else_is_refused(postgres: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA theirs")
+        connection.execute("CREATE TABLE theirs.nodes (x int)")
+    with pytest.raises(InvalidArgument, match="tables of somebody else"):
+        open_repository(f"{postgres}?schema=theirs")
+    with pytest.raises(InvalidArgument, match="schema of PostgreSQL"):
+        open_repository(f"{postgres}?schema=a;drop")
+
+
+def test_a_postgresql_that_is_not_there_is_told_without_the_password() -> None:
+    with pytest.raises(Unavailable, match="check the server and the URL") as caught:
+        open_repository("postgresql://me:secret@127.0.0.1:1/site")
+    assert "secret" not in caught.value.message and "127.0.0.1:1/site" in caught.value.message
+
+
+def test_postgresql_without_its_extra_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "holdfast.content.repository.postgres", raising=False)
+    with pytest.raises(InvalidArgument, match=r"pip install 'holdfast\[postgres\]'"):
+        open_repository("postgresql://127.0.0.1/site")
+
+
+def test_nobody_who_has_no_postgresql_waits_for_psycopg() -> None:
+    code = "import sys, holdfast.content.repository; print('psycopg' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.stdout.strip() == "False"
 
 
 def test_memory_crashes_when_it_is_told_to() -> None:

@@ -106,6 +106,7 @@ HOMES = {
     "obstore": "blobs/s3.py",
     "pandas": "pipeline/daemon.py",  # for Spark's own use of it
     "prometheus_client": "metrics/",
+    "psycopg": "content/repository/postgres.py",
     "pyarrow": "pipeline/",
     "pyspark": "pipeline/",
     "pytest": "testing/plugin.py",

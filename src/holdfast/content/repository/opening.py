@@ -10,14 +10,18 @@ from holdfast.content.repository.sqlite import SqliteRepository
 from holdfast.errors import InvalidArgument
 
 _DATABASES = (".sqlite", ".sqlite3", ".db")
-_FORMS = "a folder, a file that ends in .sqlite, sqlite:FILE, or memory:"
+_FORMS = (
+    "a folder, a file that ends in .sqlite, sqlite:FILE, postgresql://HOST/DATABASE?schema=NAME, or"
+    " memory:"
+)
 
 
 def open_repository(where: str | Path | Repository) -> Repository:
     """Opens what is named, or makes it; a repository is itself.
 
-    `./www` is a directory of plain files, `site.sqlite` and `sqlite:FILE` a file of SQLite, and
-    `memory:` is gone with the process.
+    `./www` is a directory of plain files, `site.sqlite` and `sqlite:FILE` a file of SQLite,
+    `postgresql://HOST/DATABASE?schema=NAME` a schema of PostgreSQL, and `memory:` is gone with the
+    process.
     """
     if isinstance(where, Path):
         return _open_path(where)
@@ -29,6 +33,8 @@ def open_repository(where: str | Path | Repository) -> Repository:
     if scheme == "sqlite" and rest:
         path = unquote(urlsplit(where).path) if rest.startswith("//") else rest
         return SqliteRepository(_absolute(Path(path)))
+    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
+        return _open_postgres(where)
     if not where or "://" in where or scheme in ("memory", "sqlite"):
         raise _unknown(where)
     return _open_path(Path(where))
@@ -40,6 +46,17 @@ def _open_path(path: Path) -> Repository:
     if not path.name or path.name == "..":
         raise _unknown(str(path))
     return DirectoryRepository(_absolute(path))
+
+
+def _open_postgres(url: str) -> Repository:
+    try:
+        from holdfast.content.repository.postgres import PostgresRepository
+    except ImportError as error:
+        raise InvalidArgument(
+            f"Expected psycopg for a content repository in PostgreSQL, but {error}:"
+            " pip install 'holdfast[postgres]'"
+        ) from error
+    return PostgresRepository(url)
 
 
 def _absolute(path: Path) -> Path:
