@@ -69,7 +69,6 @@ CONTENT_INLINE_BYTES_MAX = 800_000  # a package on the log: a fifth of a record;
 CONTENT_BINARY_BYTES_MIN = 64 * KIB  # from here on a binary is a blob, which other packages share
 CONTENT_PATHS_MAX = 1_000  # that a package names
 CONTENT_PATHS_BYTES_MAX = 256 * KIB  # of them: twice that, if all are deep, an eighth of a record
-CONTENT_DEPTH_MAX = 100  # names of a path in a package: an open folder for each while it is built
 CONTENT_ENTRIES_MAX = 250_000  # nodes of a package: 20 s of work, which no other package can pass
 CONTENT_MANIFEST_BYTES_MAX = 128 * MIB  # 500 B for each of them; read and written in blocks
 CONTENT_BLOCK_BYTES = 64 * KIB  # of entries that are written together: 500 small ones

@@ -222,7 +222,7 @@ def test_it_is_looked_a_few_times_for_a_blob(comes_at: int | None) -> None:
         (["/a", "/a"], [], "twice"),
         (["/a"], ["/b"], "among the paths"),
         (["/a"], ["/a", "/a"], "each once"),
-        (["/x" * 101], [], "up to 100 names"),
+        (["/x" * 101], [], "more than 100 parts"),
         ([f"/{number}" for number in range(CONTENT_PATHS_MAX + 1)], [], "split it"),
         ([f"/{number:03}{'x' * 200}{'/y' * 98}" for number in range(1_000)], [], "split it"),
     ],

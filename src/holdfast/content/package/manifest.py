@@ -26,7 +26,6 @@ from holdfast.errors import InvalidArgument
 from holdfast.limits import (
     CONTENT_BINARY_BYTES_MIN,
     CONTENT_BLOCK_BYTES_MAX,
-    CONTENT_DEPTH_MAX,
     CONTENT_MANIFEST_BYTES_MAX,
     CONTENT_PATHS_BYTES_MAX,
     KIB,
@@ -139,8 +138,6 @@ class EntryCheck:
             key = key_of(checked_path(path))
         except InvalidArgument as error:
             raise Wrong(error.message, path) from None
-        if path.count("/") > CONTENT_DEPTH_MAX:
-            raise Wrong(f"expected a path of up to {CONTENT_DEPTH_MAX} names", path)
         if self._entries and key <= self._last:
             raise Wrong("expected every path once, in the order of the tree", path)
         self._last = key

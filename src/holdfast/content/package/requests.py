@@ -9,7 +9,6 @@ from holdfast.content.paths import checked_path
 from holdfast.errors import InvalidArgument
 from holdfast.limits import (
     CONTENT_BINARIES_MAX,
-    CONTENT_DEPTH_MAX,
     CONTENT_INLINE_BYTES_MAX,
     CONTENT_PATHS_BYTES_MAX,
     CONTENT_PATHS_MAX,
@@ -58,8 +57,7 @@ def wrong_paths(action: PackageAction, paths: Sequence[str], deep_paths: Sequenc
         return f"expected up to {CONTENT_PATHS_MAX} paths, but found {len(paths)}; split it"
     try:
         for path in paths:
-            if checked_path(path).count("/") > CONTENT_DEPTH_MAX:
-                return f"expected a path of up to {CONTENT_DEPTH_MAX} names, but found {path[:100]}"
+            checked_path(path)
     except InvalidArgument as error:
         return error.message
     if sum(len(path.encode()) for path in paths) > CONTENT_PATHS_BYTES_MAX:
