@@ -20,6 +20,8 @@ from holdfast.state.portable import Row, pages
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 
+WITH_OTHER_TOPICS = 1  # whoever has this partition has the node's other topics
+_Log = tuple[str, int]  # topic and partition
 _LENGTHS = struct.Struct(">QQ")
 _APPEND = struct.Struct(">QQQQ")  # offset, time, epoch, entries
 
@@ -40,6 +42,7 @@ class Contents(NamedTuple):
     rows: str  # digest
     entry_count: int
     row_count: int
+    beside: str = ""  # digest of what is on other topics, which go with the first partition
 
 
 class Member(NamedTuple):
@@ -61,7 +64,8 @@ async def build(member: Member, told: Told) -> dict[int, Contents]:
         partition: Contents(
             home.journal.bounds(TOPIC, partition),
             home.journal.epoch(TOPIC, partition),
-            *_contents(logs[partition], rows[partition]),
+            *_contents(logs[TOPIC, partition], rows[partition]),
+            beside_of(home.journal) if partition == WITH_OTHER_TOPICS else "",
         )
         for partition, home in member.homes.items()
     }
@@ -82,36 +86,62 @@ def check_state(partition: int, home: Home) -> None:
         )
 
 
-async def _copy_logs(member: Member, told: Told) -> dict[int, "_Digest"]:
+async def _copy_logs(member: Member, told: Told) -> dict[_Log, "_Digest"]:
     """Copies logs in the order of time, in which a journal finds offsets by their time."""
     target = JournalCopy(member.folder / "journal", member.segment_bytes)
-    digests = {partition: _Digest() for partition in member.homes}
+    sources: dict[_Log, LocalJournal] = {}
+    for partition, (journal, _) in member.homes.items():
+        sources[TOPIC, partition] = journal
+        if partition == WITH_OTHER_TOPICS:
+            sources |= dict.fromkeys(_other_logs(journal), journal)
+    digests = {each: _Digest() for each in sources}
     try:
-        for journal, _ in list(member.homes.values())[:1]:
-            target.create_topic(TOPIC, journal.topics()[TOPIC], journal.retention(TOPIC))
-        for partition, (journal, _) in member.homes.items():
-            bounds = journal.bounds(TOPIC, partition)
+        for topic, journal in {topic: journal for (topic, _), journal in sources.items()}.items():
+            target.create_topic(topic, journal.topics()[topic], journal.retention(topic))
+        for (topic, partition), journal in sources.items():
+            bounds = journal.bounds(topic, partition)
             is_empty = bounds.earliest == bounds.next
-            epoch = journal.epoch(TOPIC, partition) if is_empty else 0
-            target.begin_at(TOPIC, partition, bounds.earliest, epoch)
-        streams = [_appends(home.journal, each) for each, home in member.homes.items()]
-        for _, partition, written in merge(*streams, key=lambda each: each[:2]):
-            await target.take(TOPIC, partition, written)
-            told("copying", digests[partition].add(written))
+            epoch = journal.epoch(topic, partition) if is_empty else 0
+            target.begin_at(topic, partition, bounds.earliest, epoch)
+        streams = [_appends(journal, each) for each, journal in sources.items()]
+        for _, log, written in merge(*streams, key=lambda each: each[:2]):
+            await target.take(*log, written)
+            told("copying", digests[log].add(written))
     finally:
         await target.close()
     return digests
 
 
-def _appends(journal: LocalJournal, partition: int) -> Iterator[tuple[int, int, Written]]:
+def _other_logs(journal: LocalJournal) -> list[_Log]:
+    """What a journal has beside the records of partitions, such as the packages of publishers."""
+    return sorted(
+        (topic, each)
+        for topic, count in journal.topics().items()
+        for each in range(1, count + 1)
+        if topic != TOPIC
+    )
+
+
+def beside_of(journal: LocalJournal) -> str:
+    """All of that in short; "" if there is none."""
+    digest = _Digest()
+    names: list[str] = []
+    for log in _other_logs(journal):
+        names.append(f"{log} {journal.bounds(*log)} {journal.epoch(*log)}")
+        for _, _, written in _appends(journal, log):
+            digest.add(written)
+    return f"{names} {digest.text()}" if names else ""
+
+
+def _appends(journal: LocalJournal, log: _Log) -> Iterator[tuple[int, _Log, Written]]:
     """A partition's appends with their times.
 
     They are read a piece at a time: many logs are read at once, and none keeps a file open.
     """
-    offset, end = journal.bounds(TOPIC, partition)
+    offset, end = journal.bounds(*log)
     while offset < end:
-        for written in journal.appends(TOPIC, partition, offset, REBALANCE_READ_BYTES):
-            yield written.timestamp_ms, partition, written
+        for written in journal.appends(*log, offset, REBALANCE_READ_BYTES):
+            yield written.timestamp_ms, log, written
             offset = written.offset + len(written.entries)
 
 
@@ -145,12 +175,13 @@ async def check(member: Member, expected: dict[int, Contents], told: Told) -> No
         try:
             for partition, contents in expected.items():
                 log = _Digest()
-                for _, _, written in _appends(journal, partition):
+                for _, _, written in _appends(journal, (TOPIC, partition)):
                     told("checking", log.add(written))
                 found = Contents(
                     journal.bounds(TOPIC, partition),
                     journal.epoch(TOPIC, partition),
                     *_contents(log, _copied_rows(store, partition)),
+                    beside_of(journal) if partition == WITH_OTHER_TOPICS else "",
                 )
                 if found != contents or repairs:
                     raise DataLoss(

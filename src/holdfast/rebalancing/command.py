@@ -17,7 +17,7 @@ from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import SETTINGS
 from holdfast.layout import Layout, begin_switch, new_layout, settled_layout
 from holdfast.limits import REBALANCE_SPARE_BYTES
-from holdfast.rebalancing.building import Home, Member, build, check
+from holdfast.rebalancing.building import WITH_OTHER_TOPICS, Home, Member, build, check
 from holdfast.rebalancing.switching import PIECES, Told, clean_up, finish, next_folder
 from holdfast.starts import load_suspects
 from holdfast.state.snapshots import Snapshots
@@ -125,10 +125,12 @@ async def _opened(layout: Layout) -> AsyncIterator[dict[int, Home]]:
             opened.append(journal)
             if layout.members > 1:  # a member that never started has nothing yet
                 journal.create_topic(TOPIC, layout.partitions)
-            if list(journal.topics()) != [TOPIC]:
+            has_others = path == journals[layout.owner(WITH_OTHER_TOPICS) - 1]
+            if not has_others and list(journal.topics()) != [TOPIC]:
                 raise InvalidState(
                     f"Expected only the topic {TOPIC} in {path}, but found"
-                    f" {', '.join(journal.topics())}: others cannot be divided",
+                    f" {', '.join(journal.topics())}: others are where partition"
+                    f" {WITH_OTHER_TOPICS} is",
                     path=str(path),
                 )
         partitions = opened[0].topics()[TOPIC]
