@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.content.repository import DATA, EXECUTABLE, MODIFIED, Binary, ChangeSet
-from holdfast.content.repository.directory import DirectoryRepository
+from holdfast.content.repository.directory import DirectoryRepository, syncing
+from holdfast.content.repository.directory.index import TreeIndex
 from holdfast.content.repository.directory.tree import FileTree
 from holdfast.errors import InvalidArgument, InvalidState, ResourceExhausted, Unavailable
 
@@ -70,7 +71,7 @@ def test_nodes_are_files_and_folders(tmp_path: Path) -> None:
     }  # fmt: skip
     assert expected(repository) == seen(tmp_path / "www")
     assert {path.name for path in tmp_path.iterdir()} == {"www", ".www.holdfast"}
-    assert (tmp_path / "www").readlink() == Path(".www.holdfast/b/files")
+    assert (tmp_path / "www").readlink() == Path(".www.holdfast/b")
     repository.close()
 
 
@@ -91,7 +92,7 @@ def test_a_file_keeps_its_time_and_whether_it_is_executable(tmp_path: Path) -> N
         changes.put("/run.sh", {DATA: binary, EXECUTABLE: False, MODIFIED: when})
         changes.commit()
     assert stat.S_IMODE(run.stat().st_mode) == 0o444  # and not in the tree that readers may hold
-    assert stat.S_IMODE((tmp_path / ".www.holdfast/b/files/run.sh").stat().st_mode) == 0o555
+    assert stat.S_IMODE((tmp_path / ".www.holdfast/b/run.sh").stat().st_mode) == 0o555
     repository.close()
 
 
@@ -117,6 +118,55 @@ def test_every_change_of_kind_reaches_both_trees(tmp_path: Path, reopened: bool)
             repository.close()
             repository = opened(tmp_path)
     assert seen(tmp_path / "www") == {"/a": b"last"}
+    repository.close()
+
+
+def test_all_of_it_is_synced_before_the_link_is_swapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files and their folders, then the index, then the link, then its name."""
+    repository = opened(tmp_path)
+    write(repository, {"/a/x": b"0"})
+    done: list[str] = []
+    private = str(tmp_path / ".www.holdfast")
+    fsync, rename = os.fsync, os.rename
+
+    def synced(file: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{file}").readlink()).removeprefix(private))
+        fsync(file)
+
+    def renamed(old: object, new: object, **named: int) -> None:
+        done.append(f"-> {Path(str(new)).name}")
+        rename(old, new, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    committed = TreeIndex.commit
+    monkeypatch.setattr(
+        TreeIndex, "commit", lambda index: (done.append("commit"), committed(index))[1]
+    )
+    write(repository, {"/a/b/file": b"content"})
+    body = hashlib.sha256(b"content").hexdigest()
+    assert done[:3] == [f"-> {body}", "/bodies", f"-> {body}"]  # its folder was not there yet
+    assert set(done[3:-3]) == {f"/bodies/{body[:2]}/{body}", f"/bodies/{body[:2]}", *(
+        f"/a{path}" for path in ("", "/a", "/a/b"))}  # fmt: skip
+    assert done[-3:] == ["commit", "-> www", str(tmp_path)]
+    calls: list[int] = []
+    monkeypatch.setattr(syncing, "_sync_disk", calls.append)
+    done.clear()
+    write(repository, {f"/many/{number}": b"%d" % number for number in range(100)})
+    assert len(calls) == 1
+    assert {each for each in done if each[0] == "/"} == {"/bodies", str(tmp_path)}
+    assert done[-3:] == ["commit", "-> www", str(tmp_path)]
+    repository.close()
+
+
+def test_others_may_read_the_files_and_nothing_else(tmp_path: Path) -> None:
+    repository = opened(tmp_path)
+    write(repository, {"/a/x": b"0"})
+    private = tmp_path / ".www.holdfast"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) & 0o005 for path in private.iterdir()}
+    assert modes == {"a": 5, "b": 5, "bodies": 0, "incoming": 0, "indexes": 0, "lock": 0}
     repository.close()
 
 
@@ -271,7 +321,7 @@ def test_a_link_inside_the_tree_is_never_followed(tmp_path: Path) -> None:
     files: Files = {"/etc/passwd": b"1", "/etc/x/y": b"1", "/f": b"1"}
     for number in range(3):
         for side in "ab":
-            tree = tmp_path / ".www.holdfast" / side / "files"
+            tree = tmp_path / ".www.holdfast" / side
             for name in ("etc", "f", "g"):
                 path = tree / name
                 if path.is_dir() and not path.is_symlink():

@@ -1,8 +1,8 @@
 """Content as plain files: two trees, of which a link names the one that stands.
 
-`www` is a link to `.www.holdfast/a/files` or to `.../b/files`. The tree that stands is never
-changed. A commit brings the other one up, changes it, syncs it, and renames a new link over `www`.
-Notes and properties are in an index beside each tree, so the link decides over them as well.
+`www` is a link to `.www.holdfast/a` or to `.www.holdfast/b`. The tree that stands is never changed.
+A commit brings the other one up, changes it, syncs it, and renames a new link over `www`. Notes and
+properties are in an index of each tree, so the link decides over them as well.
 """
 
 from holdfast.content.repository.directory.repository import DirectoryRepository

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from holdfast.content.repository.api import DATA, EXECUTABLE, MODIFIED, Binary, Properties
 from holdfast.content.repository.checks import chunks
-from holdfast.files import write_all
+from holdfast.files import sync_folder, write_all
 from holdfast.limits import CONTENT_CHUNK_BYTES
 
 Told = Callable[[str], AbstractContextManager[None]]  # turns errors of the disk into ours
@@ -121,6 +121,7 @@ class Bodies:
             made.rename(path)
         except FileNotFoundError:
             Path(path).parent.mkdir(mode=0o700)
+            sync_folder(self._folder)  # 256 times in all
             made.rename(path)
         return path
 

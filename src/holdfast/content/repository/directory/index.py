@@ -61,8 +61,8 @@ class KnownBody(NamedTuple):
 class TreeIndex(SqliteTables):
     """The index of one of the trees; what it writes is in the transaction of `writes`."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        super().__init__(folder / "index.sqlite", url, _SCHEMA)
+    def __init__(self, file: Path, url: str) -> None:
+        super().__init__(file, url, _SCHEMA)
 
     def beside(self, other: "TreeIndex") -> None:
         """Names the index of the other tree, from which this one catches up."""
@@ -113,6 +113,9 @@ class TreeIndex(SqliteTables):
         execute("INSERT INTO notes SELECT * FROM other.notes")
         execute("DELETE FROM touched")
         execute("UPDATE commits SET number = 1 + (SELECT number FROM other.commits)")
+
+    def commit(self) -> None:
+        self.writes.execute("COMMIT")
 
     # --- changing -----------------------------------------------------------------------------
 

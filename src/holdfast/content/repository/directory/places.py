@@ -17,23 +17,27 @@ class Places:
     def __init__(self, into: Path) -> None:
         self.into = into
         self.private = into.with_name(f".{into.name}.holdfast")
+        self._indexes = self.private / "indexes"
         self._clean = self.private / "clean"
         self._lock = -1
 
-    def files(self, side: str) -> Path:
-        return self.private / side / "files"
+    def tree(self, side: str) -> Path:
+        return self.private / side
+
+    def index(self, side: str) -> Path:
+        return self._indexes / f"{side}.sqlite"
 
     def make(self) -> None:
         """Makes what is missing of a new store; InvalidState if something else is at its place."""
         into, private = self.into, self.private
         is_new = self._checked() is None
         into.parent.mkdir(parents=True, exist_ok=True)
-        private.mkdir(exist_ok=True)
+        private.mkdir(mode=0o755, exist_ok=True)  # whoever reads the files passes through it
         for side in SIDES:
-            (private / side).mkdir(exist_ok=True)
-            (private / side / "files").mkdir(mode=0o755, exist_ok=True)
+            self.tree(side).mkdir(mode=0o755, exist_ok=True)
+        self._indexes.mkdir(mode=0o700, exist_ok=True)
         if is_new:
-            for folder in (*(private / side for side in SIDES), private, into.parent):
+            for folder in (private, into.parent):
                 sync_folder(folder)
 
     def _checked(self) -> str | None:
@@ -78,7 +82,7 @@ class Places:
         sync_folder(self.into.parent)
 
     def _target(self, side: str) -> str:
-        return f"{self.private.name}/{side}/files"
+        return f"{self.private.name}/{side}"
 
     def swapped_ms_ago(self, now_ms: float) -> float:
         """For how long the tree has stood that stands."""

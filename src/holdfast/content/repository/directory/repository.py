@@ -61,7 +61,7 @@ class DirectoryRepository:
 
     def _open_indexes(self) -> None:
         for side in SIDES:
-            self._indexes[side] = TreeIndex(self._places.private / side, self.url)
+            self._indexes[side] = TreeIndex(self._places.index(side), self.url)
         first, second = self._indexes.values()
         first.beside(second)
         second.beside(first)
@@ -175,7 +175,7 @@ class DirectoryRepository:
         index, private = self._indexes[side], self._places.private
         is_anew, self._suspect = self._suspect, True  # until all is done
         time.sleep(self.commit_delay_ms() / 1_000)
-        tree = FileTree(self._places.files(side), self.bodies)
+        tree = FileTree(self._places.tree(side), self.bodies)
         with self.told("to write files"):
             try:
                 self._write_files(tree, index, is_anew)
@@ -189,7 +189,7 @@ class DirectoryRepository:
             finally:
                 os.close(folder)
         with index.told("to commit changes"):
-            index.writes.execute("COMMIT")
+            index.commit()
         with self.told("to let the new files stand"):
             self._places.swap(side)
         self._stands, self._swapped, self._suspect = side, time.monotonic(), False
