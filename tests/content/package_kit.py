@@ -86,9 +86,9 @@ async def packed(
 
 
 def taken_in(
-    repository: Repository, message: Package, blobs: Blobs, offset: int = 1, **options: Any
+    repository: Repository, message: Package, blobs: Blobs, offset: int = 1
 ) -> ImportedPackage:
     with repository.change() as changes:
-        done = import_package(changes, open_package(message, blobs), offset, **options)
+        done = import_package(changes, open_package(message, blobs), offset)
         changes.commit()
     return done

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from package_kit import BlobsOnly, binary_of, packed, repository_of, taken_in, tree_of
 
-from holdfast.blobs import put
+from holdfast.blobs import open_blobs, put
+from holdfast.content import blobs as content_blobs
 from holdfast.content.blobs import NotThereYet, binary_blob, package_blob
 from holdfast.content.messages import Package, PackageAction, decode_package, encode
 from holdfast.content.package.building import build_package
 from holdfast.content.package.importing import ImportedPackage, import_package
-from holdfast.content.package.reading import open_package, open_when_there
+from holdfast.content.package.reading import open_package
 from holdfast.content.package.sources import RepositorySource
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.errors import InvalidArgument, NotFound, ResourceExhausted
@@ -118,16 +119,6 @@ def test_a_deletion_takes_its_paths_with_all_below_them() -> None:
     assert list(tree_of(repository)) == ["/", "/pages-old"]
 
 
-def test_only_the_chosen_paths_are_imported() -> None:
-    repository = repository_of({"/a": {"old": 1}, "/a/x": {}, "/b": {"old": 1}, "/c": {"old": 1}})
-    source = {"/a": {"new": 1}, "/b": {"new": 1}, "/b/y": {}, "/c": {"new": 1}}
-    message = asyncio.run(packed(source, ["/a", "/b", "/c"], ["/a", "/b"]))
-    taken_in(repository, message, BlobsOnly().blobs, only={"/b", "/c"})
-    assert tree_of(repository) == {
-        "/": {}, "/a": {"old": 1}, "/a/x": {}, "/b": {"new": 1}, "/b/y": {}, "/c": {"new": 1}
-    }  # fmt: skip
-
-
 def test_large_binaries_are_blobs_that_are_stored_once() -> None:
     log = BlobsOnly()
     small, large = put_content(CONTENT_BINARY_BYTES_MIN - 1), put_content(CONTENT_BINARY_BYTES_MIN)
@@ -187,26 +178,27 @@ def test_a_blob_that_is_not_there_yet_is_no_failure_of_the_package(which: str) -
 
 
 @pytest.mark.parametrize("comes_at", [2, None])
-def test_it_is_looked_a_few_times_for_a_blob(comes_at: int | None) -> None:
-    log = BlobsOnly()
+def test_it_is_looked_a_few_times_for_a_blob(comes_at: int | None, tmp_path, monkeypatch) -> None:
+    log = BlobsOnly(open_blobs(str(tmp_path / "blobs")))
     tree = {"/": {}} | {f"/n{number}": {"data": put_content(60_000)} for number in range(20)}
     message = asyncio.run(packed(tree, log=log))
-    name, content = log.blobs.content.popitem()
+    blob = tmp_path / "blobs" / (message.blob or "")
+    blob.rename(tmp_path / "later")
     pauses: list[float] = []
 
-    async def sleep(pause_s: float) -> None:
+    def sleep(pause_s: float) -> None:
         pauses.append(pause_s)
         if len(pauses) == comes_at:
-            log.blobs.content[name] = content
+            (tmp_path / "later").rename(blob)
 
-    opening = open_when_there(message, log.blobs, sleep)
+    monkeypatch.setattr(content_blobs.time, "sleep", sleep)
     if comes_at is None:
         with pytest.raises(NotThereYet):
-            asyncio.run(opening)
+            open_package(message, log.blobs)
         assert len(pauses) == CONTENT_BLOB_LOOKS_MAX - 1
         assert sum(pauses) <= 2
     else:
-        assert asyncio.run(opening).nodes == 21
+        assert open_package(message, log.blobs).nodes == 21
         assert len(pauses) == comes_at
 
 

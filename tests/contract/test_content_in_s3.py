@@ -74,7 +74,8 @@ async def altered(blobs: Blobs) -> None:
             upload.write(whole)
 
 
-def test_content_is_distributed_through_s3(tmp_path: Path) -> None:
+def test_content_is_distributed_through_s3(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("holdfast.content.blobs.CONTENT_BLOB_LOOK_MS", 1)
     with s3_server() as address:
         secret = quote(SECRET, safe="")
         end = f"endpoint={address}&region=us-east-1"

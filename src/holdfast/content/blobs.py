@@ -11,14 +11,15 @@ from a tree that has changed meanwhile, never replaces what the log refers to.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec, TypeVar
 
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
-from holdfast.errors import Unavailable
+from holdfast.errors import NotFound, Unavailable
 from holdfast.limits import CONTENT_BLOB_LOOK_MS, CONTENT_BLOB_LOOKS_MAX
 
 P = ParamSpec("P")
@@ -57,21 +58,23 @@ async def call(blobs: Blobs, function: Callable[P, T], *args: P.args, **kwargs: 
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
-async def when_there(
-    attempt: Callable[[], Awaitable[T]],
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> T:
-    """What an attempt gives; it is made a few times more while a blob is not there yet.
+def get_when_there(blobs: Blobs, name: str, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a blob that a message names; it is looked for a few times if it is not there.
 
-    After that it is NotThereYet, which passes by itself: whoever asked tries again later.
+    After that it is NotThereYet, and whoever asked tries again later. Blocks while it waits.
     """
-    async for each in AsyncRetrying(
-        retry=retry_if_exception_type(NotThereYet),
+    is_memory = isinstance(blobs, MemoryBlobs)  # has all at once, or is part of a simulation
+    looking = Retrying(
+        retry=retry_if_exception_type(NotFound),
         wait=wait_exponential(CONTENT_BLOB_LOOK_MS / 1000),
-        stop=stop_after_attempt(CONTENT_BLOB_LOOKS_MAX),
-        sleep=sleep,
+        stop=stop_after_attempt(1 if is_memory else CONTENT_BLOB_LOOKS_MAX),
+        sleep=lambda pause_s: time.sleep(pause_s),
         reraise=True,
-    ):
-        with each:
-            return await attempt()
-    raise AssertionError("the last attempt raises")
+    )
+    try:
+        return looking(blobs.get, name, start)
+    except NotFound as error:
+        raise NotThereYet(
+            f"The blob {name} is not in {blobs.url} yet; it is looked for again",
+            blob=name, store=blobs.url,
+        ) from error  # fmt: skip

@@ -7,14 +7,13 @@ INVALIDATE   nothing changes here; whoever made something from its paths makes i
 TEST         nothing
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.content.blobs import binary_blob
 from holdfast.content.messages import PackageAction
 from holdfast.content.package.reading import OpenedPackage, named_blob
 from holdfast.content.package.wrong import Wrong, refusing
-from holdfast.content.paths import is_below
 from holdfast.content.repository.api import Binary, ChangeSet
 from holdfast.errors import DataLoss
 
@@ -27,63 +26,30 @@ class ImportedPackage(NamedTuple):
     binary_bytes: int = 0  # of the nodes that were put, wherever the bytes came from
 
 
-def import_package(
-    changes: ChangeSet,
-    package: OpenedPackage,
-    offset: int,
-    *,
-    only: Collection[str] | None = None,
-) -> ImportedPackage:
+def import_package(changes: ChangeSet, package: OpenedPackage, offset: int) -> ImportedPackage:
     """Makes the changes of a package, which is at this offset of the log; does not commit them.
 
-    With `only`, those of its paths that are not named are left alone. Blocks where binaries are in
-    blobs. Raises NotThereYet while one of them is missing, DataLoss or InvalidArgument if the
-    package is not what it should be, and whatever the repository refuses: the change set is to be
-    dropped then.
+    Blocks where binaries are in blobs. Raises NotThereYet while one of them is missing, DataLoss or
+    InvalidArgument if the package is not what it should be, and whatever the repository refuses:
+    the change set is to be dropped then.
     """
     message = package.message
     with refusing(message):
+        gone: list[str] = []
         if message.action is PackageAction.DELETE:
-            return _delete(changes, _chosen(message.paths, only))
-        if message.action is not PackageAction.ADD:
-            return ImportedPackage()
-        deep_paths = _chosen(message.deep_paths, only)
-        for path in deep_paths:
+            gone = message.paths
+        elif message.action is PackageAction.ADD:
+            gone = message.deep_paths
+        for path in gone:
             changes.delete(path)
-        chosen = None if only is None else _chosen(message.paths, only)
-        nodes, size_bytes = _put_all(changes, package, offset, chosen, deep_paths)
-        return ImportedPackage(nodes, len(deep_paths), size_bytes)
-
-
-def _chosen(paths: list[str], only: Collection[str] | None) -> list[str]:
-    return paths if only is None else [path for path in paths if path in only]
-
-
-def _delete(changes: ChangeSet, paths: list[str]) -> ImportedPackage:
-    for path in paths:
-        changes.delete(path)
-    return ImportedPackage(deleted=len(paths))
-
-
-def _put_all(
-    changes: ChangeSet,
-    package: OpenedPackage,
-    offset: int,
-    chosen: list[str] | None,
-    deep_paths: list[str],
-) -> tuple[int, int]:
-    nodes = size_bytes = 0
-    for path, properties, bodies in package.entries():
-        if chosen is not None and not (
-            path in chosen or any(is_below(path, deep) for deep in deep_paths)
-        ):
-            continue
-        for binary, pieces in bodies:
-            _store(changes, package, path, binary, pieces)
-            size_bytes += binary.size_bytes
-        changes.put(path, properties, offset)
-        nodes += 1
-    return nodes, size_bytes
+        nodes = size_bytes = 0
+        for path, properties, bodies in package.entries():
+            for binary, pieces in bodies:
+                _store(changes, package, path, binary, pieces)
+                size_bytes += binary.size_bytes
+            changes.put(path, properties, offset)
+            nodes += 1
+        return ImportedPackage(nodes, len(gone), size_bytes)
 
 
 def _store(

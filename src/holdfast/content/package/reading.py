@@ -9,20 +9,19 @@ else that is wrong with a package is InvalidArgument, or DataLoss where bytes ar
 were published, with the package's id and the entry.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 from holdfast.blobs import Blobs
-from holdfast.content.blobs import NotThereYet, call, when_there
+from holdfast.content.blobs import get_when_there
 from holdfast.content.messages import Package, PackageAction
 from holdfast.content.package.format import PREFIX, BodyPlace, ManifestHead, PackageEntry
 from holdfast.content.package.manifest import EntryCheck, check_prefix, read_manifest
 from holdfast.content.package.requests import check_message
 from holdfast.content.package.wrong import Wrong, refusing
 from holdfast.content.repository.api import Binary, Properties, Value
-from holdfast.errors import InvalidArgument, NotFound
+from holdfast.errors import InvalidArgument
 
 
 class OpenedBody(NamedTuple):
@@ -67,15 +66,6 @@ def open_package(message: Package, blobs: Blobs) -> OpenedPackage:
         package = StoredPackage(message, blobs)
         package.check()
         return package
-
-
-async def open_when_there(
-    message: Package, blobs: Blobs, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> OpenedPackage:
-    """Opens a package beside the loop; looks a few times for a blob that is not there yet."""
-    if message.blob is None:
-        return open_package(message, blobs)
-    return await when_there(lambda: call(blobs, open_package, message, blobs), sleep)
 
 
 class HeldPackage:
@@ -250,11 +240,6 @@ def _altered_body(entry: PackageEntry) -> Wrong:
 def named_blob(blobs: Blobs, name: str, start: int = 0) -> Iterator[bytes]:
     """A blob that a message names, which may not be there yet."""
     try:
-        yield from blobs.get(name, start)
-    except NotFound as error:
-        raise NotThereYet(
-            f"The blob {name} is not in {blobs.url} yet; it is looked for again",
-            blob=name, store=blobs.url,
-        ) from error  # fmt: skip
+        yield from get_when_there(blobs, name, start)
     except InvalidArgument as error:  # it ends before the range begins
         raise Wrong(f"its blob {name} is too short: {error.message}", is_damage=True) from None
