@@ -20,6 +20,7 @@ from holdfast.cli import (
     worker,
 )
 from holdfast.cli.batch import command as batch
+from holdfast.cli.content import command as content
 from holdfast.cli.exit_codes import ExitCode, exit_code_of
 from holdfast.cli.help_text import examples, exit_codes
 from holdfast.cli.identity import groups, permissions, tokens, users
@@ -47,6 +48,7 @@ app = typer.Typer(
                 "holdfast tasks submit send_invoice '{\"order\": 42}' --key invoice-42",
                 "holdfast deploy order.bpmn           a process, drawn or written in Python",
                 "holdfast start-process order --variables '{\"orderId\": 42}'",
+                "holdfast content publish site ./site   send a folder to all subscribers",
                 "holdfast journal cat ./data --follow",
                 "holdfast pipeline run ./data         tables of what happened, kept fresh by Spark",
             ),
@@ -59,7 +61,7 @@ for _verb in (
 ):  # fmt: skip
     _verb.register(app)
 for _group in (
-    tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app,
+    tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
     distributions.app, journal.app, partitions.app, pipeline.app, users.app, groups.groups,
     groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip

@@ -2,14 +2,15 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from holdfast.client.content_progress import Progress, PublishCounter
 from holdfast.client.portal import Portal
 from holdfast.content.messages import PackageAction
 from holdfast.content.package.building import BuiltPackage, build_package, store_package
 from holdfast.content.package.folder import FolderSource
-from holdfast.content.package.sources import ContentSource, RepositorySource, SourceNode
+from holdfast.content.package.sources import ContentSource, RepositorySource
 from holdfast.content.ports import ContentLog
 from holdfast.content.repository.api import Repository
 from holdfast.content.repository.opening import open_repository
@@ -29,7 +30,6 @@ from holdfast.version import VERSION
 
 Source = str | Path | Repository | ContentSource
 Paths = str | Sequence[str]
-Watch = Callable[[SourceNode], None]
 
 _PAGE = 1_000
 _EVENTS_WAIT_MS = 20_000
@@ -83,15 +83,16 @@ class ContentPublisher:
         deep: bool = True,
         metadata: Mapping[str, str] | None = None,
         package_id: str | None = None,
-        watch: Watch | None = None,
+        progress: Progress | None = None,
     ) -> PackageReceipt:
         """Publishes paths as they are in the source; durable when it returns.
 
         With `deep` all below them comes with them, and what is not there any more goes. The same
-        `package_id` is published once. `watch` is called with each node that is taken in.
+        `package_id` is published once. `progress` is told how much was read and stored so far.
         """
-        built = self._build(PackageAction.ADD, paths, deep, watch)
-        return self._portal.call(self._publish(built, metadata, package_id))
+        told = PublishCounter(progress)
+        built = self._build(PackageAction.ADD, paths, deep, told)
+        return self._portal.call(self._publish(built, metadata, package_id, told))
 
     async def add_async(
         self,
@@ -100,11 +101,12 @@ class ContentPublisher:
         deep: bool = True,
         metadata: Mapping[str, str] | None = None,
         package_id: str | None = None,
-        watch: Watch | None = None,
+        progress: Progress | None = None,
     ) -> PackageReceipt:
         """Like `add`, for an event loop."""
-        built = await asyncio.to_thread(self._build, PackageAction.ADD, paths, deep, watch)
-        return await self._portal.reach(self._publish(built, metadata, package_id))
+        told = PublishCounter(progress)
+        built = await asyncio.to_thread(self._build, PackageAction.ADD, paths, deep, told)
+        return await self._portal.reach(self._publish(built, metadata, package_id, told))
 
     def delete(
         self,
@@ -133,16 +135,25 @@ class ContentPublisher:
         return self._portal.call(self._publish(self._build(PackageAction.TEST, ()), None, None))
 
     def _build(
-        self, action: PackageAction, paths: Paths, deep: bool = False, watch: Watch | None = None
+        self,
+        action: PackageAction,
+        paths: Paths,
+        deep: bool = False,
+        told: PublishCounter | None = None,
     ) -> BuiltPackage:
         named = [paths] if isinstance(paths, str) else list(paths)
+        watch = None if told is None else told.read
         return build_package(action, named, named if deep else (), self._source, watch=watch)
 
     async def _publish(
-        self, built: BuiltPackage, metadata: Mapping[str, str] | None, package_id: str | None
+        self,
+        built: BuiltPackage,
+        metadata: Mapping[str, str] | None,
+        package_id: str | None,
+        told: PublishCounter | None = None,
     ) -> PackageReceipt:
         with built:
-            await store_package(built, self._log)
+            await store_package(built, self._log if told is None else told.around(self._log))
             package_id = package_id or secrets.token_hex(16)
             message = built.message(
                 self.name, package_id, origin=f"holdfast {VERSION}", metadata=metadata or {}

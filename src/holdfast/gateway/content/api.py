@@ -8,6 +8,7 @@ from holdfast.gateway.access.needs import one
 from holdfast.gateway.content.shapes import (
     BlobNames,
     BlobView,
+    CleanUpView,
     CommandReceipt,
     EventPage,
     EventQuery,
@@ -43,6 +44,7 @@ LOOK = (*ADMINISTER, *PUBLISH)
 READ = (*SUBSCRIBE, *LOOK)
 STORE = (*PUBLISH, *SUBSCRIBE)  # a subscriber stores what it holds
 
+_CLEAN_UP_MS = 1_800_000  # half an hour: 100,000 blobs in S3, one by one
 _UPLOADS = "/v2/content/uploads"
 _PUBLISHER = "/v2/content/publishers/{publisher}"
 _SUBSCRIBER = "/v2/content/subscribers/{subscriber}"
@@ -207,3 +209,10 @@ class ContentApi(Namespace, Protocol):
     @operation("forget_subscriber", "DELETE", _SUBSCRIBER, ADMINISTER)
     async def forget(self, subscriber: str) -> None:
         """Stop waiting for a subscriber that is gone for good."""
+
+    @operation(
+        "clean_up_blobs", "POST", "/v2/content/cleanup", ADMINISTER, takes_ms=lambda _: _CLEAN_UP_MS
+    )
+    async def clean_up(self) -> CleanUpView:
+        """Delete the blobs that nothing refers to any more."""
+        ...

@@ -15,6 +15,7 @@ from holdfast.content.messages import Discovery, Package, PackageStatus, Snapsho
 from holdfast.content.ports import Published, TopicEntries
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.content.shapes import (
+    CleanUpView,
     CommandReceipt,
     EventPage,
     EventQuery,
@@ -70,6 +71,8 @@ class ContentHome(Protocol):
     async def snapshots(self) -> list[SnapshotView]: ...
 
     async def forget(self, subscriber: str) -> None: ...
+
+    async def clean_up(self) -> CleanUpView: ...
 
 
 # --- between processes ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from holdfast.content.publisher import ContentService
 from holdfast.content.publisher.views import QueueItem
 from holdfast.gateway.content.checked import topic_of
 from holdfast.gateway.content.shapes import (
+    CleanUpView,
     CommandReceipt,
     DistributedPackage,
     EventPage,
@@ -99,6 +100,9 @@ class NearContent:
 
     async def forget(self, subscriber: str) -> None:
         await self._service.forget(subscriber)
+
+    async def clean_up(self) -> CleanUpView:
+        return _shape(CleanUpView, await self._service.clean_up())
 
 
 def _shape(shape: type[S], summary: object) -> S:

@@ -25,6 +25,7 @@ from holdfast.gateway.content.home import ContentHome
 from holdfast.gateway.content.rights import ContentRights
 from holdfast.gateway.content.shapes import (
     BlobView,
+    CleanUpView,
     CommandReceipt,
     EventPage,
     EventQuery,
@@ -239,6 +240,10 @@ class ContentGateway(ContentApi):
         publishers = await self.home.publishers_of(subscriber)
         await self._rights.check(publishers, rights.ADMINISTER)
         await self.home.forget(subscriber)
+
+    async def clean_up(self) -> CleanUpView:
+        await self._rights.check(["*"], rights.ADMINISTER)
+        return await self.home.clean_up()
 
     # --- inside ---------------------------------------------------------------------------
 

@@ -329,3 +329,13 @@ class SnapshotViews(Shape, frozen=True):
     """Snapshots, newest first."""
 
     items: list[SnapshotView]
+
+
+class CleanUpView(Shape, frozen=True):
+    """What a clean-up of the blobs did."""
+
+    seen: int  # blobs that were looked at
+    marked: int  # that were new
+    referenced: int  # that are older than the log and that it refers to all the same
+    removed: int
+    removed_bytes: int
