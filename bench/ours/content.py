@@ -1,0 +1,129 @@
+"""A publisher and many subscribers in one process, over a log on disk and stores in memory."""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from pathlib import Path
+
+import msgspec
+
+from holdfast.blobs.memory import MemoryBlobs
+from holdfast.clock import SystemClock
+from holdfast.content.messages import Discovery, Package, PackageAction, SubscriberProgress
+from holdfast.content.package.building import build_package
+from holdfast.content.package.sources import RepositorySource
+from holdfast.content.publisher.service import ContentService
+from holdfast.content.repository.api import DATA, Binary
+from holdfast.content.repository.memory import MemoryRepository
+from holdfast.content.subscriber.decisions import Admission, Habits
+from holdfast.content.subscriber.subscriber import Subscriber, SubscriberExtras
+from holdfast.journal.local import LocalJournal
+
+PUBLISHER = "site"
+UNDER_WAY = 64  # packages that are published side by side: they share a sync
+PAGES = 16  # different ones
+LOOK_SECONDS = 0.02
+
+
+class Farm:
+    """A log with a publisher and its subscribers."""
+
+    def __init__(self, journal: LocalJournal, package_bytes: int) -> None:
+        self._journal = journal
+        self.service = ContentService(journal, MemoryBlobs, SystemClock())
+        self._packages = _packages(package_bytes)
+        self.subscribers: dict[str, Subscriber] = {}
+        self.published: list[float] = []  # when each package was
+        self.late: list[float] = []  # how long healthy subscribers had missed a package, sampled
+
+    @classmethod
+    async def open(cls, folder: Path, package_bytes: int) -> "Farm":
+        farm = cls(await LocalJournal.open(folder), package_bytes)
+        await farm.service.start()
+        return farm
+
+    async def close(self) -> None:
+        await asyncio.gather(*(each.close() for each in self.subscribers.values()))
+        await self.service.stop()
+        await self._journal.close()
+
+    # --- subscribers --------------------------------------------------------------------------
+
+    def subscribe(self, name: str, *, stalled: bool = False) -> None:
+        """One that runs; a stalled one takes nothing in, ever."""
+        extras = SubscriberExtras(precondition=_wait) if stalled else SubscriberExtras()
+        subscriber = Subscriber(
+            self.service, MemoryRepository(), Habits(name, (PUBLISHER,)), extras,
+            store_id=secrets.token_hex(8),
+        )  # fmt: skip
+        subscriber.start()
+        self.subscribers[name] = subscriber
+
+    async def announce(self, count: int) -> None:
+        """Subscribers that are known, and do nothing here: they are on other machines."""
+        for number in range(count):
+            progress = [SubscriberProgress(PUBLISHER)]
+            await self.service.announce(Discovery(f"far-{number}", "store", False, -1, progress))
+
+    # --- publishing ---------------------------------------------------------------------------
+
+    async def publish(self, count: int) -> None:
+        """Publishes so many packages."""
+        for first in range(0, count, UNDER_WAY):
+            await asyncio.gather(*(self._publish(n) for n in range(first, count)[:UNDER_WAY]))
+
+    async def _publish(self, number: int) -> None:
+        package = self._packages[number % PAGES]
+        await self.service.publish(_named(package, secrets.token_hex(8)))
+        self.published.append(time.monotonic())
+
+    async def deliver(self, count: int) -> None:
+        """Publishes so many, until every subscriber that is not stalled has the last."""
+        await self.publish(count)
+        await self.delivered([*self.subscribers])
+
+    async def delivered(self, names: list[str]) -> None:
+        """Waits until these have everything."""
+        last = len(self.published)
+        while any(self._number(name) < last for name in names):
+            await asyncio.sleep(LOOK_SECONDS / 10)
+
+    def _number(self, name: str) -> int:
+        return self.subscribers[name].progress[0].number
+
+    async def watch(self, names: list[str]) -> None:
+        """Notes again and again how long the oldest package is missing at each of these."""
+        while True:
+            now, end = time.monotonic(), len(self.published)
+            for name in names:
+                number = self._number(name)
+                self.late.append(now - self.published[number] if number < end else 0.0)
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _wait(*_: object) -> Admission:
+    return Admission.WAIT
+
+
+def _packages(size_bytes: int) -> list[Package]:
+    """A few pages, each as a package."""
+    repository, packages = MemoryRepository(), list[Package]()
+    for number in range(PAGES):
+        content = secrets.token_bytes(size_bytes)
+        path, binary = f"/pages/page-{number}", _binary(content)
+        with repository.change() as change:
+            change.store(binary, [content])
+            change.put(path, {DATA: binary, "title": f"Page {number}"})
+            change.commit()
+        with build_package(PackageAction.ADD, [path], [], RepositorySource(repository)) as built:
+            packages.append(built.message(PUBLISHER, ""))
+    return packages
+
+
+def _binary(content: bytes) -> Binary:
+    return Binary(hashlib.sha256(content).digest(), len(content))
+
+
+def _named(package: Package, package_id: str) -> Package:
+    return msgspec.structs.replace(package, package_id=package_id)
