@@ -39,7 +39,7 @@ class Farm:
 
     @classmethod
     async def open(cls, folder: Path, package_bytes: int) -> "Farm":
-        farm = cls(await LocalJournal.open(folder), package_bytes)
+        farm = cls(LocalJournal.open(folder), package_bytes)
         await farm.service.start()
         return farm
 
@@ -60,11 +60,11 @@ class Farm:
         subscriber.start()
         self.subscribers[name] = subscriber
 
-    async def announce(self, count: int) -> None:
-        """Subscribers that are known, and do nothing here: they are on other machines."""
-        for number in range(count):
-            progress = [SubscriberProgress(PUBLISHER)]
-            await self.service.announce(Discovery(f"far-{number}", "store", False, -1, progress))
+    async def announce(self, count: int, number: int) -> None:
+        """Subscribers on other machines say that they have so many packages."""
+        progress = [SubscriberProgress(PUBLISHER, number - 1, number)]
+        for each in range(count):
+            await self.service.announce(Discovery(f"far-{each}", "store", False, -1, progress))
 
     # --- publishing ---------------------------------------------------------------------------
 
@@ -78,16 +78,12 @@ class Farm:
         await self.service.publish(_named(package, secrets.token_hex(8)))
         self.published.append(time.monotonic())
 
-    async def deliver(self, count: int) -> None:
-        """Publishes so many, until every subscriber that is not stalled has the last."""
-        await self.publish(count)
-        await self.delivered([*self.subscribers])
-
     async def delivered(self, names: list[str]) -> None:
         """Waits until these have everything."""
-        last = len(self.published)
-        while any(self._number(name) < last for name in names):
+        last, waiting = len(self.published), list(names)
+        while waiting:
             await asyncio.sleep(LOOK_SECONDS / 10)
+            waiting = [name for name in waiting if self._number(name) < last]
 
     def _number(self, name: str) -> int:
         return self.subscribers[name].progress[0].number
