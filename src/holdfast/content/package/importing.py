@@ -7,14 +7,13 @@ INVALIDATE   nothing changes here; whoever made something from its paths makes i
 TEST         nothing
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.content.blobs import binary_blob
 from holdfast.content.messages import PackageAction
 from holdfast.content.package.reading import OpenedPackage, named_blob
-from holdfast.content.package.wrong import Wrong, refusing
-from holdfast.content.repository.api import Binary, ChangeSet
+from holdfast.content.package.wrong import Refusing, Wrong
+from holdfast.content.repository.api import ChangeSet
 from holdfast.errors import DataLoss
 
 
@@ -34,7 +33,7 @@ def import_package(changes: ChangeSet, package: OpenedPackage, offset: int) -> I
     the change set is to be dropped then.
     """
     message = package.message
-    with refusing(message):
+    with Refusing(message):
         gone: list[str] = []
         if message.action is PackageAction.DELETE:
             gone = message.paths
@@ -42,29 +41,20 @@ def import_package(changes: ChangeSet, package: OpenedPackage, offset: int) -> I
             gone = message.deep_paths
         for path in gone:
             changes.delete(path)
-        nodes = size_bytes = 0
-        for path, properties, bodies in package.entries():
-            for binary, pieces in bodies:
-                _store(changes, package, path, binary, pieces)
-                size_bytes += binary.size_bytes
-            changes.put(path, properties, offset)
-            nodes += 1
+        path, nodes, size_bytes = "", 0, 0
+        store, put = changes.store, changes.put
+        try:
+            for path, properties, bodies in package.entries():
+                for binary, pieces in bodies:
+                    if pieces is None:
+                        pieces = named_blob(package.blobs, binary_blob(binary.sha256))
+                    store(binary, pieces)
+                    size_bytes += binary.size_bytes
+                put(path, properties, offset)
+                nodes += 1
+        except DataLoss as error:
+            if "package_id" in error.fields:
+                raise
+            # The store does not know whose bytes these are.
+            raise Wrong(error.message, path, is_damage=True) from None
         return ImportedPackage(nodes, len(gone), size_bytes)
-
-
-def _store(
-    changes: ChangeSet,
-    package: OpenedPackage,
-    path: str,
-    binary: Binary,
-    pieces: Iterable[bytes] | None,
-) -> None:
-    if pieces is None:
-        pieces = named_blob(package.blobs, binary_blob(binary.sha256))
-    try:
-        changes.store(binary, pieces)
-    except DataLoss as error:
-        if "package_id" in error.fields:
-            raise
-        # The store does not know whose bytes these are.
-        raise Wrong(error.message, path, is_damage=True) from None

@@ -19,8 +19,9 @@ from holdfast.content.messages import Package, PackageAction
 from holdfast.content.package.format import PREFIX, BodyPlace, ManifestHead, PackageEntry
 from holdfast.content.package.manifest import EntryCheck, check_prefix, read_manifest
 from holdfast.content.package.requests import check_message
-from holdfast.content.package.wrong import Wrong, refusing
+from holdfast.content.package.wrong import Refusing, Wrong
 from holdfast.content.repository.api import Binary, Properties, Value
+from holdfast.content.repository.values import SharedProperties
 from holdfast.errors import InvalidArgument
 
 
@@ -57,7 +58,7 @@ class OpenedPackage(Protocol):
 
 def open_package(message: Package, blobs: Blobs) -> OpenedPackage:
     """Checks a package. Blocks where it is a blob, and only there."""
-    with refusing(message):
+    with Refusing(message):
         check_message(message)
         if message.action is not PackageAction.ADD:
             return HeldPackage(message, blobs, ())
@@ -97,7 +98,7 @@ class StoredPackage:
             self.nodes += 1
 
     def entries(self) -> Iterator[OpenedEntry]:
-        with refusing(self.message):
+        with Refusing(self.message):
             yield from self._walk(with_bodies=True)
 
     def _walk(self, *, with_bodies: bool) -> Iterator[OpenedEntry]:
@@ -126,7 +127,7 @@ class StoredPackage:
             raise Wrong("there are bytes behind its last body", is_damage=True)
 
     def _told(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        with refusing(self.message):
+        with Refusing(self.message):
             yield from pieces
 
     def _pieces(self, start: int) -> "_Pieces":
@@ -230,7 +231,7 @@ def _opened(
         binary = properties[each.name] = Binary(each.sha256, each.size_bytes)
         pieces = body(entry, binary) if each.place is BodyPlace.INLINE else None
         bodies.append(OpenedBody(binary, pieces))
-    return OpenedEntry(entry.path, properties, bodies)
+    return OpenedEntry(entry.path, SharedProperties(properties), bodies)
 
 
 def _altered_body(entry: PackageEntry) -> Wrong:

@@ -1,7 +1,6 @@
 """What is wrong with a package, and how it is told."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from holdfast.content.messages import Package
 from holdfast.errors import DataLoss, InvalidArgument
@@ -17,18 +16,35 @@ class Wrong(Exception):
         self.is_damage = is_damage  # bytes are not those that were published
 
 
-@contextmanager
-def refusing(message: Package) -> Iterator[None]:
+class Refusing:
     """Says of which package something is wrong, in which entry, and what to do."""
-    try:
-        yield
-    except Wrong as wrong:
-        entry = f" the entry {wrong.entry!r}:" if wrong.entry else ""
-        kind = DataLoss if wrong.is_damage else InvalidArgument
-        raise kind(
-            f"The package {message.package_id[:100]} of {message.publisher[:100]} is refused:"
-            f"{entry} {wrong.what}. Nothing of it is imported; publish it again",
-            package_id=message.package_id[:100],
-            publisher=message.publisher[:100],
-            entry=wrong.entry,
-        ) from None
+
+    # A class: with a generator, every package would pay for what hardly one needs.
+    __slots__ = ("_message",)
+
+    def __init__(self, message: Package) -> None:
+        self._message = message
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Wrong):
+            raise _refused(self._message, error) from None
+
+
+def _refused(message: Package, wrong: Wrong) -> DataLoss | InvalidArgument:
+    entry = f" the entry {wrong.entry!r}:" if wrong.entry else ""
+    kind = DataLoss if wrong.is_damage else InvalidArgument
+    return kind(
+        f"The package {message.package_id[:100]} of {message.publisher[:100]} is refused:"
+        f"{entry} {wrong.what}. Nothing of it is imported; publish it again",
+        package_id=message.package_id[:100],
+        publisher=message.publisher[:100],
+        entry=wrong.entry,
+    )

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
-from holdfast.content.paths import checked_path, key_of, parents
+from holdfast.content.paths import key_of, parents
 from holdfast.content.repository.api import Properties
-from holdfast.content.repository.values import encode_properties
+from holdfast.content.repository.values import kept_properties
 from holdfast.limits import CONTENT_BUFFER_BYTES_MAX, CONTENT_BUFFER_NODES_MAX
 
 Needed = TypeVar("Needed")  # what a node refers to: a binary, or a file that has one
@@ -56,8 +56,7 @@ class NodeBuffer(Generic[Needed]):
 
     def put(self, path: str, properties: Properties, offset: int) -> None:
         """Takes a node; the same path again replaces it."""
-        encoded = encode_properties(checked_path(path), properties)
-        key = key_of(path)
+        key, encoded = key_of(path), kept_properties(path, properties).encoded
         self._rows[key] = NodeRow(key, encoded, offset)
         self._size_bytes += len(encoded)
         self._parents.update(parents(path))

@@ -1,7 +1,6 @@
 """Content in memory, for the simulation and for tests: it crashes when it is told to."""
 
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import NamedTuple
@@ -25,9 +24,8 @@ from holdfast.content.repository.checks import (
 )
 from holdfast.content.repository.values import (
     NO_PROPERTIES,
-    binaries_of,
     decode_properties,
-    encode_properties,
+    kept_properties,
 )
 from holdfast.limits import CONTENT_CHUNK_BYTES
 
@@ -61,20 +59,20 @@ class MemoryRepository:
         self._nodes: dict[str, _Kept] = {"": _NEW_PARENT}  # by key
         self._keys: list[str] = [""]
         self._binaries: dict[Binary, bytes] = {}
-        self._uses: Counter[Binary] = Counter()
+        self._uses: dict[Binary, int] = {}  # how many properties refer to each
         self._dropped: set[Binary] = set()  # by the commit that is under way
         self._notes: dict[str, bytes] = {}
-        self._open: _MemoryChanges | None = None
+        self.open_changes: _MemoryChanges | None = None
 
     def crash(self) -> None:
         """The process that used it has died: only what was committed is left."""
-        self._open = None
+        self.open_changes = None
 
     def clone(self) -> "MemoryRepository":
         """Another one with the same content and notes, as a copied disk has them."""
         other = MemoryRepository()
         other._nodes, other._keys = dict(self._nodes), list(self._keys)
-        other._binaries, other._uses = dict(self._binaries), Counter(self._uses)
+        other._binaries, other._uses = dict(self._binaries), dict(self._uses)
         other._notes = dict(self._notes)
         return other
 
@@ -109,10 +107,10 @@ class MemoryRepository:
         return (content[at : at + CONTENT_CHUNK_BYTES] for at in starts)
 
     def change(self) -> "_MemoryChanges":
-        if self._open is not None:
+        if self.open_changes is not None:
             raise already_changing(self.url)
-        self._open = _MemoryChanges(self)
-        return self._open
+        self.open_changes = _MemoryChanges(self)
+        return self.open_changes
 
     def commit_delay_ms(self) -> int:
         return 0
@@ -121,17 +119,14 @@ class MemoryRepository:
         return self._notes.get(name)
 
     def close(self) -> None:
-        self._open = None
+        self.open_changes = None
 
     # --- what a change set does ---------------------------------------------------------------
 
-    def is_open(self, changes: "_MemoryChanges") -> bool:
-        return self._open is changes
-
     def end(self, changes: "_MemoryChanges") -> None:
         """The change set is over, however it ended."""
-        if self._open is changes:
-            self._open = None
+        if self.open_changes is changes:
+            self.open_changes = None
 
     def apply(self, changes: "_MemoryChanges") -> None:
         """Makes the changes of a change set, which can all be made."""
@@ -147,22 +142,24 @@ class MemoryRepository:
             else:
                 self._notes[name] = value
         for binary in self._dropped.union(changes.binaries):
-            if self._uses[binary] <= 0:
-                del self._uses[binary], self._binaries[binary]
+            if self._uses.get(binary, 0) <= 0:
+                self._uses.pop(binary, None)
+                del self._binaries[binary]
         self._dropped.clear()
 
     def _put(self, path: str, kept: _Kept) -> None:
-        for parent in map(key_of, parents(path)):
-            if parent not in self._nodes:
-                insort(self._keys, parent)
-                self._nodes[parent] = _NEW_PARENT
-        key = key_of(path)
+        key, uses = key_of(path), self._uses
         former = self._nodes.get(key)
-        if former is None:
-            insort(self._keys, key)
-        else:
+        if former is not None:
             self._drop(former)
-        self._uses.update(kept.binaries)
+        else:
+            for parent in map(key_of, parents(path)):
+                if parent not in self._nodes:
+                    insort(self._keys, parent)
+                    self._nodes[parent] = _NEW_PARENT
+            insort(self._keys, key)
+        for binary in kept.binaries:
+            uses[binary] = uses.get(binary, 0) + 1
         self._nodes[key] = kept
 
     def _delete(self, path: str) -> None:
@@ -175,8 +172,9 @@ class MemoryRepository:
             self._keys.append("")
 
     def _drop(self, kept: _Kept) -> None:
-        self._uses.subtract(kept.binaries)
-        self._dropped.update(kept.binaries)
+        for binary in kept.binaries:
+            self._uses[binary] -= 1
+            self._dropped.add(binary)
 
 
 class _MemoryChanges:
@@ -190,8 +188,8 @@ class _MemoryChanges:
 
     def put(self, path: str, properties: Properties, offset: int = 0) -> None:
         self._check()
-        encoded = encode_properties(checked_path(path), properties)
-        self.steps.append((path, _Kept(encoded, offset, tuple(binaries_of(properties)))))
+        _, encoded, binaries = kept_properties(path, properties)
+        self.steps.append((path, _Kept(encoded, offset, binaries)))
 
     def store(self, binary: Binary, pieces: Iterable[bytes]) -> None:
         self._check()
@@ -222,7 +220,7 @@ class _MemoryChanges:
         repository.after_commit()
 
     def _check(self) -> None:
-        if not self._repository.is_open(self):
+        if self._repository.open_changes is not self:
             raise no_longer_open(self._repository.url)
 
     def __enter__(self) -> "_MemoryChanges":

@@ -4,11 +4,12 @@ import math
 import struct
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from holdfast.content.repository.api import Binary, Properties
+from holdfast.content.paths import checked_path
+from holdfast.content.repository.api import Binary, Properties, Value
 from holdfast.errors import DataLoss, InvalidArgument
 from holdfast.limits import (
     CONTENT_NAME_BYTES_MAX,
@@ -22,6 +23,36 @@ _BINARY: Final = 1  # the number of binaries among MessagePack's types; stays wh
 _SIZE = struct.Struct(">Q")
 _PLAIN = (str, bool, bytes)
 _SHORT: Final = CONTENT_NAME_BYTES_MAX // 4  # characters that are surely no more bytes
+
+
+class SharedProperties(dict[str, Value]):
+    """Properties that many stores are given, and nobody changes: they are encoded once for all."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, properties: Properties) -> None:
+        super().__init__(properties)
+        self.kept: KeptProperties | None = None
+
+
+class KeptProperties(NamedTuple):
+    """Properties as a store keeps them for a path."""
+
+    path: str
+    encoded: bytes
+    binaries: tuple[Binary, ...]  # each as often as they refer to it
+
+
+def kept_properties(path: str, properties: Properties) -> KeptProperties:
+    """The path and the properties, checked, as a store keeps them."""
+    if type(properties) is not SharedProperties:
+        encoded = encode_properties(checked_path(path), properties)
+        return KeptProperties(path, encoded, tuple(binaries_of(properties)))
+    kept = properties.kept
+    if kept is None or kept.path != path:
+        kept = kept_properties(path, dict(properties))
+        properties.kept = kept
+    return kept
 
 
 def encode_properties(path: str, properties: Properties) -> bytes:

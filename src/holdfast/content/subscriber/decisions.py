@@ -98,15 +98,16 @@ def plan(
     numbers = {each: progress.number for each, progress in standing.items()}
     removed = {each.offset for each in ledger.commands.removed}
     for offset, package in entries:
-        progress = standing.get(package.publisher)
+        publisher, number = package.publisher, package.number
+        progress = standing.get(publisher)
         if progress is None or offset <= progress.offset:
             steps.append(PlannedPackage(offset, package, PackageTurn.PASS))
             continue
         is_test = package.action is PackageAction.TEST  # it has the number of the one before it
-        missing = package.number - numbers[package.publisher] - (not is_test)
+        missing = number - numbers[publisher] - (not is_test)
         if missing and not (habits.accepts_gap and missing > 0):
             return PackagePlan(steps, imports, PlanEnd.GAP)
-        numbers[package.publisher] = package.number
+        numbers[publisher] = number
         if is_test:
             steps.append(PlannedPackage(offset, package, PackageTurn.PASS))
             continue

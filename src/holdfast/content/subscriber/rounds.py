@@ -95,7 +95,8 @@ class Rounds:
                 return 0
         self.ready.busy(self._clock.monotonic())
         ledger = self._keeper.ledger
-        planned = plan(fetcher.waiting, ledger, self._habits, self._admission, self._batch_max)
+        admit = None if self.golden is None and self.precondition is None else self._admission
+        planned = plan(fetcher.waiting, ledger, self._habits, admit, self._batch_max)
         if planned.steps:
             await self._take(planned)
             return await self._gather()
