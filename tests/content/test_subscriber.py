@@ -448,11 +448,47 @@ async def test_it_doubts_a_log_that_has_nothing_left_until_the_next_package(stag
     stage.journal.discard(ContentTopic.PACKAGES.topic, 1, 2)
     edge = stage.subscriber("edge", lucky)
     await edge.wait_until(NEEDS_SEEDING)
-    assert "may be missing" in edge.reason
+    assert "or may be" in edge.reason
     await stage.add({"/1": {"n": 1}})  # its number shows that nothing is missing
     await asyncio.sleep(1)
     assert edge.condition is IDLE and content(lucky) == {"/0": 0, "/1": 1}
     await edge.close()
+
+
+@story
+async def test_the_node_remembers_whether_something_is_missing(stage: Stage) -> None:
+    """Nothing of the log is left, and no package comes: what was published is counted."""
+    store, empty = MemoryRepository(), MemoryRepository()
+    await stage.add({"/0": {"n": 0}})
+    edge = stage.subscriber("edge", store)
+    await edge.wait_until(IDLE)
+    await edge.close()
+    await stage.add({"/x": {"n": 0}}, publisher="other")
+    await stage.restart()  # what it knows is on the log
+    stage.journal.discard(ContentTopic.PACKAGES.topic, 1, 2)
+    edge = stage.subscriber("edge", store)
+    new = stage.subscriber("new", empty)
+    other = stage.subscriber("third", of=("third",))
+    await asyncio.sleep(1)
+    assert edge.condition is IDLE, "it has all that was published"
+    assert new.condition is NEEDS_SEEDING and "packages of site" in new.reason
+    assert other.condition is IDLE, "nothing was published"
+    for each in (edge, new, other):
+        await each.close()
+
+
+@story
+async def test_a_seed_has_the_same_publishers(stage: Stage) -> None:
+    await stage.add({"/0": {"n": 0}})
+    edge = stage.subscriber("edge", of=("site", "shop"))
+    await edge.wait_until(IDLE)
+    await stage.command(TakeSnapshot("one", "edge", "content/snapshots/1"))
+    new = stage.subscriber("new", seed_from="edge")
+    await new.wait_until(NEEDS_SEEDING)
+    await asyncio.sleep(11)
+    assert "takes in shop, site and this one site" in new.reason
+    await edge.close()
+    await new.close()
 
 
 @story
@@ -465,7 +501,7 @@ async def test_a_new_subscriber_begins_with_what_another_one_stored(stage: Stage
     stage.journal.discard(ContentTopic.PACKAGES.topic, 1, 2)
     new = stage.subscriber("new", seeded, seed_from="edge")
     await new.wait_until(NEEDS_SEEDING)
-    assert "holdfast content snapshot edge" in new.reason
+    assert "holdfast content snapshot" in new.reason
     await stage.command(TakeSnapshot("one", "edge", "content/snapshots/edge/1"))
     await asyncio.sleep(15)
     assert new.condition is IDLE and tree_of(seeded) == tree_of(store)

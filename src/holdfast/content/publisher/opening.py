@@ -85,6 +85,8 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
                 found = message, entry.offset
         if found is not None:
             return found
+        if span_ms >= newest_ms:  # all was looked at; the first offset may be behind the earliest
+            break
         end = start
         span_ms *= 4
     return RememberedSubscribers([]), NOWHERE

@@ -48,7 +48,7 @@ class TopicLog(Generic[M]):
         self._recent = RecentEntries(recent_bytes)
         self._pending: deque[tuple[list[M], asyncio.Future[int]]] = deque()
         self._writing: asyncio.Task[None] | None = None
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: dict[asyncio.Future[None], None] = {}  # in the order in which they came
         self._reading: dict[int, asyncio.Future[None]] = {}
         self._is_closed = False
 
@@ -184,16 +184,16 @@ class TopicLog(Generic[M]):
         """Returns when something was appended, or after a time."""
         loop = asyncio.get_running_loop()
         more: asyncio.Future[None] = loop.create_future()
-        self._waiting.add(more)
+        self._waiting[more] = None
         timer = loop.call_later(wait_ms / 1_000, _tell, more)
         try:
             await more
         finally:
             timer.cancel()
-            self._waiting.discard(more)
+            self._waiting.pop(more, None)
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, set()
+        waiting, self._waiting = self._waiting, {}
         for more in waiting:
             _tell(more)
 

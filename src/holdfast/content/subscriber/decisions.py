@@ -134,7 +134,7 @@ def gap_reason(ledger: StoreLedger, offset: int, package: Package) -> str:
     return (
         f"Expected package {progress.number + 1} of {package.publisher} behind offset"
         f" {progress.offset}, but the log goes on with package {package.number} at offset {offset};"
-        " seed the store from another subscriber (seed_from), or accept the gap (accepts_gap)"
+        " seed the store from another subscriber (seed_from), or accept the gap (accept_gap)"
     )
 
 

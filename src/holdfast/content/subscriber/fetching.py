@@ -7,11 +7,9 @@ from collections.abc import Callable
 from holdfast.content.messages import Package
 from holdfast.content.ports import ContentLog, TopicEntries
 from holdfast.content.subscriber.shared import SharedPackages
-from holdfast.content.topics import ContentTopic
+from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.errors import InvalidState
 from holdfast.limits import CONTENT_POLL_MS, CONTENT_PREFETCH_BYTES
-
-PARTITION = 1
 
 
 class Fetcher:

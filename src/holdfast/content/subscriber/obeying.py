@@ -15,14 +15,13 @@ from holdfast.content.repository.api import Repository
 from holdfast.content.subscriber.batch import ImportFailed
 from holdfast.content.subscriber.commands import after_command, after_retry
 from holdfast.content.subscriber.decisions import Habits
-from holdfast.content.subscriber.fetching import PARTITION
 from holdfast.content.subscriber.keeping import Keeper
 from holdfast.content.subscriber.ledger import GivenUpPackage, StoreLedger
 from holdfast.content.subscriber.listening import CommandListener
 from holdfast.content.subscriber.rounds import Rounds
 from holdfast.content.subscriber.seeding import store_snapshot
 from holdfast.content.subscriber.shared import SharedPackages
-from holdfast.content.topics import ContentTopic
+from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.errors import HoldfastError
 from holdfast.limits import CONTENT_REASON_CHARS_MAX
 from holdfast.logs import log as logger
@@ -86,8 +85,6 @@ class Servant:
             )
         except ImportFailed as error:
             if error.index is None:  # it may have been committed: then the next look finds it done
-                await self._keeper.reload()
-                self._rounds.restart()
                 raise
             await self._keeper.commit(done, [self._status(failed, error.as_failure().reason)])
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from holdfast.clock import Clock
 from holdfast.content.messages import NOWHERE, Package
+from holdfast.content.ports import ContentLog
 from holdfast.content.repository.api import Repository
 from holdfast.content.subscriber.batch import ImportFailed
 from holdfast.content.subscriber.conditions import CurrentCondition, SubscriberCondition
@@ -24,6 +25,7 @@ from holdfast.content.subscriber.decisions import (
 from holdfast.content.subscriber.fetching import Fetcher
 from holdfast.content.subscriber.keeping import Keeper
 from holdfast.content.subscriber.preconditions import GoldenSubscriber
+from holdfast.content.subscriber.proof import counted
 from holdfast.content.subscriber.ready import ReadyCheck
 from holdfast.content.subscriber.telling import Teller
 from holdfast.limits import (
@@ -49,6 +51,7 @@ class Rounds:
         self,
         habits: Habits,
         clock: Clock,
+        log: ContentLog,
         repository: Repository,
         keeper: Keeper,
         fetcher: Fetcher,
@@ -65,6 +68,7 @@ class Rounds:
         self.idle_offset = 0  # where the log ended when there was nothing left to do
         self._habits = habits
         self._clock = clock
+        self._log = log
         self._repository = repository
         self._keeper = keeper
         self._fetcher = fetcher
@@ -178,6 +182,8 @@ class Rounds:
         """What can be taken without the package that fails is taken first, then it alone."""
         if not planned.imports:
             raise failed
+        if failed.index is None and await self.reload():
+            return  # the commit was made all the same
         lead = [step.turn for step in planned.steps].index(PackageTurn.IMPORT)
         if failed.index:
             self._batch_max = failed.index
@@ -187,10 +193,6 @@ class Rounds:
             self._batch_max = 0
         else:
             await self._fail_alone(planned.steps[0], failed)
-        if failed.index is None:  # the commit may have been made all the same
-            batch_max = self._batch_max
-            await self._reload()
-            self._batch_max = batch_max
 
     async def _fail_alone(self, step: PlannedPackage, failed: ImportFailed) -> None:
         keeper, failure = self._keeper, failed.as_failure()
@@ -202,8 +204,7 @@ class Rounds:
         self.retry_at = self._clock.monotonic() + result.pause_ms / 1000
         if result.status is not None:
             await keeper.commit(result.ledger, [result.status])
-            self._fetcher.waiting.popleft()
-            return
+            return  # what was read ahead of it is passed over
         self._condition.be(SubscriberCondition.RETRYING, failure.reason)
         try:
             await keeper.commit(result.ledger)
@@ -211,13 +212,18 @@ class Rounds:
             keeper.ledger = result.ledger
             self._teller.tell()
 
-    async def _reload(self) -> None:
-        """What the store says is so; the log is read from there on."""
+    async def reload(self) -> bool:
+        """After a commit that may have been made: what the store says is so; whether it moved."""
         publishers, counted = self._habits.publishers, self._keeper.ledger
         await self._keeper.reload()
-        if counted.start_of(publishers) == self._keeper.ledger.start_of(publishers):
-            self._keeper.ledger = counted  # nothing was committed: attempts are still counted
+        moved = any(
+            self._keeper.saved.progress_of(each).offset > counted.progress_of(each).offset
+            for each in publishers
+        )
+        if not moved:  # attempts are still counted, and so is what was passed over
+            self._keeper.ledger = counted
         self.restart()
+        return moved
 
     # --- when there is nothing to import ------------------------------------------------------
 
@@ -225,16 +231,13 @@ class Rounds:
         """At the end of the log."""
         keeper, fetcher, now = self._keeper, self._fetcher, self._clock.monotonic()
         fetcher.poll()
-        doubted = [
-            each for each in self._unproven if keeper.ledger.progress_of(each).offset != NOWHERE
-        ]
-        if doubted:
+        if self._unproven and (missing := await self._missing()):
             return self.hold(
                 SubscriberCondition.NEEDS_SEEDING,
                 f"Expected the log to keep what comes behind the store's offset, but it begins at"
-                f" {fetcher.earliest}: packages of {', '.join(sorted(doubted))} may be missing;"
+                f" {fetcher.earliest}: packages of {', '.join(missing)} are missing, or may be;"
                 " seed the store from another subscriber (seed_from), or accept the gap"
-                " (accepts_gap)",
+                " (accept_gap)",
             )
         keeper.ledger = passed_to(keeper.ledger, self._habits, fetcher.next - 1, self._unproven)
         self.ready.idle(now)
@@ -276,7 +279,7 @@ class Rounds:
     def _doubt(self, earliest: int) -> None:
         """What is before an offset is not kept: each publisher has to show that nothing is missing.
 
-        Its next package does so by its number.
+        Its next package does so by its number; until then it is asked what the node remembers.
         """
         self._fetcher.unkept = None
         if not self._habits.accepts_gap:
@@ -286,6 +289,22 @@ class Rounds:
                 for each in self._habits.publishers
                 if ledger.progress_of(each).offset < earliest - 1
             )
+
+    async def _missing(self) -> list[str]:
+        """The publishers with packages that neither the log nor the store has."""
+        last = await counted(self._log, self._fetcher.earliest)
+        ledger = self._keeper.ledger
+        if last is not None:
+            self._unproven.difference_update(
+                each
+                for each in list(self._unproven)
+                if ledger.progress_of(each).number == last.get(each, 0)
+            )
+        return sorted(
+            each
+            for each in self._unproven
+            if last is not None or ledger.progress_of(each).offset != NOWHERE
+        )
 
     def _prove(self, steps: Sequence[PlannedPackage]) -> None:
         self._unproven.difference_update(

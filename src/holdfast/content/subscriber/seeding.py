@@ -29,6 +29,7 @@ from holdfast.content.paths import ROOT
 from holdfast.content.ports import ContentLog
 from holdfast.content.repository.api import Binary, ChangeSet, Repository
 from holdfast.content.repository.values import binaries_of, decode_properties, encode_properties
+from holdfast.content.subscriber.decisions import Habits
 from holdfast.content.subscriber.ledger import GivenUpPackage, StoreLedger, changed_notes
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import DataLoss
@@ -236,3 +237,21 @@ async def newest_snapshot(log: ContentLog, subscriber: str) -> SnapshotTaken | N
         offset = page.next
         if offset >= page.end:
             return found
+
+
+def wrong_seed(found: SnapshotTaken | None, ledger: StoreLedger, habits: Habits) -> str:
+    """Why a store cannot begin with a snapshot; "" if it can."""
+    if found is None:
+        return "there is none; take one with `holdfast content snapshot`"
+    theirs, own = {each.publisher for each in found.progress}, set(habits.publishers)
+    if theirs != own:
+        return (
+            f"that one takes in {', '.join(sorted(theirs))} and this one {', '.join(sorted(own))};"
+            " seed it from one with the same publishers"
+        )
+    is_newer = any(
+        each.number > ledger.progress_of(each.publisher).number for each in found.progress
+    )
+    if not is_newer and not ledger.is_new():
+        return "the last one is not newer than this store; take another one"
+    return ""

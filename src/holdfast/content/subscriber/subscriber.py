@@ -25,7 +25,7 @@ from holdfast.content.subscriber.listening import CommandListener
 from holdfast.content.subscriber.obeying import Servant
 from holdfast.content.subscriber.preconditions import GoldenSubscriber
 from holdfast.content.subscriber.rounds import Rounds
-from holdfast.content.subscriber.seeding import newest_snapshot, seed
+from holdfast.content.subscriber.seeding import newest_snapshot, seed, wrong_seed
 from holdfast.content.subscriber.shared import shared_packages
 from holdfast.content.subscriber.telling import Teller
 from holdfast.errors import HoldfastError, Unavailable
@@ -77,6 +77,7 @@ class Subscriber:
         self._woken = asyncio.Event()
         self._stumbles = 0
         self._is_closing = False
+        self._is_doubtful = False  # whether a commit was made that failed
         self._troubled_ms = 0
         shared = shared_packages(log)
         importer = Importer(log, repository, shared, extras.invalidate)
@@ -85,8 +86,9 @@ class Subscriber:
         self._fetcher = Fetcher(log, shared, self.wake)
         self._listener = CommandListener(log, habits.name, self.wake)
         self._rounds = Rounds(
-            habits, clock, repository, self._keeper, self._fetcher, self._teller, self._condition
-        )
+            habits, clock, log, repository, self._keeper, self._fetcher, self._teller,
+            self._condition,
+        )  # fmt: skip
         self._rounds.precondition = extras.precondition
         if extras.only_after is not None:
             self._rounds.golden = GoldenSubscriber(log, extras.only_after)
@@ -167,6 +169,7 @@ class Subscriber:
                     pause = await (self._round() if is_open else self._open())
                     self._stumbles = 0
                 except (HoldfastError, ImportFailed, OSError) as error:
+                    self._is_doubtful = isinstance(error, ImportFailed)
                     pause = self._stumble(error)
                 await (self._rest(pause) if pause else asyncio.sleep(0))
             if len(self.tasks) > 1:
@@ -197,6 +200,9 @@ class Subscriber:
 
     async def _round(self) -> float:
         """Does what is next; how long to rest then, 0 if there is more to do."""
+        if self._is_doubtful:
+            await self._rounds.reload()
+            self._is_doubtful = False
         if self._listener.commands:
             await self._servant.obey()
             return 0
@@ -214,20 +220,11 @@ class Subscriber:
         """Begins with what another subscriber stored; False if that is no help."""
         found = await newest_snapshot(self._log, subscriber)
         ledger = self._keeper.ledger
-        wanted = {
-            each.publisher: each.number
-            for each in (found.progress if found else ())
-            if each.publisher in self.habits.publishers
-        }
-        is_newer = any(number > ledger.progress_of(each).number for each, number in wanted.items())
-        if found is None or not (is_newer or ledger.is_new()):
-            what = "none newer than the store" if found else "none"
-            reason = (
-                f"Expected a snapshot of {subscriber} to begin with, but there is {what}; take"
-                f" one: holdfast content snapshot {subscriber}"
-            )
+        if wrong := wrong_seed(found, ledger, self.habits):
+            reason = f"Expected a snapshot of {subscriber} to begin with, but {wrong}"
             self._rounds.hold(SubscriberCondition.NEEDS_SEEDING, reason)
             return False
+        assert found is not None
         await self._keeper.call(seed, self._repository, self._log.blobs, found.blob, ledger)
         await self._keeper.reload()
         self._rounds.restart()
