@@ -287,6 +287,7 @@ CONTENT_QUEUE_BLOCK_ENTRIES = 128  # of the map, packed together: 50 us to unpac
 CONTENT_RECENT_BYTES = 32 * MIB  # of topics, kept for readers that follow one another
 CONTENT_BATCH_MESSAGES_MAX = 1_000  # in one append, whoever they come from
 CONTENT_BATCH_BYTES_MAX = 8 * MIB  # ... or so much: 8 ms of writing at 1 GB/s
+CONTENT_WAKE_MS = 5  # readers are woken so often at most: a hundred of them take 1 ms
 CONTENT_GATHER_MS = 250  # what subscribers say in this time is written together: 4 appends a second
 CONTENT_REMEMBER_MS = 300_000  # how often all that is known is written anew, so that older ...
 CONTENT_REMEMBER_ENTRIES = 20_000  # ... discoveries are not needed; or after so many: 4 MB to read

@@ -111,6 +111,25 @@ def test_who_publishes_and_goes_away_harms_nobody() -> None:
     run(story())
 
 
+def test_a_package_that_is_sent_again_while_it_is_written_is_there_once() -> None:
+    async def story() -> None:
+        there = setting()
+        await there.publish(1)
+        running = await there.service.running()
+        for turns in range(6):
+            first = asyncio.create_task(there.service.publish(package(10 + turns)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            assert (await there.service.publish(package(10 + turns))).number == 2 + turns
+        assert len(await read_all(there.service, PACKAGES)) == 7
+        assert not running._publishing
+        await there.service.stop()
+
+    run(story())
+
+
 def test_one_append_wakes_all_readers_and_is_read_from_the_journal_once() -> None:
     async def story() -> None:
         there = setting()

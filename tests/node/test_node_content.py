@@ -87,7 +87,7 @@ def test_retention_waits_for_the_slowest_subscriber_within_the_bytes_of_the_conf
         await content.announce(discovery("slow", offsets[30], 31))
         await content.announce(discovery("done", offsets[99], 100))
         running = await content.running()
-        await running.remember()
+        await running.upkeep.remember()
         await asyncio.sleep(0.01)
         await node.upkeep.enforce_retention()
         earliest = node.journal.bounds(PACKAGES.topic, 1).earliest

@@ -108,8 +108,7 @@ class Administration:
                 subscriber=subscriber,
             )
         self._state.forget(subscriber)
-        await self._running.remember()
-        self._running.wake()
+        await self._running.upkeep.forget(subscriber)
 
     def _pair(
         self, publisher: str, subscriber: str

@@ -77,7 +77,8 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
     newest_ms = await _newest_ms(journal, topic, earliest, end)
     span_ms = CONTENT_REMEMBER_MS
     while end > earliest:
-        start = max(journal.offset_at(topic, PARTITION, max(newest_ms - span_ms, 0)), earliest)
+        from_ms = newest_ms - span_ms
+        start = journal.offset_at(topic, PARTITION, from_ms) if from_ms > 0 else earliest
         found: tuple[RememberedSubscribers, int] | None = None
         async for entry in _entries(journal, ContentTopic.DISCOVERIES, start, end):
             message = decode_announcement(entry.payload)

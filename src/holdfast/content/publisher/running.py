@@ -1,7 +1,6 @@
 """The five topics of a node that runs, and what is known from them: written, read and kept up."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from holdfast.content.messages import (
     Package,
     PackageDistributed,
     PackageStatus,
-    RememberedSubscribers,
     decode_event,
     encode,
     encode_event,
@@ -30,6 +28,7 @@ from holdfast.content.publisher.pressure import delay_ms
 from holdfast.content.publisher.queues import Queues
 from holdfast.content.publisher.retention import ContentNeeds, needs_of
 from holdfast.content.publisher.topic_log import TopicLog, entries_of
+from holdfast.content.publisher.upkeep import ContentUpkeep
 from holdfast.content.publisher.views import (
     FarmSummary,
     SnapshotSummary,
@@ -37,24 +36,17 @@ from holdfast.content.publisher.views import (
     SubscriberSummary,
 )
 from holdfast.content.topics import ContentTopic
-from holdfast.errors import HoldfastError
 from holdfast.journal import Journal
 from holdfast.limits import (
+    CONTENT_BACKLOG_FREE,
     CONTENT_EVENTS_LOOK_MAX,
-    CONTENT_GATHER_MS,
-    CONTENT_LOOK_MS,
     CONTENT_PRESSURE_LOOK_MS,
     CONTENT_RECENT_BYTES,
-    CONTENT_REMEMBER_ENTRIES,
-    CONTENT_REMEMBER_MS,
-    MIB,
     READ_BYTES_MAX,
 )
-from holdfast.logs import log
 from holdfast.metrics import ContentNumbers
 
 _OTHER_RECENT_BYTES = CONTENT_RECENT_BYTES // 8  # of topics with small messages
-_REMEMBERED_BYTES = 1 * MIB  # of one message: a quarter of what an entry may have
 _MESSAGE_BYTES = 500  # of a package without its content
 
 
@@ -67,19 +59,14 @@ class RunningContent:
         self.state = found.state
         self._clock = clock
         self._journal = journal
-        self._remembered = found.remembered  # where everything was remembered last
-        self._remembered_ms = clock.now_ms()
-        self._remembered_ends: list[int] = []
-        self._needed = _recovery(found.remembered, found.marks)
-        self._said: dict[str, Discovery] = {}  # not on the log yet
         self._publishing: dict[tuple[str, str], asyncio.Future[None]] = {}
         self._slowest: dict[str, tuple[int, int | None]] = {}  # when looked at, and what was found
         self._published_bytes = 0
         self._held_back_ms = 0
-        self._woken = asyncio.Event()
         self.packages: TopicLog[Package] = TopicLog(
             journal, ContentTopic.PACKAGES, self._numbered, self._taken(ContentTopic.PACKAGES),
             CONTENT_RECENT_BYTES, lambda package: len(package.content or b"") + _MESSAGE_BYTES,
+            self._offset_of,
         )  # fmt: skip
         self.statuses: TopicLog[PackageStatus] = self._log(ContentTopic.STATUSES)
         self.commands: TopicLog[ContentCommand] = self._log(ContentTopic.COMMANDS)
@@ -103,9 +90,7 @@ class RunningContent:
         self.queues = Queues(self.state, journal, self.packages)
         self._open_blobs = open_blobs
         self._keeper: BlobKeeper | None = None
-        self._tasks = [
-            asyncio.create_task(self._keep()), asyncio.create_task(self._clean_regularly()),
-        ]  # fmt: skip
+        self.upkeep = ContentUpkeep(self, found)
 
     @property
     def keeper(self) -> BlobKeeper:
@@ -117,10 +102,6 @@ class RunningContent:
     def now_ms(self) -> int:
         """The time of the node."""
         return self._clock.now_ms()
-
-    def wake(self) -> None:
-        """Looks at once whether there is something to write."""
-        self._woken.set()
 
     def _log(self, topic: ContentTopic) -> TopicLog[Any]:
         return TopicLog(
@@ -134,6 +115,12 @@ class RunningContent:
                 apply_entry(self.state, topic, entry)
 
         return apply
+
+    def _offset_of(self, package: Package) -> int | None:
+        """Where a package stands already, as when it was sent again while it was written."""
+        known = self.state.publishers.get(package.publisher)
+        found = None if known is None else known.find(package.package_id)
+        return None if found is None else found.offset
 
     def _numbered(self, packages: list[Package]) -> list[bytes]:
         return entries_of(self.state.numbered(packages), encode)
@@ -186,19 +173,20 @@ class RunningContent:
             return 0
         now_ms = self._clock.now_ms()
         looked_ms, slowest = self._slowest.get(publisher, (0, None))
-        if (
-            now_ms - looked_ms >= CONTENT_PRESSURE_LOOK_MS
-        ):  # the cost is independent of their number
-            slowest = self.state.topology.slowest_number(publisher, now_ms)
+        behind = 0 if slowest is None else known.number - slowest
+        # Looked at seldom, so that the cost of a package is independent of the subscribers; and
+        # again before a package has to wait.
+        if now_ms - looked_ms >= CONTENT_PRESSURE_LOOK_MS or behind > CONTENT_BACKLOG_FREE:
+            slowest = self.state.topology.slowest_number(publisher, now_ms, known.number)
             self._slowest[publisher] = now_ms, slowest
-        return 0 if slowest is None else max(known.number - slowest, 0)
+            behind = 0 if slowest is None else known.number - slowest
+        return max(behind, 0)
 
     def announce(self, discovery: Discovery) -> None:
         """Takes up what a subscriber says; it is written together with what others say."""
         discovery = checked_discovery(discovery, self.state)
         self.state.topology.hear(discovery, self._clock.now_ms(), self.state.last_numbers())
-        self._said[discovery.subscriber] = discovery
-        self._woken.set()
+        self.upkeep.said(discovery)
 
     async def report(self, statuses: Sequence[PackageStatus]) -> None:
         """Appends what became of packages; what was said before is not said again."""
@@ -266,103 +254,21 @@ class RunningContent:
                 break
         return found, offset - 1
 
-    # --- upkeep ---------------------------------------------------------------------------------
-
-    async def _keep(self) -> None:
-        """Writes what was gathered, at once and then in intervals, and looks at what ages."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CONTENT_LOOK_MS / 1_000):
-                    await self._woken.wait()
-            self._woken.clear()
-            try:
-                await self.flush()
-            except HoldfastError as error:  # it is tried again, with what comes next
-                log.warning("content: not written", error=error.message)
-            except Exception as error:
-                log.error("content: upkeep failed", exc_info=error)
-            await asyncio.sleep(CONTENT_GATHER_MS / 1_000)
-
-    async def _clean_regularly(self) -> None:
-        """Removes the blobs that nobody refers to any more, every twelve hours."""
-        while True:
-            await asyncio.sleep(CONTENT_LOOK_MS / 1_000)
-            try:
-                done = await self.keeper.clean_if_due()
-                if done is not None:
-                    log.info("content: blobs cleaned up", seen=done.seen, removed=done.removed)
-            except HoldfastError as error:  # it is tried again
-                log.warning("content: blobs not cleaned up", error=error.message)
-            except Exception as error:
-                log.error("content: blobs not cleaned up", exc_info=error)
-
-    async def flush(self) -> None:
-        """Writes what subscribers said and what follows from it."""
-        now_ms = self._clock.now_ms()
-        said, self._said = self._said, {}
-        if said:
-            try:
-                await self.discoveries.append(list(said.values()))
-            except BaseException:
-                self._said = said | self._said
-                raise
-        self.state.errors.drop_before(self.statuses.earliest)
-        await self._distribute()
-        has_aged = self.state.topology.age(now_ms)
-        is_due = now_ms - self._remembered_ms >= CONTENT_REMEMBER_MS and self._is_new()
-        is_long = self.discoveries.end - self._remembered >= CONTENT_REMEMBER_ENTRIES
-        if has_aged or is_due or is_long:
-            await self.remember()
-
-    async def _distribute(self) -> None:
-        """Says which packages every subscriber has now."""
-        for publisher in list(self.state.publishers.values()):
-            done = self.state.topology.slowest_offset(publisher.name)
-            while done is not None and publisher.distributed < done:
-                events = await self.queues.distributed(publisher, done)
-                if not events:
-                    break
-                await self.events.append(list(events))
-
-    def _is_new(self) -> bool:
-        """Whether something was written since everything was remembered."""
-        return self._remembered_ends != self._ends()
-
-    def _ends(self) -> list[int]:
-        return [each.end for each in self.logs.values()]
-
-    async def remember(self) -> None:
-        """Writes all that is known, so that a start need not read what is older."""
-        self._remembered_ms = self._clock.now_ms()
-        messages = self.state.remembered(
-            self.packages.end, self.events.end, self.statuses.end, _REMEMBERED_BYTES
-        )
-        self._remembered = await self.discoveries.append(list(messages))
-        self._needed = _recovery(self._remembered, messages[0])
-        self._remembered_ends = self._ends()
+    # --- its life -------------------------------------------------------------------------------
 
     async def needs(self, too_old_ms: int) -> ContentNeeds:
         """What of the topics is needed."""
-        return await needs_of(self.state, self._journal, self._needed, too_old_ms)
+        return await needs_of(self.state, self._journal, self.upkeep.recovery, too_old_ms)
 
     async def stop(self) -> None:
         """Writes what was gathered, and lets go; whoever waits is told."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
-        try:
-            await self.flush()
-            if self._is_new():
-                await self.remember()
-        except Exception as error:  # subscribers say it again
-            log.warning("content: not written", error=str(error))
+        await self.upkeep.stop()
         for each in self.logs.values():
             await each.close()
 
     def abandon(self) -> None:
         """The process ends: nobody is told."""
-        for task in self._tasks:
-            task.cancel()
+        self.upkeep.cancel()
         for each in self.logs.values():
             each.abandon()
 
@@ -371,12 +277,3 @@ def _stored(event: PackageDistributed, entry: TopicEntry) -> StoredEvent:
     return StoredEvent(
         entry.offset, entry.timestamp_ms, event.package_id, event.offset, event.number, event.paths
     )
-
-
-def _recovery(remembered: int, marks: RememberedSubscribers) -> dict[str, int]:
-    """What a start reads beside all that was remembered."""
-    return {
-        ContentTopic.DISCOVERIES.topic: max(remembered, 0),
-        ContentTopic.PACKAGES.topic: max(marks.packages, 0),
-        ContentTopic.EVENTS.topic: max(marks.events, 0),
-    }

@@ -18,6 +18,7 @@ from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BATCH_BYTES_MAX,
     CONTENT_BATCH_MESSAGES_MAX,
+    CONTENT_WAKE_MS,
     READ_BYTES_MAX,
 )
 
@@ -38,6 +39,7 @@ class TopicLog(Generic[M]):
         taken: Taken,
         recent_bytes: int,
         size_bytes: Callable[[M], int] = lambda message: 0,
+        offset_of: Callable[[M], int | None] = lambda message: None,
     ) -> None:
         self.topic = topic
         self.end = 0  # what is before it is known
@@ -45,12 +47,15 @@ class TopicLog(Generic[M]):
         self._encode = encode  # called when the messages' turn has come
         self._taken = taken  # is given all entries in order
         self._size_bytes = size_bytes
+        self._offset_of = offset_of  # where a message stands that is not to be there twice
         self._recent = RecentEntries(recent_bytes)
         self._pending: deque[tuple[list[M], asyncio.Future[int]]] = deque()
         self._writing: asyncio.Task[None] | None = None
         self._waiting: dict[asyncio.Future[None], None] = {}  # in the order in which they came
         self._reading: dict[int, asyncio.Future[None]] = {}
         self._is_closed = False
+        self._woken_at = -1.0
+        self._waking: asyncio.TimerHandle | None = None
 
     @property
     def earliest(self) -> int:
@@ -90,7 +95,11 @@ class TopicLog(Generic[M]):
             ):
                 break
             self._pending.popleft()
-            if not answer.done():  # cancelled: nobody wants it any more
+            if answer.done():  # cancelled: nobody wants it any more
+                continue
+            if (there := self._offset_of(more[0])) is not None:
+                answer.set_result(there)
+            else:
                 answers.append((len(messages), answer))
                 messages += more
                 size_bytes += more_bytes
@@ -141,7 +150,7 @@ class TopicLog(Generic[M]):
             self._taken(entries)
             found += entries
         if found:
-            self._wake()
+            self._wake_soon()
         return found
 
     async def read(self, offset: int, bytes_max: int, wait_ms: int = 0) -> TopicEntries:
@@ -192,7 +201,23 @@ class TopicLog(Generic[M]):
             timer.cancel()
             self._waiting.pop(more, None)
 
+    def _wake_soon(self) -> None:
+        """Wakes at once, but not more often than every CONTENT_WAKE_MS.
+
+        While much is appended, readers are given many entries at a time instead of one.
+        """
+        if self._waking is not None:
+            return
+        loop = asyncio.get_running_loop()
+        due = self._woken_at + CONTENT_WAKE_MS / 1_000
+        if loop.time() >= due:
+            self._wake()
+        else:
+            self._waking = loop.call_at(due, self._wake)
+
     def _wake(self) -> None:
+        self._waking = None
+        self._woken_at = asyncio.get_running_loop().time()
         waiting, self._waiting = self._waiting, {}
         for more in waiting:
             _tell(more)

@@ -5,6 +5,7 @@ CONTENT_SUBSCRIBER_KEPT_MS. Until then it holds the log: it may come back.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from holdfast.content.messages import Discovery, Heard, SubscriberProgress
 from holdfast.limits import (
@@ -18,11 +19,18 @@ from holdfast.limits import (
 Last = dict[str, int]  # the number of each publisher's last package
 
 
+class Movement(NamedTuple):
+    """When a subscriber last took in a package, or had none to take."""
+
+    at_ms: int
+    number: int  # of the publisher's last package then
+
+
 class KnownSubscriber:
     """A subscriber, as it is known from what it says."""
 
     __slots__ = (
-        "caught_up", "discovery", "doubled_ms", "former", "heard_ms", "moved_ms", "noticed_ms",
+        "caught_up", "discovery", "doubled_ms", "former", "heard_ms", "moved", "noticed_ms",
         "of",
     )  # fmt: skip
 
@@ -33,7 +41,7 @@ class KnownSubscriber:
         self.of: dict[str, SubscriberProgress] = {}  # by publisher
         self.former = ("", 0)  # another store that used this name, and when it did last
         self.doubled_ms = -CONTENT_STALLED_MS  # when two stores were seen to use the name in turn
-        self.moved_ms: dict[str, int] = {}  # when it last took in a package, or had none to take
+        self.moved: dict[str, Movement] = {}  # by publisher
         self.caught_up: set[str] = set()  # publishers whose packages it has not far behind
 
     @property
@@ -53,7 +61,7 @@ class KnownSubscriber:
             was = self.of.get(publisher)
             lag = last.get(publisher, 0) - each.number
             if lag <= 0 or was is None or was.offset != each.offset:
-                self.moved_ms[publisher] = at_ms
+                self.moved[publisher] = Movement(at_ms, last.get(publisher, 0))
             if lag <= CONTENT_BACKLOG_FREE:
                 self.caught_up.add(publisher)
         self.of = progress
@@ -69,12 +77,18 @@ class KnownSubscriber:
         """Whether two stores use its name at the same time, which is a fault."""
         return now_ms - self.doubled_ms < CONTENT_STALLED_MS
 
-    def slows(self, publisher: str, now_ms: int) -> bool:
-        """Whether publishing waits for it: not for one that is stalled, or only catching up."""
+    def slows(self, publisher: str, now_ms: int, last_number: int) -> bool:
+        """Whether publishing waits for it: not for one that is stalled, or only catching up.
+
+        It is stalled if it did not move while as many packages were published as it may be behind,
+        or for CONTENT_STALLED_MS.
+        """
+        moved = self.moved[publisher]
         return (
             publisher in self.caught_up
             and not self.is_blocked(publisher)
-            and now_ms - self.moved_ms[publisher] <= CONTENT_STALLED_MS
+            and last_number - moved.number < CONTENT_BACKLOG_FREE
+            and now_ms - moved.at_ms <= CONTENT_STALLED_MS
             and not self.is_dead(now_ms)
         )
 
@@ -125,13 +139,13 @@ class SubscriberTopology:
         """The offset that every subscriber of a publisher is done with; None: there are none."""
         return min((progress.offset for _, progress in self.of(publisher)), default=None)
 
-    def slowest_number(self, publisher: str, now_ms: int) -> int | None:
+    def slowest_number(self, publisher: str, now_ms: int, last_number: int) -> int | None:
         """How far the slowest subscriber is that publishing waits for."""
         return min(
             (
                 progress.number
                 for each, progress in self.of(publisher)
-                if each.slows(publisher, now_ms)
+                if each.slows(publisher, now_ms, last_number)
             ),
             default=None,
         )
