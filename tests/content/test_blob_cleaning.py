@@ -17,7 +17,7 @@ from holdfast.content.blobs import BINARIES, MARKS, PACKAGES, SNAPSHOTS, binary_
 from holdfast.content.cleaning import BlobCleanup, BlobKeeper
 from holdfast.content.messages import Package, PackageAction, encode
 from holdfast.content.topics import ContentTopic
-from holdfast.errors import DataLoss, InvalidState
+from holdfast.errors import DataLoss, InvalidArgument, InvalidState
 from holdfast.journal.memory import MemoryJournal
 from holdfast.limits import CONTENT_CLEANUP_INTERVAL_MS as INTERVAL_MS
 
@@ -178,6 +178,17 @@ def test_a_package_whose_blob_is_missing_is_not_published() -> None:
         assert node.journal.bounds(TOPIC, 1).next == 0
         node.upload(B)
         await node.publish(A, B)
+
+    run(story)
+
+
+@pytest.mark.parametrize("name", ["partitions/7/120.export", "", "../x", f"{SNAPSHOTS}x"])
+def test_nobody_learns_what_else_is_in_the_store(name: str) -> None:
+    async def story(node: Node) -> None:
+        with pytest.raises(InvalidArgument, match="blob of content"):
+            await node.keeper.missing([A, name])
+        with pytest.raises(InvalidArgument, match="blob of content"):
+            await node.publish(A, name)
 
     run(story)
 

@@ -37,7 +37,7 @@ from holdfast.content.marks import (
 )
 from holdfast.content.messages import decode_package
 from holdfast.content.topics import ContentTopic
-from holdfast.errors import DataLoss, InvalidState, NotFound
+from holdfast.errors import DataLoss, InvalidArgument, InvalidState, NotFound
 from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BLOBS_KNOWN_MAX,
@@ -112,6 +112,13 @@ class BlobKeeper:
     @asynccontextmanager
     async def _using(self, names: Collection[str]) -> AsyncIterator[None]:
         """None of these is removed from here on; one that was being removed is gone by now."""
+        for name in names:
+            if not name.startswith((BINARIES, PACKAGES)):
+                raise InvalidArgument(
+                    f"Expected a blob of content, {BINARIES}SHA256 or {PACKAGES}SHA256, but found"
+                    f" {name[:100]!r}",
+                    blob=name[:100],
+                )
         self._in_use.update(names)
         try:
             async with self._removing:

@@ -6,6 +6,7 @@ from holdfast.content.blobs import is_binary_blob, package_blob
 from holdfast.content.messages import Package, PackageAction
 from holdfast.content.package.wrong import Wrong
 from holdfast.content.paths import checked_path
+from holdfast.content.repository.values import SHA256_BYTES
 from holdfast.errors import InvalidArgument
 from holdfast.limits import (
     CONTENT_BINARIES_MAX,
@@ -14,8 +15,6 @@ from holdfast.limits import (
     CONTENT_PATHS_MAX,
     CONTENT_TOTAL_BYTES_MAX,
 )
-
-SHA256_BYTES = 32
 
 
 def check_message(message: Package) -> None:
