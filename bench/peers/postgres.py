@@ -60,7 +60,8 @@ class Postgres:
 
     def stop(self) -> None:
         if self._server is not None:
-            self._server.stop(signal.SIGINT)  # PostgreSQL's fast shutdown
+            # PostgreSQL's fast shutdown, or its immediate one where nothing is to be kept.
+            self._server.stop(signal.SIGINT if self.durable else signal.SIGQUIT)
             self._server = None
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)

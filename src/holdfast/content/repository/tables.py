@@ -105,7 +105,6 @@ class SqliteTables:
                 store=self.url,
             )
         connection.execute(f"PRAGMA journal_size_limit = {CONTENT_CHECKPOINT_BYTES}")
-        connection.execute("PRAGMA temp_store = MEMORY")
         connection.executescript(_DROPPED)
 
     @contextlib.contextmanager

@@ -197,8 +197,9 @@ class TransactionalChanges:
         self._check()
         try:
             self._flush()
+            for binary, path in self._missing().items():
+                raise missing_binary(path, binary.sha256, self._repository.url)
             with self._tables.told("to commit changes"):
-                self._check_binaries()
                 self._tables.drop_unused()
                 self._tables.commit()
         finally:
@@ -208,13 +209,20 @@ class TransactionalChanges:
         if self._nodes:
             with self._tables.told("to write nodes"):
                 self._tables.write(self._nodes.take())
+            self._nodes.wanted = self._missing()  # the others stay until the commit at least
 
-    def _check_binaries(self) -> None:
+    def _missing(self) -> dict[Binary, str]:
+        """The binaries that nodes refer to and that are not there, or not yet."""
         wanted = self._nodes.wanted
-        sizes = self._tables.sizes_in_writing([each.sha256 for each in wanted]) if wanted else {}
-        for binary, path in wanted.items():
-            if sizes.get(binary.sha256) != binary.size_bytes:
-                raise missing_binary(path, binary.sha256, self._repository.url)
+        if not wanted:
+            return wanted
+        with self._tables.told("to look for binaries"):
+            sizes = self._tables.sizes_in_writing([each.sha256 for each in wanted])
+        return {
+            binary: path
+            for binary, path in wanted.items()
+            if sizes.get(binary.sha256) != binary.size_bytes
+        }
 
     def _check(self) -> None:
         if not self._repository.is_open(self):

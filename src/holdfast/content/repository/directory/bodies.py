@@ -101,18 +101,18 @@ class Bodies:
     def waiting(self, binary: Binary) -> Path:
         return self._incoming / binary.sha256.hex()
 
-    def keep(self, body: FileBody, source: Path | str) -> str:
-        """Makes a body from a copy of another file; the path of the new file."""
+    def keep(self, body: FileBody, source: Path | str) -> tuple[str, str]:
+        """Makes a body from a copy of another file; what has to be synced then."""
         made = self._incoming / f"{body.name.decode()}.made"
         made.unlink(missing_ok=True)
         _copy(source, made, body)
         return self._place(body, made)
 
-    def take(self, body: FileBody) -> str:
-        """Makes a body from the binary that waits; the path of the file."""
+    def take(self, body: FileBody) -> tuple[str, str]:
+        """Makes a body from the binary that waits; what has to be synced then."""
         return self._place(body, self.waiting(body.binary))
 
-    def _place(self, body: FileBody, made: Path) -> str:
+    def _place(self, body: FileBody, made: Path) -> tuple[str, str]:
         made.chmod(_MODE_EXECUTABLE if body.executable else _MODE)
         if body.modified_ns is not None:
             os.utime(made, ns=(body.modified_ns, body.modified_ns))
@@ -123,7 +123,7 @@ class Bodies:
             Path(path).parent.mkdir(mode=0o700)
             sync_folder(self._folder)  # 256 times in all
             made.rename(path)
-        return path
+        return path, path.rpartition("/")[0]
 
     def drop_waiting(self) -> None:
         """Removes what came for a change set that is over."""

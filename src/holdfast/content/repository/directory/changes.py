@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from operator import attrgetter
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from holdfast.content.repository.buffer import NodeBuffer
 from holdfast.content.repository.checks import missing_binary, no_longer_open
 from holdfast.content.repository.directory.bodies import FileBody, bodies_of, file_of
 from holdfast.content.repository.directory.index import TreeIndex
+from holdfast.content.repository.directory.syncing import ToSync
 from holdfast.errors import InvalidArgument, InvalidState
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class DirectoryChanges:
         self._nodes: NodeBuffer[FileBody] = NodeBuffer(bodies_of, attrgetter("name"))
         self._files: dict[str, bytes] = {}
         self._received: set[Binary] = set()
-        self._made: list[str] = []  # files, until it is sure that they are needed
+        self._made = ToSync()
 
     def put(self, path: str, properties: Properties, offset: int = 0) -> None:
         self._check()
@@ -62,14 +62,13 @@ class DirectoryChanges:
         try:
             self._flush()
             with self._index.told("to commit changes"):
-                self._check_kinds()
                 self._make_bodies()
+                for body, path in self._nodes.wanted.items():
+                    raise missing_binary(path, body.binary.sha256, self._repository.url)
+                self._check_kinds()
                 dropped = self._index.unused_bodies()
-            made, self._made = self._made, []
-            self._repository.bring_up(made, dropped)
+            self._repository.bring_up(self._made, dropped)
         finally:
-            for path in self._made:
-                Path(path).unlink(missing_ok=True)
             self._repository.end()
 
     def _flush(self) -> None:
@@ -77,6 +76,7 @@ class DirectoryChanges:
             with self._index.told("to write nodes"):
                 self._index.write(self._nodes.take())
                 self._index.write_files(list(self._files.items()))
+                self._make_bodies()
             self._files.clear()
 
     def _check_name(self, path: str) -> None:
@@ -113,23 +113,26 @@ class DirectoryChanges:
                 )
 
     def _make_bodies(self) -> None:
-        """All files that the nodes need, where they are not there yet."""
-        made, bodies = self._made, self._repository.bodies
+        """The files that nodes need; those whose binaries are not there yet stay wanted."""
+        bodies, missing = self._repository.bodies, dict[FileBody, str]()
         for body, path in self._nodes.wanted.items():
             known = self._known(body.binary)
             if body.name in known:
                 continue
+            if not known and body.binary not in self._received:
+                missing[body] = path
+                continue
             with self._repository.told(f"to write the file of {path}"):
                 if known:
-                    made.append(bodies.keep(body, bodies.path(known[0])))
-                elif body.binary in self._received:
-                    made.append(bodies.take(body))
+                    self._made.add(*bodies.keep(body, bodies.path(known[0])))
                 else:
-                    raise missing_binary(path, body.binary.sha256, self._repository.url)
+                    self._made.add(*bodies.take(body))
+                    self._received.remove(body.binary)
                 stamp = bodies.stamp(body.name)
             assert stamp is not None and stamp[0] == body.binary.size_bytes
             self._index.add_body(body, stamp[1])
             self._index.may_be_unused(body.name)  # the node may have been put again
+        self._nodes.wanted = missing
 
     def _known(self, binary: Binary) -> list[bytes]:
         return self._repository.intact(self._index.bodies_of(binary, committed=False))

@@ -117,6 +117,14 @@ class TreeIndex(SqliteTables):
     def commit(self) -> None:
         self.writes.execute("COMMIT")
 
+    def rollback(self) -> list[bytes]:
+        """Rolls back; the names of bodies that may have been made for it."""
+        if not self.writes.in_transaction:
+            return []
+        names = [name for (name,) in self.writes.execute("SELECT sha256 FROM dropped")]
+        self.writes.execute("ROLLBACK")
+        return names
+
     # --- changing -----------------------------------------------------------------------------
 
     def write(self, batch: NodeBatch) -> None:

@@ -14,7 +14,7 @@ from holdfast.content.repository.directory.bodies import Bodies
 from holdfast.content.repository.directory.changes import DirectoryChanges
 from holdfast.content.repository.directory.index import KnownBody, TreeIndex
 from holdfast.content.repository.directory.places import SIDES, Places
-from holdfast.content.repository.directory.syncing import sync_all
+from holdfast.content.repository.directory.syncing import ToSync
 from holdfast.content.repository.directory.tree import FileTree
 from holdfast.errors import InvalidState, ResourceExhausted, Unavailable
 from holdfast.limits import (
@@ -135,13 +135,12 @@ class DirectoryRepository:
             raise already_changing(self.url)
         with self.told("to begin changes"):
             self._begin_first()
+        if self._suspect:
+            self._sweep()
         index = self._indexes[self._other]
         with index.told("to begin changes"):
             index.begin(anew=self._suspect)
         self._open = DirectoryChanges(self, index)
-        if self._suspect:
-            with self.told("to remove what is left of changes"):
-                self._sweep(index)
         return self._open
 
     @property
@@ -162,14 +161,18 @@ class DirectoryRepository:
         is_next = self._indexes[self._other].number == max(0, number - 1)
         self._suspect = not (self._places.take_clean(number) and is_next)
 
-    def _sweep(self, index: TreeIndex) -> None:
+    def _sweep(self) -> None:
         """Removes bodies that came with changes which were never committed."""
-        self.bodies.drop_waiting()
-        for name in self.bodies.names():
-            if not index.knows(name):
+        with self.told("to remove what is left of changes"):
+            self.bodies.drop_waiting()
+            self._drop_unknown(self.bodies.names())
+
+    def _drop_unknown(self, names: Iterable[bytes]) -> None:
+        for name in names:
+            if not any(index.knows(name) for index in self._indexes.values()):
                 self.bodies.drop(name)
 
-    def bring_up(self, made: list[str], dropped: list[bytes]) -> None:
+    def bring_up(self, made: ToSync, dropped: list[bytes]) -> None:
         """Makes the other tree as its index says, commits that, and lets it stand."""
         side = self._other
         index, private = self._indexes[side], self._places.private
@@ -181,11 +184,9 @@ class DirectoryRepository:
                 self._write_files(tree, index, is_anew)
             finally:
                 tree.close()
-            changed = {path for path in tree.changed if os.path.lexists(path)}
             folder = os.open(private, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                folders = {os.path.dirname(path) for path in made}  # noqa: PTH120
-                sync_all({*made, *folders, *changed}, folder)
+                (made | tree.changed).sync(folder)
             finally:
                 os.close(folder)
         with index.told("to commit changes"):
@@ -193,7 +194,9 @@ class DirectoryRepository:
         with self.told("to let the new files stand"):
             self._places.swap(side)
         self._stands, self._swapped, self._suspect = side, time.monotonic(), False
+        self._open = None
         with self.told("to remove files that nobody needs"):
+            self.bodies.drop_waiting()
             for name in dropped:
                 self.bodies.drop(name)
 
@@ -231,16 +234,17 @@ class DirectoryRepository:
         return self._open is changes
 
     def end(self) -> None:
-        """The change set is over; what it has not committed is rolled back."""
+        """A change set that was not committed is rolled back, and its files are removed."""
         if self._open is None:
             return
         self._open = None
         index = self._indexes[self._other]
         with index.told("to roll back"):
-            if index.writes.in_transaction:
-                index.writes.execute("ROLLBACK")
+            self._suspect = self._suspect or not index.writes.in_transaction
+            names = index.rollback()
         with self.told("to remove what was not committed"):
             self.bodies.drop_waiting()
+            self._drop_unknown(names)
 
     def close(self) -> None:
         self.end()
