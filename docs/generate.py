@@ -10,6 +10,7 @@ from pathlib import Path
 
 from generator import (
     bpmn,
+    content,
     dependencies,
     feel,
     interfaces,
@@ -44,6 +45,7 @@ FILES: dict[str, Callable[[], str]] = {
     "reference/dependencies.md": dependencies.page_text,
     "pictures/task-life.svg": job_states.picture,
     "pictures/order.svg": order.picture,
+    "pictures/content.svg": content.picture,
 }
 
 
