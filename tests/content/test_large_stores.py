@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 SCRIPT = Path(__file__).with_name("large_store.py")
+MEMORY = Path("/dev/shm")  # what is there is not the process's
 GROWTH_MIB_MAX = 64
 
 
@@ -27,8 +29,9 @@ def grown_mib(url: str, what: str, size: int) -> int:
 
 
 @pytest.mark.parametrize("name", ["content.sqlite", "www"])
-def test_a_few_thousand_files_take_little_memory(tmp_path: Path, name: str) -> None:
-    assert grown_mib(str(tmp_path / name), "files", 3_000) < GROWTH_MIB_MAX // 4
+def test_a_few_thousand_files_take_little_memory(name: str) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        assert grown_mib(f"{folder}/{name}", "files", 3_000) < GROWTH_MIB_MAX // 4
 
 
 @pytest.mark.soak

@@ -92,10 +92,10 @@ class SqliteTables:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA journal_size_limit = {CONTENT_CHECKPOINT_BYTES}")
             connection.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} {schema}; PRAGMA application_id = {_APPLICATION};"
-                f"PRAGMA user_version = {_VERSION}; COMMIT"
+                f"BEGIN IMMEDIATE; {_SCHEMA} {schema};"
+                f"INSERT INTO nodes VALUES ('', x'{NO_PROPERTIES.hex()}', 0);"
+                f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT"
             )
-            connection.execute(_PARENT, ("", NO_PROPERTIES))
             sync_folder(self.file.parent)
         elif found != _APPLICATION or version != _VERSION:
             raise InvalidArgument(
