@@ -14,6 +14,7 @@ from holdfast.content.messages import PackageAction, SnapshotTaken, decode_event
 from holdfast.content.publisher import ContentService
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import (
+    DataLoss,
     InvalidArgument,
     InvalidState,
     NotFound,
@@ -332,6 +333,27 @@ def test_a_package_whose_blob_is_missing_is_refused_and_blobs_are_cleaned_up_in_
         await asyncio.sleep(2 * 3_600)
         assert not there.blobs.content.keys() & {blob, other}, "the log no longer has the package"
         assert (await there.service.clean_up()).removed == 0
+        await there.service.stop()
+
+    run(story())
+
+
+def test_a_topic_that_cannot_be_read_is_told_and_nothing_of_it_is_dropped() -> None:
+    async def story() -> None:
+        there = setting()
+        await there.publish(2)
+        await there.service.stop()
+        await there.journal.append(ContentTopic.STATUSES.topic, 1, [b"?"])
+        there.service = there._new()
+        await there.service.start()
+        with pytest.raises(DataLoss, match="offset 0 of the topic content-statuses"):
+            await there.service.publish(package(3))
+        assert not there.service.is_ready
+        assert "not distributed" in there.service.warnings()[0]
+        assert (await there.service.needs()).recovery[PACKAGES.topic] == 0
+        there.journal.discard(ContentTopic.STATUSES.topic, 1, 1)
+        assert (await there.service.publish(package(3))).number == 3, "it is tried again"
+        assert there.service.is_ready and there.service.warnings() == []
         await there.service.stop()
 
     run(story())

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
+import msgspec
+
 from holdfast.content.messages import (
     NOWHERE,
     RememberedSubscribers,
@@ -15,6 +17,7 @@ from holdfast.content.messages import (
 from holdfast.content.ports import TopicEntry
 from holdfast.content.publisher.state import ContentState
 from holdfast.content.topics import PARTITION, ContentTopic
+from holdfast.errors import DataLoss
 from holdfast.journal import Entry, Journal
 from holdfast.limits import (
     CONTENT_PACKAGES_KNOWN_MAX,
@@ -51,7 +54,10 @@ async def read_back(journal: Journal, kept_ms: int) -> ReadBack:
     for topic, start in starts.items():
         ends[topic] = journal.bounds(topic.topic, PARTITION).next
         async for entry in _entries(journal, topic, start, ends[topic]):
-            apply_entry(state, topic, TopicEntry._make(entry))
+            try:
+                apply_entry(state, topic, TopicEntry._make(entry))
+            except msgspec.DecodeError as error:
+                raise _unreadable(topic, entry.offset, error) from error
     return ReadBack(state, ends, remembered, marks)
 
 
@@ -81,7 +87,10 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
         start = journal.offset_at(topic, PARTITION, from_ms) if from_ms > 0 else earliest
         found: tuple[RememberedSubscribers, int] | None = None
         async for entry in _entries(journal, ContentTopic.DISCOVERIES, start, end):
-            message = decode_announcement(entry.payload)
+            try:
+                message = decode_announcement(entry.payload)
+            except msgspec.DecodeError as error:
+                raise _unreadable(ContentTopic.DISCOVERIES, entry.offset, error) from error
             if isinstance(message, RememberedSubscribers) and message.packages != NOWHERE:
                 found = message, entry.offset
         if found is not None:
@@ -91,6 +100,14 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
         end = start
         span_ms *= 4
     return RememberedSubscribers([]), NOWHERE
+
+
+def _unreadable(topic: ContentTopic, offset: int, error: msgspec.DecodeError) -> DataLoss:
+    return DataLoss(
+        f"Expected to read the message at offset {offset} of the topic {topic.topic}, but {error};"
+        " start the node with the version of holdfast that wrote it",
+        topic=topic.topic, offset=offset,
+    )  # fmt: skip
 
 
 async def _newest_ms(journal: Journal, topic: str, earliest: int, end: int) -> int:

@@ -25,6 +25,7 @@ from holdfast.content.topics import ContentTopic
 from holdfast.errors import NotFound, Unavailable
 from holdfast.journal import Journal
 from holdfast.limits import CONTENT_SUBSCRIBER_KEPT_MS, READ_BYTES_MAX, WAIT_MS_MAX
+from holdfast.logs import log
 from holdfast.metrics import NO_NUMBERS, ContentNumbers
 
 if TYPE_CHECKING:  # what runs is loaded when it is needed: most nodes distribute no content
@@ -61,6 +62,7 @@ class ContentService:
         self._blobs: Blobs | None = None
         self._opening: asyncio.Task[RunningContent] | None = None
         self._running: RunningContent | None = None
+        self._failure = ""  # why the topics could not be read
         self._is_stopped = False
 
     # --- its life -------------------------------------------------------------------------------
@@ -111,7 +113,14 @@ class ContentService:
             self._opening.done() and (self._opening.cancelled() or self._opening.exception())
         ):
             self._opening = asyncio.create_task(self._open())
+            self._opening.add_done_callback(self._opened)
         return self._opening
+
+    def _opened(self, opening: asyncio.Task[RunningContent]) -> None:
+        error = None if opening.cancelled() else opening.exception()
+        self._failure = "" if error is None else str(error)
+        if error is not None:
+            log.error("content: topics not read", error=str(error))
 
     async def _open(self) -> RunningContent:
         from holdfast.content.publisher.opening import read_back
@@ -270,6 +279,8 @@ class ContentService:
 
     def warnings(self) -> list[str]:
         """What somebody should look at."""
+        if self._failure:
+            return [f"Content is not distributed: {self._failure}"]
         running = self._running
         return [] if running is None else running.warnings()
 
