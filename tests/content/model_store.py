@@ -14,6 +14,7 @@ from holdfast.content.messages import (
 )
 from holdfast.content.package.importing import import_package
 from holdfast.content.package.reading import open_package
+from holdfast.content.repository.api import Repository
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.content.subscriber import Habits
 from holdfast.content.subscriber.ledger import PROGRESS_NOTE, STATUSES_NOTE
@@ -45,7 +46,7 @@ class ModelStore:
         return with_properties(self._store)
 
 
-def with_properties(store: MemoryRepository) -> dict[str, Any]:
+def with_properties(store: Repository) -> dict[str, Any]:
     """Nodes that were put; those above them may be left behind when they are not."""
     return {path: node for path, node in tree_of(store).items() if node}
 

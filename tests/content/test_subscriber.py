@@ -536,6 +536,19 @@ async def test_it_says_that_it_is_there_every_ten_seconds_and_after_packages(sta
 
 
 @story
+async def test_two_stores_under_one_name_are_told(stage: Stage) -> None:
+    edge = stage.subscriber(store_id="one")
+    other = stage.subscriber(store_id="other")
+    for number in range(3):
+        await stage.add({f"/{number}": {"n": number}})
+        await asyncio.sleep(10)
+    [view] = await stage.service.subscribers("site")
+    assert view.is_doubled and view.store_id in ("one", "other")
+    await edge.close()
+    await other.close()
+
+
+@story
 async def test_it_is_ready_when_it_was_idle_and_stays_so(stage: Stage) -> None:
     edge = stage.subscriber()
     await edge.wait_until(IDLE)

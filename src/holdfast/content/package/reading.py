@@ -20,7 +20,7 @@ from holdfast.content.package.format import PREFIX, BodyPlace, ManifestHead, Pac
 from holdfast.content.package.manifest import EntryCheck, check_prefix, read_manifest
 from holdfast.content.package.requests import check_message
 from holdfast.content.package.wrong import Refusing, Wrong
-from holdfast.content.repository.api import Binary, Properties, Value
+from holdfast.content.repository.api import Binary, Properties, Value, VerifiedPieces
 from holdfast.content.repository.values import SharedProperties
 from holdfast.errors import InvalidArgument
 
@@ -192,7 +192,7 @@ def _held_entries(message: Package, content: bytes) -> Iterator[OpenedEntry]:
         at += binary.size_bytes
         if sha256(found).digest() != binary.sha256:
             raise _altered_body(entry)
-        return (found,)
+        return VerifiedPieces((found,))
 
     source = _Held(content)
     head, blocks = read_manifest(source, manifest_bytes, len(content))

@@ -28,6 +28,12 @@ class Binary(msgspec.Struct, frozen=True, array_like=True, tag="b"):
     size_bytes: int
 
 
+class VerifiedPieces(tuple[bytes, ...]):
+    """The pieces of a binary whose hash was checked: a store need not do it again."""
+
+    __slots__ = ()
+
+
 Scalar = str | int | float | bool | datetime | bytes
 Value = Scalar | list[Scalar] | Binary
 Properties = Mapping[str, Value]

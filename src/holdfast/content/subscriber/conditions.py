@@ -13,19 +13,12 @@ class SubscriberCondition(Enum):
     WAITING = "WAITING"  # a precondition holds the next package back
     RETRYING = "RETRYING"  # the next package fails, and is tried again later
     NEEDS_SEEDING = "NEEDS_SEEDING"  # the log no longer has what comes next for this store
-    CONFLICTING = "CONFLICTING"  # another store is there under the same name
     STUMBLING = "STUMBLING"  # the log or the store cannot be used
     CLOSED = "CLOSED"
 
 
 # What somebody has to look at: the reason is announced.
-TROUBLED = frozenset(
-    {
-        SubscriberCondition.NEEDS_SEEDING,
-        SubscriberCondition.CONFLICTING,
-        SubscriberCondition.STUMBLING,
-    }
-)
+TROUBLED = frozenset({SubscriberCondition.NEEDS_SEEDING, SubscriberCondition.STUMBLING})
 
 
 class CurrentCondition:

@@ -81,7 +81,7 @@ class Subscriber:
         self._troubled_ms = 0
         shared = shared_packages(log)
         importer = Importer(log, repository, shared, extras.invalidate)
-        self._teller = Teller(log, clock, self._discovery, self._due_seconds, self.wake)
+        self._teller = Teller(log, clock, self._discovery, self._due_seconds)
         self._keeper = Keeper(habits.name, repository, importer, self._teller)
         self._fetcher = Fetcher(log, shared, self.wake)
         self._listener = CommandListener(log, habits.name, self.wake)
@@ -207,8 +207,6 @@ class Subscriber:
             await self._servant.obey()
             return 0
         rounds, teller = self._rounds, self._teller
-        if teller.conflict:
-            return rounds.hold(SubscriberCondition.CONFLICTING, teller.conflict)
         if len(teller.statuses) >= CONTENT_STATUSES_WAITING_MAX:
             return rounds.hold(SubscriberCondition.STUMBLING, "statuses could not be reported")
         pause = await rounds.next()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from holdfast.clock import Clock
 from holdfast.content.messages import Discovery, PackageStatus
 from holdfast.content.ports import ContentLog
-from holdfast.errors import AlreadyExists, HoldfastError
+from holdfast.errors import HoldfastError
 from holdfast.limits import CONTENT_ANNOUNCE_MS, CONTENT_ANNOUNCE_MS_MIN, CONTENT_WAIT_MS
 from holdfast.logs import log as logger
 
@@ -26,16 +26,13 @@ class Teller:
         clock: Clock,
         discovery: Callable[[], Discovery],
         due_seconds: Callable[[], float],
-        accepted: Callable[[], None],
     ) -> None:
         self.statuses: list[PackageStatus] = []  # committed, and not reported yet
-        self.conflict = ""  # another store is there under the same name
         self.trouble = ""  # why the log could not be told the last time
         self._log = log
         self._clock = clock
         self._discovery = discovery
         self._due_seconds = due_seconds  # until there is something new to say without a commit
-        self._accepted = accepted
         self._wake = asyncio.Event()
         self._told_at = float("-inf")
 
@@ -69,18 +66,9 @@ class Teller:
                 sent = set(reporting)
                 self.statuses = [each for each in self.statuses if each not in sent]
             await self._log.announce(discovery)
-        except AlreadyExists as error:
-            if self.conflict != error.message:
-                logger.error("content.subscriber.conflict", reason=error.message)
-            self.conflict = error.message
-            self._told_at = self._clock.monotonic()
-            return True
         except HoldfastError as error:
             self.trouble = error.message
             logger.warning("content.subscriber.untold", reason=error.message)
             return False
         self._told_at = self._clock.monotonic()
-        if self.conflict:
-            self.conflict = ""
-            self._accepted()
         return True
