@@ -246,6 +246,22 @@ async def test_what_is_not_the_packages_fault_is_never_given_up_on(stage: Stage)
 
 
 @story
+async def test_a_message_that_it_cannot_read_stops_it_and_is_told(stage: Stage) -> None:
+    store = MemoryRepository()
+    await stage.add({"/a": {"n": 1}})
+    edge = stage.subscriber("edge", store)
+    await edge.wait_until(IDLE)
+    await stage.journal.append(ContentTopic.PACKAGES.topic, 1, [b"\xc1"])
+    running = await stage.service.running()
+    running.packages._taken = lambda entries: None
+    await running.packages.take_up()
+    await asyncio.sleep(30)
+    assert edge.condition is SubscriberCondition.STUMBLING and "at offset 1" in edge.reason
+    assert content(store) == {"/a": 1}
+    await edge.close()
+
+
+@story
 async def test_a_commit_that_fails_after_it_was_made_is_not_made_again(stage: Stage) -> None:
     store = MemoryRepository()
     edge = stage.subscriber("edge", store)
@@ -290,6 +306,21 @@ async def test_a_clear_wakes_a_stuck_retry_and_is_remembered(stage: Stage) -> No
     edge = stage.subscriber("edge", store, editable=True)
     await edge.wait_until(IDLE)
     assert edge.progress[0].cleared == 2
+    await edge.close()
+
+
+@story
+async def test_a_command_that_was_given_while_it_was_away_comes_first(stage: Stage) -> None:
+    store = MemoryRepository()
+    edge = stage.subscriber("edge", store, editable=True)
+    await edge.wait_until(IDLE)
+    await edge.close()
+    for path in ("/a", "/b"):
+        await stage.add({path: {"n": 1}})
+    await stage.command(ClearQueue("one", "edge", "site", 0))
+    edge = stage.subscriber("edge", store, editable=True)
+    await edge.wait_until(IDLE)
+    assert content(store) == {"/b": 1}
     await edge.close()
 
 

@@ -4,9 +4,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from holdfast.content.messages import Package, decode_package
 from holdfast.content.package.reading import OpenedPackage
 from holdfast.content.ports import ContentLog, TopicEntry
+from holdfast.errors import DataLoss
 from holdfast.limits import CONTENT_SHARED_BYTES_MAX
 
 
@@ -24,7 +27,7 @@ class SharedPackages:
         found = self._packages.get(entry.offset)
         if found is not None:
             return found[0]
-        package, size_bytes = decode_package(entry.payload), len(entry.payload)
+        package, size_bytes = _decoded(entry), len(entry.payload)
         self._packages[entry.offset] = package, size_bytes
         self._bytes += size_bytes
         while self._bytes > self._bytes_max:
@@ -41,6 +44,17 @@ class SharedPackages:
             if offset in self._packages:
                 self._opened[offset] = found
         return found
+
+
+def _decoded(entry: TopicEntry) -> Package:
+    try:
+        return decode_package(entry.payload)
+    except msgspec.DecodeError as error:
+        raise DataLoss(
+            f"Expected a package at offset {entry.offset} of the log, but {error}; use a version of"
+            " holdfast that is as new as the node's",
+            offset=entry.offset,
+        ) from error
 
 
 _SHARED: "WeakKeyDictionary[ContentLog, SharedPackages]" = WeakKeyDictionary()
