@@ -23,8 +23,10 @@ from holdfast.client.portal import Portal
 from holdfast.config import Config
 from holdfast.content.messages import Package
 from holdfast.content.repository.api import ChangeSet
+from holdfast.content.repository.directory import DirectoryRepository
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
+from holdfast.gateway.content.shapes import TopicQuery
 from holdfast.gateway.http import HttpServer
 from holdfast.gateway.identity.shapes import NewAuthorization, NewToken
 from holdfast.node import LocalNode
@@ -92,7 +94,7 @@ def test_a_site_gets_to_two_subscribers(opened: Opened, site: Path, tmp_path: Pa
         receipt = pub.add(metadata={"by": "test"})
         assert (receipt.offset, receipt.number) == (0, 1)
         www, memory = tmp_path / "www", MemoryRepository()
-        first = app.subscriber("edge-1", of="site", into=www)
+        first = app.subscriber("edge-1", of="site", into=DirectoryRepository(www, grace_ms=0))
         second = app.subscriber("edge-2", of="site", into=memory, editable=True)
         for each in (first, second):
             each.wait_until_idle(SECONDS)
@@ -184,6 +186,15 @@ def test_what_cannot_be_published_says_why(site: Path, tmp_path: Path) -> None:
             app.publisher("site", site).add("/nothing")
         with pytest.raises(InvalidArgument, match="pages/home"):
             app.publisher("site", site).delete("pages/home")
+        for name in ("a/b", "", "*"):
+            with pytest.raises(InvalidArgument, match="publisher"):
+                app.publisher(name)
+            with pytest.raises(InvalidArgument, match="subscriber"):
+                app.subscriber(name, of="site", into=MemoryRepository())
+            with pytest.raises(InvalidArgument, match="publisher"):
+                app.subscriber("edge", of=name, into=MemoryRepository())
+        with pytest.raises(InvalidArgument, match="found none"):
+            app.subscriber("edge", of=[], into=MemoryRepository())
 
 
 def test_publishing_and_waiting_from_an_event_loop(site: Path, tmp_path: Path) -> None:
@@ -247,5 +258,35 @@ def test_a_token_that_may_subscribe_to_one_publisher_does_that_alone(
             other = edge.subscriber("edge-9", of="secret", into=MemoryRepository())
             with pytest.raises(DeadlineExceeded, match="SUBSCRIBE on CONTENT 'secret'"):
                 other.wait_until_idle(2.5)
+    finally:
+        node.close()
+
+
+def test_subscribers_of_one_program_wait_with_one_request(site: Path, tmp_path: Path) -> None:
+    node = ServedNode(tmp_path / "data", Config())
+    asked: list[str] = []
+    read = node.node.gateway.content.read
+
+    async def counted(query: TopicQuery) -> bytes:
+        asked.append(query.topic)
+        return await read(query)
+
+    node.node.gateway.content.read = counted  # type: ignore[method-assign]
+    try:
+        with Holdfast.connect(node.url) as app:
+            pub = app.publisher("site", site)
+            subs = [
+                app.subscriber(f"edge-{each}", of="site", into=MemoryRepository())
+                for each in range(10)
+            ]
+            for each in subs:
+                each.wait_until_idle(SECONDS)
+            before = len(asked)
+            pub.add("/pages")
+            for each in subs:
+                each.wait_until_idle(SECONDS)
+            assert all(each.imported == 1 for each in subs)
+            packages = asked[before:].count("packages")
+            assert packages < 2 * len(subs), "a look at the end for each, and few others"
     finally:
         node.close()

@@ -49,6 +49,7 @@ class Holdfast(ProcessCalls, ContentCalls):
         self._lock = threading.Lock()
         self._closed = False
         self._subscribers = []
+        self._logs = {}
 
     # --- opening ------------------------------------------------------------------------------
 

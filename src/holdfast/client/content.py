@@ -23,6 +23,7 @@ class ContentCalls:
     portal: Portal
     api: Api
     _subscribers: "list[ContentSubscriber]"
+    _logs: "dict[tuple[str, str | None], ContentLog]"
 
     def publisher(
         self, name: str, source: "Source | None" = None, *, store: str | None = None
@@ -34,7 +35,9 @@ class ContentCalls:
         uses, such as `s3://bucket/prefix`.
         """
         from holdfast.client.content_publisher import ContentPublisher
+        from holdfast.gateway.content.checked import agent_name
 
+        agent_name(name, "publisher")
         return ContentPublisher(self.portal, self.api, self._log(name, store), name, source)
 
     def subscriber(
@@ -64,11 +67,20 @@ class ContentCalls:
         from holdfast.client.content_subscriber import ContentSubscriber
         from holdfast.content.subscriber.decisions import Habits
         from holdfast.content.subscriber.subscriber import SubscriberExtras
+        from holdfast.errors import InvalidArgument
+        from holdfast.gateway.content.checked import agent_name
 
         publishers = (of,) if isinstance(of, str) else tuple(of)
+        agent_name(name, "subscriber")
+        for each in publishers:
+            agent_name(each, "publisher")
+        if not publishers:
+            raise InvalidArgument(
+                f"Expected a publisher for {name} to subscribe to, but found none"
+            )
         habits = Habits(name, publishers, editable, retries_max, accept_gap)
         extras = SubscriberExtras(precondition, only_after, seed_from, invalidated, _host())
-        log = self._log(publishers[0] if publishers else "", store)
+        log = self._log(publishers[0], store)
         opened = ContentSubscriber(self.portal, log, into, habits, extras)
         self._subscribers.append(opened)
         return opened
@@ -82,6 +94,12 @@ class ContentCalls:
         near: ContentLog | None = getattr(self.api.content, "log", None)
         if near is not None and store is None:
             return near
+        opened = self._logs.get((publisher, store))
+        if opened is None:
+            opened = self._logs[publisher, store] = self._far_log(publisher, store)
+        return opened
+
+    def _far_log(self, publisher: str, store: str | None) -> "ContentLog":
         from holdfast.blobs import open_blobs
         from holdfast.client.content_blobs import NodeBlobs
         from holdfast.client.content_log import NodeContentLog

@@ -1,5 +1,6 @@
 """The log of packages over the Api of a node, as publishers and subscribers elsewhere have it."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +26,15 @@ _decode = msgspec.msgpack.Decoder(TopicEntries).decode
 
 
 class NodeContentLog:
-    """Keeps the port `ContentLog` by asking a node."""
+    """Keeps the port `ContentLog` by asking a node.
+
+    Subscribers of one program mostly wait at the same place: their reads are one request.
+    """
 
     def __init__(self, api: Api, blobs: Blobs) -> None:
         self.blobs = blobs
         self._content = api.content
+        self._reading: dict[TopicQuery, asyncio.Task[TopicEntries]] = {}
 
     async def publish(self, package: Package) -> Published:
         given = _fields(package, NewPackage, action=package.action.name)
@@ -46,7 +51,19 @@ class NodeContentLog:
         self, topic: ContentTopic, partition: int, offset: int, *, bytes_max: int, wait_ms: int
     ) -> TopicEntries:
         query = TopicQuery(_WORDS[topic], offset, partition, bytes_max, wait_ms)
+        reading = self._reading.get(query)
+        if reading is None:
+            reading = self._reading[query] = asyncio.create_task(self._read(query))
+            reading.add_done_callback(lambda done: self._has_read(query, done))
+        return await asyncio.shield(reading)  # others may wait for it, too
+
+    async def _read(self, query: TopicQuery) -> TopicEntries:
         return _decode(await self._content.read(query))
+
+    def _has_read(self, query: TopicQuery, done: "asyncio.Task[TopicEntries]") -> None:
+        del self._reading[query]
+        if not done.cancelled():
+            done.exception()  # whoever still waits for it is told
 
     async def announce(self, discovery: Discovery) -> None:
         progress = [ProgressNote(**_fields(each, ProgressNote)) for each in discovery.progress]
