@@ -46,7 +46,7 @@ def content(run: Run) -> Iterator[Figure]:
             against="Redis Streams with as many readers",
             goal=">= 3",
             unit="deliveries/s",
-            ours=told(lambda farm: _deliveries_per_second(farm, count)),
+            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=False)),
             peer=measured(
                 stack, RedisStreams(),
                 lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
@@ -57,9 +57,20 @@ def content(run: Run) -> Iterator[Figure]:
             against="NATS JetStream with as many readers",
             goal=">= 10",
             unit="deliveries/s",
-            ours=told(lambda farm: _deliveries_per_second(farm, count)),
+            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=False)),
             peer=measured(
                 stack, Nats(),
+                lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
+            ),
+        )  # fmt: skip
+        yield Figure(
+            name=f"packages of 8 KB imported by {SUBSCRIBERS} subscribers into memory",
+            against="Redis Streams, whose readers keep nothing",
+            goal=">= 1",
+            unit="deliveries/s",
+            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=True)),
+            peer=measured(
+                stack, RedisStreams(),
                 lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
             ),
         )  # fmt: skip
@@ -119,16 +130,16 @@ async def _farm(folder: Path, story: Story) -> float:
         remove(folder)
 
 
-def _healthy(farm: Farm, count: int) -> list[str]:
+def _healthy(farm: Farm, count: int, *, keep: bool = True) -> list[str]:
     names = [f"edge-{number}" for number in range(count)]
     for name in names:
-        farm.subscribe(name)
+        farm.subscribe(name, keeps=keep)
     return names
 
 
-async def _deliveries_per_second(farm: Farm, count: int) -> float:
+async def _deliveries_per_second(farm: Farm, count: int, *, keep: bool) -> float:
     """From the first package until the last subscriber has the last."""
-    names = _healthy(farm, SUBSCRIBERS)
+    names = _healthy(farm, SUBSCRIBERS, keep=keep)
     await farm.publish(1)
     await farm.delivered(names)
     begun = time.perf_counter()

@@ -1,10 +1,13 @@
 """A publisher and many subscribers in one process, over a log on disk and stores in memory."""
 
 import asyncio
+import gc
 import hashlib
 import secrets
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,7 +17,7 @@ from holdfast.content.messages import Discovery, Package, PackageAction, Subscri
 from holdfast.content.package.building import build_package
 from holdfast.content.package.sources import RepositorySource
 from holdfast.content.publisher.service import ContentService
-from holdfast.content.repository.api import DATA, Binary
+from holdfast.content.repository.api import DATA, Binary, Properties
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.content.subscriber.decisions import Admission, Habits
 from holdfast.content.subscriber.subscriber import Subscriber, SubscriberExtras
@@ -24,6 +27,50 @@ PUBLISHER = "site"
 UNDER_WAY = 64  # packages that are published side by side: they share a sync
 PAGES = 16  # different ones
 LOOK_SECONDS = 0.02
+GC_THRESHOLD = (50_000, 20, 50)
+
+
+class _Dropped:
+    """Changes of which only the notes are kept."""
+
+    def __init__(self, notes: dict[str, bytes]) -> None:
+        self._kept = notes
+        self._notes: dict[str, bytes] = {}
+
+    def put(self, path: str, properties: Properties, offset: int = 0) -> None:
+        pass
+
+    def store(self, binary: Binary, pieces: Iterable[bytes]) -> None:
+        pass
+
+    def delete(self, path: str) -> None:
+        pass
+
+    def note(self, name: str, value: bytes | None) -> None:
+        self._notes[name] = value or b""
+
+    def commit(self) -> None:
+        self._kept.update(self._notes)
+
+    def __enter__(self) -> "_Dropped":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class DroppingRepository(MemoryRepository):
+    """Keeps offsets and no content, as readers do that acknowledge a message and drop it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offsets: dict[str, bytes] = {}
+
+    def change(self) -> Any:
+        return _Dropped(self._offsets)
+
+    def get_note(self, name: str) -> bytes | None:
+        return self._offsets.get(name)
 
 
 class Farm:
@@ -39,6 +86,7 @@ class Farm:
 
     @classmethod
     async def open(cls, folder: Path, package_bytes: int) -> "Farm":
+        gc.set_threshold(*GC_THRESHOLD)  # as in a node
         farm = cls(LocalJournal.open(folder), package_bytes)
         await farm.service.start()
         return farm
@@ -50,11 +98,12 @@ class Farm:
 
     # --- subscribers --------------------------------------------------------------------------
 
-    def subscribe(self, name: str, *, stalled: bool = False) -> None:
+    def subscribe(self, name: str, *, stalled: bool = False, keeps: bool = True) -> None:
         """One that runs; a stalled one takes nothing in, ever."""
+        store = MemoryRepository() if keeps else DroppingRepository()
         extras = SubscriberExtras(precondition=_wait) if stalled else SubscriberExtras()
         subscriber = Subscriber(
-            self.service, MemoryRepository(), Habits(name, (PUBLISHER,)), extras,
+            self.service, store, Habits(name, (PUBLISHER,)), extras,
             store_id=secrets.token_hex(8),
         )  # fmt: skip
         subscriber.start()

@@ -307,7 +307,9 @@ CONTENT_EVENTS_LOOK_MAX = 16  # reads of the log for a page of events: a publish
 CONTENT_SUBSCRIBERS_MEASURED_MAX = 500  # in metrics; four series each
 
 # --- content: subscribers ----------------------------------------------------------------------
-CONTENT_PREFETCH_PACKAGES_MAX = 8  # that one commit takes in: an eighth of the syncs
+CONTENT_PREFETCH_PACKAGES_MAX = 8  # that one commit takes in, however large: an eighth of the syncs
+CONTENT_SMALL_PACKAGES_MAX = 64  # ... if they are small: a commit costs as much as ten of them
+CONTENT_SMALL_PACKAGES_BYTES = 512 * KIB  # ... all together: 2 ms
 CONTENT_PREFETCH_BYTES = 1 * MIB  # read ahead: one of the largest in the log, or many small ones
 CONTENT_GATHERED_PACKAGES_MAX = 1_000  # of one commit, where commits have to wait for one another
 CONTENT_GATHERED_BYTES = 8 * MIB  # ... and read ahead for it

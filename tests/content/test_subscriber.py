@@ -20,6 +20,11 @@ from holdfast.content.repository.memory import MemoryRepository
 from holdfast.content.subscriber import Admission, SubscriberCondition
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import InvalidArgument, Unavailable
+from holdfast.limits import (
+    CONTENT_PREFETCH_PACKAGES_MAX,
+    CONTENT_SMALL_PACKAGES_BYTES,
+    CONTENT_SMALL_PACKAGES_MAX,
+)
 from holdfast.testing.loop import run
 
 RETRYING, WAITING = SubscriberCondition.RETRYING, SubscriberCondition.WAITING
@@ -84,14 +89,28 @@ async def test_large_packages_and_binaries_come_from_blobs(stage: Stage) -> None
 
 
 @story
-async def test_many_packages_share_a_commit(stage: Stage) -> None:
-    for number in range(40):
+async def test_many_small_packages_share_a_commit(stage: Stage) -> None:
+    for number in range(128):
         await stage.add({f"/{number}": {"n": number}})
     store = PickyRepository()
     edge = stage.subscriber("edge", store)
     await edge.wait_until(IDLE)
-    assert len(content(store)) == 40
-    assert store.commits == 1 + 40 / 8
+    assert len(content(store)) == 128
+    assert store.commits == 1 + 128 / CONTENT_SMALL_PACKAGES_MAX
+    await edge.close()
+
+
+@story
+async def test_a_few_large_packages_share_a_commit(stage: Stage) -> None:
+    large = "x" * (CONTENT_SMALL_PACKAGES_BYTES // 4)
+    for number in range(24):
+        await stage.add({f"/{number}": {"n": large}})
+    store = PickyRepository()
+    edge = stage.subscriber("edge", store)
+    await edge.wait_until(IDLE)
+    assert len(content(store)) == 24
+    # Pages of a MiB are read ahead: seven or eight packages each.
+    assert 1 + 24 / CONTENT_PREFETCH_PACKAGES_MAX <= store.commits <= 6
     await edge.close()
 
 

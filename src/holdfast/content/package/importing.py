@@ -12,7 +12,7 @@ from typing import NamedTuple
 from holdfast.content.blobs import binary_blob
 from holdfast.content.messages import PackageAction
 from holdfast.content.package.reading import OpenedPackage, named_blob
-from holdfast.content.package.wrong import Refusing, Wrong
+from holdfast.content.package.wrong import Wrong, refused
 from holdfast.content.repository.api import ChangeSet
 from holdfast.errors import DataLoss
 
@@ -32,29 +32,28 @@ def import_package(changes: ChangeSet, package: OpenedPackage, offset: int) -> I
     InvalidArgument if the package is not what it should be, and whatever the repository refuses:
     the change set is to be dropped then.
     """
-    message = package.message
-    with Refusing(message):
-        gone: list[str] = []
-        if message.action is PackageAction.DELETE:
+    message, action, path = package.message, package.message.action, ""
+    nodes = size_bytes = 0
+    store, put = changes.store, changes.put
+    try:
+        gone = message.deep_paths if action is PackageAction.ADD else []
+        if action is PackageAction.DELETE:
             gone = message.paths
-        elif message.action is PackageAction.ADD:
-            gone = message.deep_paths
-        for path in gone:
-            changes.delete(path)
-        path, nodes, size_bytes = "", 0, 0
-        store, put = changes.store, changes.put
-        try:
-            for path, properties, bodies in package.entries():
-                for binary, pieces in bodies:
-                    if pieces is None:
-                        pieces = named_blob(package.blobs, binary_blob(binary.sha256))
-                    store(binary, pieces)
-                    size_bytes += binary.size_bytes
-                put(path, properties, offset)
-                nodes += 1
-        except DataLoss as error:
-            if "package_id" in error.fields:
-                raise
-            # The store does not know whose bytes these are.
-            raise Wrong(error.message, path, is_damage=True) from None
-        return ImportedPackage(nodes, len(gone), size_bytes)
+        for each in gone:
+            changes.delete(each)
+        for path, properties, bodies in package.entries():
+            for binary, pieces in bodies:
+                if pieces is None:
+                    pieces = named_blob(package.blobs, binary_blob(binary.sha256))
+                store(binary, pieces)
+                size_bytes += binary.size_bytes
+            put(path, properties, offset)
+            nodes += 1
+    except Wrong as wrong:
+        raise refused(message, wrong) from None
+    except DataLoss as error:
+        if "package_id" in error.fields:
+            raise
+        # The store does not know whose bytes these are.
+        raise refused(message, Wrong(error.message, path, is_damage=True)) from None
+    return ImportedPackage(nodes, len(gone), size_bytes)

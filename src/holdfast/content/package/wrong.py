@@ -17,9 +17,8 @@ class Wrong(Exception):
 
 
 class Refusing:
-    """Says of which package something is wrong, in which entry, and what to do."""
+    """Turns what is wrong into the error that says of which package."""
 
-    # A class: with a generator, every package would pay for what hardly one needs.
     __slots__ = ("_message",)
 
     def __init__(self, message: Package) -> None:
@@ -35,10 +34,11 @@ class Refusing:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Wrong):
-            raise _refused(self._message, error) from None
+            raise refused(self._message, error) from None
 
 
-def _refused(message: Package, wrong: Wrong) -> DataLoss | InvalidArgument:
+def refused(message: Package, wrong: Wrong) -> DataLoss | InvalidArgument:
+    """Says of which package something is wrong, in which entry, and what to do."""
     entry = f" the entry {wrong.entry!r}:" if wrong.entry else ""
     kind = DataLoss if wrong.is_damage else InvalidArgument
     return kind(

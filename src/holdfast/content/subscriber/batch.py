@@ -93,5 +93,8 @@ class Importer:
             if self._invalidate is not None:
                 self._invalidate(package.paths)
             return
-        opened = self._shared.opened(offset, lambda: open_package(package, self._blobs))
+        opened = self._shared.opened.get(offset)
+        if opened is None:
+            opened = open_package(package, self._blobs)
+            self._shared.keep(offset, opened)
         import_package(change, opened, offset)

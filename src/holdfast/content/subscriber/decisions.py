@@ -22,9 +22,12 @@ from holdfast.content.subscriber.failed import after_newer, failed_package
 from holdfast.content.subscriber.ledger import StoreLedger
 from holdfast.limits import (
     CONTENT_FAILED_KEPT_MAX,
+    CONTENT_PREFETCH_PACKAGES_MAX,
     CONTENT_REASON_CHARS_MAX,
     CONTENT_RETRY_MS_MAX,
     CONTENT_RETRY_MS_MIN,
+    CONTENT_SMALL_PACKAGES_BYTES,
+    CONTENT_SMALL_PACKAGES_MAX,
 )
 
 FOR_EVER = -1  # retries_max of a subscriber that never gives up
@@ -91,9 +94,13 @@ def plan(
     admit: Admit | None,
     imports_max: int,
 ) -> PackagePlan:
-    """What to do with the packages that come next."""
+    """What to do with the packages that come next.
+
+    More than a few are imported together as long as they are small.
+    """
     steps: list[PlannedPackage] = []
-    imports = 0
+    imports = size_bytes = 0
+    large = imports_max <= CONTENT_SMALL_PACKAGES_MAX  # whether their size counts
     standing = {each: ledger.progress_of(each) for each in habits.publishers}
     numbers = {each: progress.number for each, progress in standing.items()}
     removed = {each.offset for each in ledger.commands.removed}
@@ -118,7 +125,12 @@ def plan(
             if admission is Admission.WAIT:
                 return PackagePlan(steps, imports, PlanEnd.WAIT)
             if admission is Admission.ACCEPT:
-                if imports == imports_max:
+                size_bytes += package.size_bytes
+                if imports == imports_max or (
+                    imports >= CONTENT_PREFETCH_PACKAGES_MAX
+                    and size_bytes > CONTENT_SMALL_PACKAGES_BYTES
+                    and large
+                ):
                     break
                 imports += 1
                 step = PlannedPackage(offset, package, PackageTurn.IMPORT)

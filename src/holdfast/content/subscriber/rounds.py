@@ -33,8 +33,8 @@ from holdfast.limits import (
     CONTENT_GATHERED_BYTES,
     CONTENT_GATHERED_PACKAGES_MAX,
     CONTENT_PREFETCH_BYTES,
-    CONTENT_PREFETCH_PACKAGES_MAX,
     CONTENT_SKIPPED_MAX,
+    CONTENT_SMALL_PACKAGES_MAX,
     CONTENT_WAIT_MS,
 )
 from holdfast.logs import log as logger
@@ -74,7 +74,7 @@ class Rounds:
         self._fetcher = fetcher
         self._teller = teller
         self._condition = condition
-        self._batch_max = CONTENT_PREFETCH_PACKAGES_MAX
+        self._batch_max = CONTENT_SMALL_PACKAGES_MAX
         self._save_at = 0.0
         self._unproven: set[str] = set()  # publishers with packages that may be missing here
 
@@ -82,7 +82,7 @@ class Rounds:
         """Reads the log from where the store is."""
         self._fetcher.restart(self._keeper.ledger.start_of(self._habits.publishers))
         self._unproven.clear()
-        self._batch_max = CONTENT_PREFETCH_PACKAGES_MAX
+        self._batch_max = CONTENT_SMALL_PACKAGES_MAX
 
     async def next(self) -> float:
         """Takes in what comes next, up to a commit; 0 if there may be more."""
@@ -107,7 +107,7 @@ class Rounds:
         if planned.end is PlanEnd.WAIT:
             return await self._wait()
         if planned.end is PlanEnd.MORE:
-            self._batch_max = CONTENT_PREFETCH_PACKAGES_MAX
+            self._batch_max = CONTENT_SMALL_PACKAGES_MAX
             return 0
         return self.hold(SubscriberCondition.NEEDS_SEEDING, gap_reason(ledger, *fetcher.waiting[0]))
 
@@ -148,7 +148,7 @@ class Rounds:
         else:
             keeper.ledger = after
             keeper.unsaved += len(steps)
-        self._batch_max = CONTENT_PREFETCH_PACKAGES_MAX
+        self._batch_max = CONTENT_SMALL_PACKAGES_MAX
         for _ in steps:
             waiting.popleft()
         if self._unproven:
@@ -172,7 +172,7 @@ class Rounds:
                 break
             await fetcher.fill()
             pages += 1
-        if self._batch_max == CONTENT_PREFETCH_PACKAGES_MAX:
+        if self._batch_max == CONTENT_SMALL_PACKAGES_MAX:
             self._batch_max = CONTENT_GATHERED_PACKAGES_MAX
         return delay_ms / 1000
 

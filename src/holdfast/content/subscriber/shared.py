@@ -1,7 +1,6 @@
 """What the subscribers of one process read of one log: each package is decoded and checked once."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -20,7 +19,7 @@ class SharedPackages:
         self._bytes_max = bytes_max
         self._bytes = 0
         self._packages: OrderedDict[int, tuple[Package, int]] = OrderedDict()
-        self._opened: dict[int, OpenedPackage] = {}
+        self.opened: dict[int, OpenedPackage] = {}  # by offset, checked
 
     def package(self, entry: TopicEntry) -> Package:
         """The message in an entry."""
@@ -33,17 +32,13 @@ class SharedPackages:
         while self._bytes > self._bytes_max:
             oldest, (_, freed_bytes) = self._packages.popitem(last=False)
             self._bytes -= freed_bytes
-            self._opened.pop(oldest, None)
+            self.opened.pop(oldest, None)
         return package
 
-    def opened(self, offset: int, open_it: Callable[[], OpenedPackage]) -> OpenedPackage:
-        """The package, checked."""
-        found = self._opened.get(offset)
-        if found is None:
-            found = open_it()
-            if offset in self._packages:
-                self._opened[offset] = found
-        return found
+    def keep(self, offset: int, opened: OpenedPackage) -> None:
+        """Others here need not open it, for as long as its message is kept."""
+        if offset in self._packages:
+            self.opened[offset] = opened
 
 
 def _decoded(entry: TopicEntry) -> Package:
