@@ -285,6 +285,7 @@ CONTENT_QUEUE_ENTRIES_MAX = 100_000  # of a publisher, in the queues' shared map
 CONTENT_QUEUE_BYTES_MAX = 16 * MIB  # ... or so much, where packages have many paths
 CONTENT_QUEUE_BLOCK_ENTRIES = 128  # of the map, packed together: 50 us to unpack all of them
 CONTENT_RECENT_BYTES = 32 * MIB  # of topics, kept for readers that follow one another
+CONTENT_OLD_BYTES = 256 * KIB  # of old ones, read at once at least: 128 places have room there
 CONTENT_BATCH_MESSAGES_MAX = 1_000  # in one append, whoever they come from
 CONTENT_BATCH_BYTES_MAX = 8 * MIB  # ... or so much: 8 ms of writing at 1 GB/s
 CONTENT_WAKE_MS = 5  # readers are woken so often at most: a hundred of them take 1 ms

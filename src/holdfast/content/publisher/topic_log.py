@@ -18,6 +18,7 @@ from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BATCH_BYTES_MAX,
     CONTENT_BATCH_MESSAGES_MAX,
+    CONTENT_OLD_BYTES,
     CONTENT_WAKE_MS,
     READ_BYTES_MAX,
 )
@@ -166,11 +167,11 @@ class TopicLog(Generic[M]):
                 if entries:
                     return TopicEntries(entries, offset, self.earliest, self.end)
             else:
-                await self._fetch(offset)
+                await self._fetch(offset, max(bytes_max, CONTENT_OLD_BYTES))
                 offset = max(offset, self.earliest)
         return TopicEntries([], min(offset, self.end), self.earliest, self.end)
 
-    async def _fetch(self, offset: int) -> None:
+    async def _fetch(self, offset: int, bytes_max: int) -> None:
         """Reads a part of the log that is not kept; readers of one part share one reading."""
         reading = self._reading.get(offset)
         if reading is not None:
@@ -178,15 +179,15 @@ class TopicLog(Generic[M]):
             return
         self._reading[offset] = done = asyncio.get_running_loop().create_future()
         try:
-            entries = await self._entries(offset)
+            entries = await self._entries(offset, bytes_max)
             end = min(entries[-1].offset + 1, self.end) if entries else self.end
             self._recent.add(offset, end, entries)
         finally:
             del self._reading[offset]
             done.set_result(None)
 
-    async def _entries(self, offset: int) -> list[TopicEntry]:
-        found = await self._journal.read(self.topic.topic, PARTITION, offset, READ_BYTES_MAX)
+    async def _entries(self, offset: int, bytes_max: int = READ_BYTES_MAX) -> list[TopicEntry]:
+        found = await self._journal.read(self.topic.topic, PARTITION, offset, bytes_max)
         return list(map(TopicEntry._make, found))
 
     async def _more(self, wait_ms: int) -> None:
