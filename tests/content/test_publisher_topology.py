@@ -50,6 +50,40 @@ def test_a_silent_subscriber_is_dead_after_three_intervals_and_forgotten_after_i
     run(story())
 
 
+def test_a_publisher_is_forgotten_with_its_last_package_and_its_last_subscriber() -> None:
+    async def story() -> None:
+        there = setting()
+        await there.publish(3, "gone")
+        await there.publish(3, "awaited")
+        await there.service.announce(discovery("a", publisher="awaited"))
+        offsets = await there.publish(1)
+        there.journal.discard(ContentTopic.PACKAGES.topic, 1, offsets[0])
+        await asyncio.sleep(120)
+        assert await there.service.publishers() == ["awaited", "site"]
+        assert await (await there.restart(killed=True)).publishers() == ["awaited", "site"]
+        assert (await there.service.publish(package(9, "awaited"))).number == 4
+        await there.service.stop()
+
+    run(story())
+
+
+def test_queues_can_be_looked_at_while_subscribers_come() -> None:
+    async def story() -> None:
+        there = setting()
+        await there.publish(200)
+        service = await there.restart()
+        for number in range(5):
+            await service.announce(discovery(f"a-{number}", number))
+        looking = asyncio.create_task(service.queues("site"))
+        for number in range(20):
+            await asyncio.sleep(0)
+            await service.announce(discovery(f"b-{number}"))
+        assert len(await looking) >= 5
+        await service.stop()
+
+    run(story())
+
+
 def test_who_was_known_before_a_restart_has_three_intervals_to_say_something() -> None:
     async def story() -> None:
         there = setting()

@@ -128,6 +128,7 @@ class ContentService:
 
         for topic in ContentTopic:
             self._journal.create_topic(topic.topic, topic.partitions, topic.retention)
+            await asyncio.sleep(0)  # files are made: others have their turn in between
         found = await read_back(self._journal, self._kept_ms)
         self._running = RunningContent(self._journal, self._clock, found, lambda: self.blobs)
         return self._running
@@ -208,7 +209,7 @@ class ContentService:
         known = running.state.publisher(publisher)
         return [
             await running.queues.view(known, each.name, progress)
-            for each, progress in running.state.topology.of(publisher)
+            for each, progress in list(running.state.topology.of(publisher))
         ]
 
     async def errors(

@@ -194,6 +194,18 @@ class ContentState:
         for pair in [each for each in self._cleared if each[0] == subscriber]:
             del self._cleared[pair]
 
+    def age(self, now_ms: int, earliest: int) -> bool:
+        """Forgets who was silent for too long; whether there was anybody.
+
+        A publisher is forgotten when the log has nothing of it and nobody subscribes to it.
+        """
+        has_aged = self.topology.age(now_ms)
+        for name, each in list(self.publishers.items()):
+            if each.offset < earliest and next(self.topology.of(name), None) is None:
+                del self.publishers[name]
+                has_aged = True
+        return has_aged
+
     # --- what is known --------------------------------------------------------------------------
 
     def cleared_to(self, subscriber: str, publisher: str) -> int:

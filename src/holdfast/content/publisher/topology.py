@@ -101,13 +101,11 @@ class SubscriberTopology:
         self.known: dict[str, KnownSubscriber] = {}
 
     def hear(self, discovery: Discovery, at_ms: int, last: Last) -> None:
-        """A subscriber says how far it is; what is older than what is known is overlooked."""
+        """A subscriber says how far it is; time does not go back for what was said before."""
         found = self.known.get(discovery.subscriber)
         if found is None:
             found = self.known[discovery.subscriber] = KnownSubscriber(discovery, at_ms)
-        elif at_ms < found.heard_ms:
-            return
-        found.hear(discovery, at_ms, last)
+        found.hear(discovery, max(at_ms, found.heard_ms), last)
 
     def listen(self, now_ms: int) -> None:
         """The node was away: nobody is dead before it had the time to say something."""

@@ -94,7 +94,7 @@ class ContentUpkeep:
                 self._said = said | self._said
                 raise
         self._state.errors.drop_before(running.statuses.earliest)
-        has_aged = self._state.topology.age(now_ms)
+        has_aged = self._state.age(now_ms, running.packages.earliest)
         await self._distribute()
         is_due = now_ms - self._remembered_ms >= CONTENT_REMEMBER_MS and self._is_new()
         is_long = running.discoveries.end - self._remembered >= CONTENT_REMEMBER_ENTRIES
