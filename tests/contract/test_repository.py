@@ -737,3 +737,32 @@ def test_memory_crashes_when_it_is_told_to() -> None:
     clone = repository.clone()
     make(repository, "/d")
     assert walked(clone) == ["/", "/a", "/c"] and walked(repository) == ["/", "/a", "/c", "/d"]
+
+
+OPEN = """
+import sys
+from holdfast.content.repository import open_repository
+print("ready", flush=True)
+sys.stdin.readline()
+repository = open_repository(sys.argv[1])
+assert [node.path for node in repository.walk("/")] == ["/"]
+"""
+
+
+@pytest.mark.parametrize("name", ["content.sqlite", "www"])
+def test_several_processes_make_the_same_store_at_once(tmp_path: Path, name: str) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, str(tmp_path / name)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate()[1] for process in processes] == ["", "", ""]

@@ -6,6 +6,7 @@ Readers have connections of their own, so that they see what is committed and no
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from holdfast.limits import (
 _APPLICATION = 0x686F6C64  # tells our files from those of others
 _VERSION = 1
 _IDLE_READERS_MAX = 4
+_WAL_RETRY_SECONDS = 0.01
 
 _SCHEMA = """
 CREATE TABLE nodes (
@@ -39,6 +41,11 @@ CREATE TABLE links (
 ) WITHOUT ROWID;
 CREATE INDEX links_by_binary ON links (sha256);
 CREATE TABLE notes (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+_FIRST = f"""
+INSERT INTO nodes VALUES ('', x'{NO_PROPERTIES.hex()}', 0);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION}
 """
 # Hashes whose last node may be gone; what is in it when the change set ends is looked at.
 _DROPPED = """
@@ -85,27 +92,51 @@ class SqliteTables:
         return connection
 
     def _set_up(self, schema: str) -> None:
-        connection = self.writes
-        found = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if not found and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA journal_size_limit = {CONTENT_CHECKPOINT_BYTES}")
-            connection.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} {schema};"
-                f"INSERT INTO nodes VALUES ('', x'{NO_PROPERTIES.hex()}', 0);"
-                f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT"
-            )
+        """Makes the tables in an empty file; another process that does so is waited for."""
+        execute = self.writes.execute
+        if self._application() is None:
+            self._use_wal()
+            execute("BEGIN IMMEDIATE")
+            try:
+                if self._application() is None:
+                    for statement in f"{_SCHEMA};{schema};{_FIRST}".split(";"):
+                        execute(statement)
+                execute("COMMIT")
+            except BaseException:
+                execute("ROLLBACK")
+                raise
             sync_folder(self.file.parent)
-        elif found != _APPLICATION or version != _VERSION:
+        application, version = self._application() or (0, 0)
+        if application != _APPLICATION or version != _VERSION:
             raise InvalidArgument(
                 f"Expected {self.url} to be a content store of version {_VERSION}, but it is"
-                f" {'another database' if found != _APPLICATION else f'of version {version}'};"
-                " name another file",
+                f" {'another database' if application != _APPLICATION else f'of version {version}'}"
+                "; name another file",
                 store=self.url,
             )
-        connection.execute(f"PRAGMA journal_size_limit = {CONTENT_CHECKPOINT_BYTES}")
-        connection.executescript(_DROPPED)
+        execute(f"PRAGMA journal_size_limit = {CONTENT_CHECKPOINT_BYTES}")
+        self.writes.executescript(_DROPPED)
+
+    def _use_wal(self) -> None:
+        """SQLite itself does not wait for another process that does the same."""
+        deadline = time.monotonic() + CONTENT_STORE_BUSY_MS_MAX / 1_000
+        while True:
+            try:
+                self.writes.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(_WAL_RETRY_SECONDS)
+
+    def _application(self) -> tuple[int, int] | None:
+        """Whose file it is, and of which version; None if there is nothing in it."""
+        asked = """
+        SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_master)
+        FROM pragma_application_id, pragma_user_version
+        """
+        application, version, has_tables = self.writes.execute(asked).fetchone()
+        return (application, version) if has_tables else None
 
     @contextlib.contextmanager
     def told(self, what: str) -> Iterator[None]:

@@ -71,13 +71,19 @@ class Places:
     def has_link(self) -> bool:
         return self.into.is_symlink()
 
+    def make_link(self, side: str) -> None:
+        """A new store gets its link, unless another process has made it meanwhile."""
+        if not self.into.is_symlink() and self.into.is_dir():
+            self.into.rmdir()  # it was empty a moment ago
+        with contextlib.suppress(FileExistsError):
+            self.into.symlink_to(self._target(side))
+        sync_folder(self.into.parent)
+
     def swap(self, side: str) -> None:
-        """Another tree stands from now on, durably."""
+        """Another tree stands from now on, durably; for whoever has the lock."""
         beside = self.private / "next"
         beside.unlink(missing_ok=True)
         beside.symlink_to(self._target(side))
-        if self.into.is_dir() and not self.into.is_symlink():
-            self.into.rmdir()  # it was empty when the store was made
         beside.rename(self.into)
         sync_folder(self.into.parent)
 

@@ -77,7 +77,7 @@ class DirectoryRepository:
                 " stands; restore it, or remove that folder to begin anew",
                 path=self.url,
             )
-        self._places.swap(SIDES[0])
+        self._places.make_link(SIDES[0])
 
     # --- reading: the index of the tree that stands, and the bodies ----------------------------
 
