@@ -18,6 +18,7 @@ from holdfast.content.subscriber.ledger import TouchedPath
 from holdfast.content.subscriber.shared import SharedPackages
 from holdfast.errors import Code, HoldfastError
 
+INVALIDATE = PackageAction.INVALIDATE  # looked up once: it is asked for each package
 Invalidate = Callable[[Sequence[str]], None]
 
 # What is not the package's fault is waited for, however often.
@@ -78,9 +79,11 @@ class Importer:
         index: int | None = None
         try:
             with self._repository.change() as change:
-                into = GuardedChanges(change, self._repository, untouched_by)
+                into: ChangeSet = change
+                if untouched_by:
+                    into = GuardedChanges(change, self._repository, untouched_by)
                 for index, (offset, package) in enumerate(packages):  # noqa: B007
-                    self._import(offset, package, into if untouched_by else change)
+                    self._import(offset, package, into)
                 index = None
                 for name, value in notes.items():
                     change.note(name, value)
@@ -89,7 +92,7 @@ class Importer:
             raise ImportFailed(index, error) from error
 
     def _import(self, offset: int, package: Package, change: ChangeSet) -> None:
-        if package.action is PackageAction.INVALIDATE:
+        if package.action is INVALIDATE:
             if self._invalidate is not None:
                 self._invalidate(package.paths)
             return

@@ -74,6 +74,11 @@ class PackagePlan(NamedTuple):
     end: PlanEnd
 
 
+# Looked up once: they are asked for each package.
+IMPORT, REMOVE, PASS = PackageTurn.IMPORT, PackageTurn.REMOVE, PackageTurn.PASS
+ACCEPT, TEST = Admission.ACCEPT, PackageAction.TEST
+
+
 class Habits(msgspec.Struct, frozen=True):
     """How a subscriber was told to work."""
 
@@ -105,38 +110,35 @@ def plan(
     numbers = {each: progress.number for each, progress in standing.items()}
     removed = {each.offset for each in ledger.commands.removed}
     for offset, package in entries:
-        publisher, number = package.publisher, package.number
+        publisher = package.publisher
         progress = standing.get(publisher)
         if progress is None or offset <= progress.offset:
-            steps.append(PlannedPackage(offset, package, PackageTurn.PASS))
+            steps.append(PlannedPackage(offset, package, PASS))
             continue
-        is_test = package.action is PackageAction.TEST  # it has the number of the one before it
-        missing = number - numbers[publisher] - (not is_test)
+        is_test = package.action is TEST  # it has the number of the one before it
+        missing = package.number - numbers[publisher] - (not is_test)
         if missing and not (habits.accepts_gap and missing > 0):
             return PackagePlan(steps, imports, PlanEnd.GAP)
-        numbers[publisher] = number
+        turn, reason = IMPORT, ""
         if is_test:
-            steps.append(PlannedPackage(offset, package, PackageTurn.PASS))
-            continue
-        if offset <= progress.cleared or offset in removed:
-            step = PlannedPackage(offset, package, PackageTurn.REMOVE, "cleared")
-        else:
-            admission = Admission.ACCEPT if admit is None else admit(package, offset)
+            turn = PASS
+        elif offset <= progress.cleared or offset in removed:
+            turn, reason = REMOVE, "cleared"
+        elif admit is not None and (admission := admit(package, offset)) is not ACCEPT:
             if admission is Admission.WAIT:
                 return PackagePlan(steps, imports, PlanEnd.WAIT)
-            if admission is Admission.ACCEPT:
-                size_bytes += package.size_bytes
-                if imports == imports_max or (
-                    imports >= CONTENT_PREFETCH_PACKAGES_MAX
-                    and size_bytes > CONTENT_SMALL_PACKAGES_BYTES
-                    and large
-                ):
-                    break
-                imports += 1
-                step = PlannedPackage(offset, package, PackageTurn.IMPORT)
-            else:
-                step = PlannedPackage(offset, package, PackageTurn.REMOVE, "precondition")
-        steps.append(step)
+            turn, reason = REMOVE, "precondition"
+        if turn is IMPORT:
+            size_bytes += package.size_bytes
+            if imports == imports_max or (
+                imports >= CONTENT_PREFETCH_PACKAGES_MAX
+                and size_bytes > CONTENT_SMALL_PACKAGES_BYTES
+                and large
+            ):
+                break
+            imports += 1
+        numbers[publisher] = package.number
+        steps.append(PlannedPackage(offset, package, turn, reason))
     return PackagePlan(steps, imports, PlanEnd.MORE)
 
 
@@ -169,14 +171,14 @@ def after_steps(
     failed = ledger.failed
     for offset, package, turn, reason in steps:
         publisher = package.publisher
-        if turn is PackageTurn.IMPORT:
+        if turn is IMPORT:
             outcome = ImportOutcome.IMPORTED
             if failed:
                 failed = after_newer(failed, offset, package)
-        elif turn is PackageTurn.REMOVE:
+        elif turn is REMOVE:
             outcome = ImportOutcome.REMOVED
         else:
-            if package.action is PackageAction.TEST and publisher in habits.publishers:
+            if package.action is TEST and publisher in habits.publishers:
                 known = numbers.get(publisher) or ledger.progress_of(publisher).number
                 numbers[publisher] = max(known, package.number)
             continue
@@ -248,7 +250,7 @@ def after_failure(
     reason = failure.reason[:CONTENT_REASON_CHARS_MAX]
     gives_up = habits.retries_max != FOR_EVER and retries > habits.retries_max
     if gives_up and not failure.passes:
-        moved, _ = after_steps(ledger, habits, [step._replace(turn=PackageTurn.PASS)], now_ms)
+        moved, _ = after_steps(ledger, habits, [step._replace(turn=PASS)], now_ms)
         # The counter starts again with the next package.
         progress = SubscriberProgress(
             package.publisher, offset, package.number, cleared=was.cleared
