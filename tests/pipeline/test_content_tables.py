@@ -5,8 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from node_story import NodeStory, StoredTables
+from served_node import ServedNode
 
 from holdfast.clock import SystemClock
 from holdfast.config import Config
@@ -22,6 +24,7 @@ from holdfast.content.messages import (
 )
 from holdfast.content.topics import ContentTopic
 from holdfast.node import LocalNode
+from holdfast.pipeline.log import entries_between, open_log
 from holdfast.pipeline.project import Projection
 from holdfast.pipeline.reading import read_log
 from holdfast.pipeline.tables.progress import load_progress
@@ -121,3 +124,24 @@ def test_messages_that_retention_dropped_before_they_were_read_do_not_stop_the_s
     follow(spark, story, root)
     rows = StoredTables(root, None).rows("content_packages")
     assert [row["number"] for row in rows] == [6, 7, 8]
+
+
+def test_a_node_elsewhere_tells_its_content_as_its_files_do(node: ServedNode) -> None:
+    far, near = open_log(node.url), open_log(str(node.folder))
+    assert far.stream_bounds() == near.stream_bounds() == {}, "looking makes no topics"
+    far.close()
+    near.close()
+    service = node.node.content
+    for number in range(1, 4):
+        plain = msgspec.structs.replace(package(number), binaries=[])
+        node.portal.call(service.publish(plain))
+    progress = [SubscriberProgress("site", 1, 2)]
+    node.portal.call(service.announce(Discovery("edge-7", "store", False, -1, progress)))
+    far, near = open_log(node.url), open_log(str(node.folder))
+    bounds = far.stream_bounds()
+    assert bounds[5_001] == (0, 3)
+    for number, (start, end) in bounds.items():
+        found = list(entries_between(far, number, start, end))
+        assert found == list(entries_between(near, number, start, end))
+    far.close()
+    near.close()

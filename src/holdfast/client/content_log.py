@@ -50,7 +50,7 @@ class NodeContentLog:
     async def read(
         self, topic: ContentTopic, partition: int, offset: int, *, bytes_max: int, wait_ms: int
     ) -> TopicEntries:
-        query = TopicQuery(_WORDS[topic], offset, partition, bytes_max, wait_ms)
+        query = TopicQuery(TOPIC_WORDS[topic], offset, partition, bytes_max, wait_ms)
         reading = self._reading.get(query)
         if reading is None:
             reading = self._reading[query] = asyncio.create_task(self._read(query))
@@ -83,7 +83,7 @@ class NodeContentLog:
         await self._content.snapshot_taken(SnapshotNote(**given))
 
 
-_WORDS: dict[ContentTopic, TopicWord] = {
+TOPIC_WORDS: dict[ContentTopic, TopicWord] = {
     ContentTopic.PACKAGES: "packages",
     ContentTopic.STATUSES: "statuses",
     ContentTopic.DISCOVERIES: "discoveries",

@@ -1,15 +1,24 @@
 """The log of a node on another machine, read over HTTP."""
 
+import time
+
 import msgspec
 
+from holdfast.client.content_log import TOPIC_WORDS
 from holdfast.client.portal import Portal
 from holdfast.client.remote import RemoteApi
-from holdfast.errors import Internal
+from holdfast.content.ports import TopicEntries
+from holdfast.errors import Forbidden, Internal, Unauthorized
+from holdfast.gateway.content.shapes import TopicQuery
 from holdfast.gateway.journal.shapes import JournalBounds
 from holdfast.journal import Bounds, Entry
 from holdfast.limits import READ_BYTES_MAX
+from holdfast.pipeline.streams import STREAMS
+
+_STREAMS_SECONDS = 2.0  # from one look at the topics of content to the next
 
 _decode = msgspec.msgpack.Decoder(list[Entry]).decode
+_decode_page = msgspec.msgpack.Decoder(TopicEntries).decode
 
 
 class RemoteLog:
@@ -18,6 +27,8 @@ class RemoteLog:
     def __init__(self, url: str) -> None:
         self._api = RemoteApi(url)
         self._portal = Portal("holdfast-log")
+        self._streams: dict[int, Bounds] = {}
+        self._look_at = 0.0  # when the streams are looked at again
 
     def bounds(self) -> dict[int, Bounds]:
         return _by_partition(self._portal.call(self._api.journal.bounds()))
@@ -26,9 +37,38 @@ class RemoteLog:
         return _by_partition(self._portal.call(self._api.journal.bounds_since(since_ms)))
 
     def stream_bounds(self) -> dict[int, Bounds]:
-        return {}
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _STREAMS_SECONDS
+            self._streams = self._find_streams()
+        return self._streams
+
+    def _find_streams(self) -> dict[int, Bounds]:
+        """Nothing where no content is distributed, or where whoever asks may not read any."""
+        try:
+            if not self._portal.call(self._api.content.publishers()):
+                return {}
+        except (Forbidden, Unauthorized):
+            return {}
+        found: dict[int, Bounds] = {}
+        for number in STREAMS:
+            page = self._page(number, 0, bytes_max=1)
+            found[number] = Bounds(page.earliest, page.end)
+        return found
+
+    def _page(self, number: int, offset: int, bytes_max: int = READ_BYTES_MAX) -> TopicEntries:
+        query = TopicQuery(TOPIC_WORDS[STREAMS[number]], offset, bytes_max=bytes_max)
+        return _decode_page(self._portal.call(self._api.content.read(query)))
+
+    def _read_stream(self, number: int, position: int) -> list[Entry]:
+        """What is of publishers that whoever asks may not read is passed over."""
+        page = self._page(number, position)
+        while not page.entries and page.next < page.end:
+            page = self._page(number, page.next)
+        return [Entry._make(each) for each in page.entries]
 
     def read(self, partition: int, position: int) -> list[Entry]:
+        if partition in STREAMS:
+            return self._read_stream(partition, position)
         content = self._portal.call(self._api.journal.read(partition, position, READ_BYTES_MAX))
         try:
             return _decode(content)
