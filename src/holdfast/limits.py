@@ -81,6 +81,7 @@ CONTENT_CLEANUP_INTERVAL_MS = 12 * 3_600_000  # what nobody refers to waits half
 CONTENT_CLEANUP_SLICE = 50  # blobs removed while publications with blobs wait: 1 s in S3
 CONTENT_MARK_SHARDS = 256  # files of marks: 30 KB each, if there are 100,000 blobs
 CONTENT_HEADS_AT_ONCE = 8  # blobs of a publication that are looked for: 9,000 take 20 s in S3
+CONTENT_BLOB_LATE_MS = 600_000  # a blob may come so long after its package before that one fails
 CONTENT_BLOBS_KNOWN_MAX = 100_000  # that were asked about just now and need no further look: 15 MB
 
 # --- engine -----------------------------------------------------------------------------------

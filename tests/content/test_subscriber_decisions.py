@@ -5,6 +5,7 @@ import pytest
 from holdfast.content.messages import (
     NOWHERE,
     ClearQueue,
+    ImportOutcome,
     Package,
     PackageAction,
     RemovePackage,
@@ -17,6 +18,7 @@ from holdfast.content.subscriber.decisions import (
     ImportFailure,
     PackageTurn,
     PlanEnd,
+    PlannedPackage,
     after_failure,
     after_steps,
     pause_ms,
@@ -29,7 +31,7 @@ from holdfast.content.subscriber.ledger import (
     changed_notes,
     read_ledger,
 )
-from holdfast.limits import CONTENT_COMMANDS_KEPT_MAX
+from holdfast.limits import CONTENT_BLOB_LATE_MS, CONTENT_COMMANDS_KEPT_MAX
 
 HABITS = Habits("edge", ("site",), editable=True, retries_max=1)
 IMPORT, REMOVE, PASS = PackageTurn.IMPORT, PackageTurn.REMOVE, PackageTurn.PASS
@@ -147,6 +149,17 @@ def test_a_command_is_obeyed_once_and_old_ones_are_forgotten() -> None:
         ).ledger
     assert len(again.commands.done) == CONTENT_COMMANDS_KEPT_MAX
     assert again.progress["site"].cleared == 9, "it only moves up"
+
+
+def test_a_blob_that_comes_late_is_waited_for_before_its_package_fails() -> None:
+    step = PlannedPackage(1, package(1), PackageTurn.IMPORT)
+    late = ImportFailure("not there yet", is_late=True)
+    attempt = after_failure(ledger(), HABITS, step, late, 5)
+    for now_ms in (6, 7, 5 + CONTENT_BLOB_LATE_MS - 1):
+        attempt = after_failure(attempt.ledger, HABITS, step, late, now_ms)
+        assert attempt.status is None and attempt.pause_ms
+    attempt = after_failure(attempt.ledger, HABITS, step, late, 5 + CONTENT_BLOB_LATE_MS)
+    assert attempt.status is not None and attempt.status.outcome is ImportOutcome.REMOVED_FAILED
 
 
 def test_a_ledger_is_read_back_from_its_notes() -> None:

@@ -39,8 +39,9 @@ class ImportFailed(Exception):
         """Why, in words, and whether it passes by itself."""
         error = self.error
         if isinstance(error, HoldfastError):
-            passes = error.code in _PASSING and not isinstance(error, NotThereYet)
-            return ImportFailure(error.message, passes)
+            is_late = isinstance(error, NotThereYet)
+            passes = error.code in _PASSING and not is_late
+            return ImportFailure(error.message, passes, is_late)
         return ImportFailure(f"{type(error).__name__}: {error}", isinstance(error, OSError))
 
 

@@ -21,6 +21,7 @@ from holdfast.content.messages import (
 from holdfast.content.subscriber.failed import after_newer, failed_package
 from holdfast.content.subscriber.ledger import StoreLedger
 from holdfast.limits import (
+    CONTENT_BLOB_LATE_MS,
     CONTENT_FAILED_KEPT_MAX,
     CONTENT_PREFETCH_PACKAGES_MAX,
     CONTENT_REASON_CHARS_MAX,
@@ -230,6 +231,7 @@ class ImportFailure(NamedTuple):
 
     reason: str
     passes: bool = False  # not the package's fault: a full disk, a store that is away
+    is_late: bool = False  # a blob is not there yet: it may pass, or it never comes
 
 
 class AfterFailure(NamedTuple):
@@ -249,7 +251,9 @@ def after_failure(
     retries = was.retries + 1
     reason = failure.reason[:CONTENT_REASON_CHARS_MAX]
     gives_up = habits.retries_max != FOR_EVER and retries > habits.retries_max
-    if gives_up and not failure.passes:
+    since_ms = was.failing_since_ms or now_ms
+    may_come = failure.is_late and now_ms - since_ms < CONTENT_BLOB_LATE_MS
+    if gives_up and not failure.passes and not may_come:
         moved, _ = after_steps(ledger, habits, [step._replace(turn=PASS)], now_ms)
         # The counter starts again with the next package.
         progress = SubscriberProgress(
@@ -263,7 +267,7 @@ def after_failure(
         )  # fmt: skip
         return AfterFailure(after, status, 0)
     failing = msgspec.structs.replace(
-        was, retries=retries, reason=reason, failing_since_ms=was.failing_since_ms or now_ms
+        was, retries=retries, reason=reason, failing_since_ms=since_ms
     )
     return AfterFailure(ledger.with_progress(failing), None, pause_ms(retries))
 
