@@ -17,6 +17,7 @@ from holdfast.content.package.wrong import Wrong
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import InvalidArgument
 from holdfast.gateway import checks
+from holdfast.gateway.content.blobs import checked_blob
 from holdfast.gateway.content.shapes import NewPackage, ProgressNote, StatusNote
 from holdfast.limits import (
     CONTENT_METADATA_CHARS_MAX,
@@ -74,6 +75,8 @@ def package_of(new: NewPackage) -> Package:
     checks.name(new.package_id, "packageId")
     if new.action not in PackageAction.__members__:
         raise InvalidArgument(f"Expected an action, but found {new.action!r}", field="action")
+    if new.blob is not None:
+        checked_blob(new.blob)
     _check_metadata(new.metadata)
     action = PackageAction[new.action]
     origin = checks.name(new.origin, "origin") if new.origin else ""
