@@ -286,7 +286,7 @@ class _LogScan:
     def _look(self, offset: int, payload: bytes) -> None:
         try:
             package = decode_package(payload)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataLoss(
                 f"The package at offset {offset} cannot be read, and may refer to any blob:"
                 f" {error}; nothing is removed until it is dropped from the log",

@@ -39,7 +39,7 @@ def read_marks(blobs: Blobs, shard: int) -> Marks:
         return _decode(b"".join(blobs.get(_name(shard))))
     except NotFound:
         return {}
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataLoss(
             f"The marks {_name(shard)} in {blobs.url} cannot be read: {error}; delete this blob,"
             " and what it marked is kept as if it were new",

@@ -56,7 +56,7 @@ async def read_back(journal: Journal, kept_ms: int) -> ReadBack:
         async for entry in _entries(journal, topic, start, ends[topic]):
             try:
                 apply_entry(state, topic, TopicEntry._make(entry))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise _unreadable(topic, entry.offset, error) from error
     return ReadBack(state, ends, remembered, marks)
 
@@ -89,7 +89,7 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
         async for entry in _entries(journal, ContentTopic.DISCOVERIES, start, end):
             try:
                 message = decode_announcement(entry.payload)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise _unreadable(ContentTopic.DISCOVERIES, entry.offset, error) from error
             if isinstance(message, RememberedSubscribers) and message.packages != NOWHERE:
                 found = message, entry.offset
@@ -102,7 +102,7 @@ async def _last_remembered(journal: Journal) -> tuple[RememberedSubscribers, int
     return RememberedSubscribers([]), NOWHERE
 
 
-def _unreadable(topic: ContentTopic, offset: int, error: msgspec.DecodeError) -> DataLoss:
+def _unreadable(topic: ContentTopic, offset: int, error: Exception) -> DataLoss:
     return DataLoss(
         f"Expected to read the message at offset {offset} of the topic {topic.topic}, but {error};"
         " start the node with the version of holdfast that wrote it",

@@ -85,7 +85,7 @@ def decode_properties(path: str, encoded: bytes) -> Properties:
     """What was encoded; DataLoss if the bytes are not what was written."""
     try:
         return _decode(encoded)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataLoss(f"The properties of {path} are damaged: {error}", path=path) from error
 
 

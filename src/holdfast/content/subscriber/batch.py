@@ -59,12 +59,12 @@ class Importer:
         self._repository = repository
         self._shared = shared
         self._invalidate = invalidate
-        self._blobs_block = not isinstance(log.blobs, MemoryBlobs)
+        self.blobs_block = not isinstance(log.blobs, MemoryBlobs)
 
     def blocks(self, packages: Sequence[tuple[int, Package]]) -> bool:
         """Whether to take them in needs a thread."""
         return self._repository.blocking or (
-            self._blobs_block and any(each.blob or each.binaries for _, each in packages)
+            self.blobs_block and any(each.blob or each.binaries for _, each in packages)
         )
 
     def commit(

@@ -84,6 +84,14 @@ class Keeper:
             return function(*args, **kwargs)
         return await asyncio.to_thread(function, *args, **kwargs)
 
+    async def call_with_blobs(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Calls what uses the store and blobs: in a thread, unless both are in memory."""
+        if not self._repository.blocking and not self._importer.blobs_block:
+            return function(*args, **kwargs)
+        return await asyncio.to_thread(function, *args, **kwargs)
+
     async def _write(
         self,
         packages: Sequence[tuple[int, Package]],

@@ -65,7 +65,7 @@ class CommandListener:
     def _hear(self, offset: int, payload: bytes) -> None:
         try:
             command = decode_command(payload)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             logger.warning("content.subscriber.unknown_command", offset=offset, reason=str(error))
             return
         if command.subscriber == self._subscriber:

@@ -110,7 +110,7 @@ class Servant:
             progress = [ledger.progress_of(each) for each in self._habits.publishers]
             error = ""
             try:
-                await self._keeper.call(
+                await self._keeper.call_with_blobs(
                     store_snapshot, self._repository, self._log.blobs, command.blob, ledger
                 )
             except (HoldfastError, OSError) as failure:

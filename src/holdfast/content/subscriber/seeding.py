@@ -192,7 +192,7 @@ class _Source:
             raise self.damaged(f"a frame of {size_bytes} bytes")
         try:
             return _decode(self.take(size_bytes))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self.damaged(str(error)) from error
 
     def take(self, size_bytes: int) -> bytes:

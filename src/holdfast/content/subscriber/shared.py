@@ -44,7 +44,7 @@ class SharedPackages:
 def _decoded(entry: TopicEntry) -> Package:
     try:
         return decode_package(entry.payload)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataLoss(
             f"Expected a package at offset {entry.offset} of the log, but {error}; use a version of"
             " holdfast that is as new as the node's",

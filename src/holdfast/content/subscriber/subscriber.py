@@ -28,7 +28,7 @@ from holdfast.content.subscriber.rounds import Rounds
 from holdfast.content.subscriber.seeding import newest_snapshot, seed, wrong_seed
 from holdfast.content.subscriber.shared import shared_packages
 from holdfast.content.subscriber.telling import Teller
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, NotFound, Unavailable
 from holdfast.limits import (
     CONTENT_ANNOUNCE_MS,
     CONTENT_STATUSES_WAITING_MAX,
@@ -186,6 +186,7 @@ class Subscriber:
         await self._keeper.open(self._store_id, await self._listener.end() if is_new else 0)
         seed_from = self._extras.seed_from
         if seed_from and self._keeper.ledger.is_new() and not await self._seed(seed_from):
+            await self._teller.send()  # the log is kept for it from now on
             return _INTERVAL
         if not await self._teller.send():
             raise Unavailable(
@@ -223,7 +224,13 @@ class Subscriber:
             self._rounds.hold(SubscriberCondition.NEEDS_SEEDING, reason)
             return False
         assert found is not None
-        await self._keeper.call(seed, self._repository, self._log.blobs, found.blob, ledger)
+        try:
+            await self._keeper.call_with_blobs(
+                seed, self._repository, self._log.blobs, found.blob, ledger
+            )
+        except NotFound as error:  # it was cleaned up
+            self._rounds.hold(SubscriberCondition.NEEDS_SEEDING, f"{error.message}; take another")
+            return False
         await self._keeper.reload()
         self._rounds.restart()
         logger.info("content.subscriber.seeded", subscriber=self.habits.name, blob=found.blob)
