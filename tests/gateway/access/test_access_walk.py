@@ -26,6 +26,7 @@ from holdfast.engine.partition import DISPATCH
 from holdfast.engine.reader import Reader
 from holdfast.gateway.batch.shapes import BatchOperationView
 from holdfast.gateway.batch.tables import PastOperation
+from holdfast.gateway.content.shapes import NewAnnouncement, NewPackage, ProgressNote
 from holdfast.gateway.endpoint import Endpoint
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.identity.shapes import Member, NewGroup, NewToken, NewUser
@@ -57,6 +58,7 @@ SECRETS = {
     _R.ROLE: ("role-description",),
     _R.USER: ("user-email",),
     _R.TOKEN: ("token-of-",),
+    _R.CONTENT: ("content-path", "content-host"),
 }
 IN_TABLES = BASE + 900
 
@@ -100,6 +102,10 @@ async def make_everything(there: Guarded) -> list[str]:
     await identity.create_group(_T.GROUP, NewGroup(SAME, description="group-description"))
     await identity.create_group(_T.ROLE, NewGroup(SAME, description="role-description"))
     await identity.create_user(NewUser(SAME, email="user-email"))
+    await admin.content.publish(NewPackage(SAME, SAME, "DELETE", ["/content-path"]))
+    await admin.content.announce(
+        NewAnnouncement(SAME, "store", progress=[ProgressNote(SAME)], host="content-host")
+    )
     token = await identity.create_token(NewToken(SAME))
     SECRETS[_R.TOKEN] = (token.token_id,)
     view = await admin.instances.get(runs.process_instance_key)
