@@ -420,6 +420,30 @@ async def test_a_retry_that_fails_is_told_and_can_be_asked_for_again(stage: Stag
     await edge.close()
 
 
+@story
+async def test_a_retry_that_was_made_and_not_confirmed_is_not_made_again(stage: Stage) -> None:
+    store = PickyRepository()
+    store.refused["/bad"] = BROKEN
+    await stage.add({"/bad": {"n": 1}})
+    edge = stage.subscriber("edge", store, retries_max=0)
+    await asyncio.sleep(1)
+    store.refused.clear()
+    failures = [Unavailable("the connection broke")]
+
+    def break_once() -> None:
+        if failures:
+            store.refused["/bad"] = BROKEN  # it would be seen if it were imported again
+            raise failures.pop()
+
+    store.after_commit = break_once
+    await stage.command(RetryPackage("one", "edge", "site", 0))
+    await asyncio.sleep(5)
+    assert content(store) == {"/bad": 1} and edge.condition is IDLE
+    outcome = (await outcomes(stage))[-1]
+    assert outcome == (0, ImportOutcome.IMPORTED)
+    await edge.close()
+
+
 # --- preconditions ----------------------------------------------------------------------------
 
 

@@ -272,6 +272,19 @@ def after_failure(
     return AfterFailure(ledger.with_progress(failing), None, pause_ms(retries))
 
 
+def with_attempts(saved: StoreLedger, counted: StoreLedger, habits: Habits) -> StoreLedger:
+    """What the store says, with the attempts since: they count, also when the store fails."""
+    moved = [
+        msgspec.structs.replace(
+            was, retries=now.retries, reason=now.reason, failing_since_ms=now.failing_since_ms
+        )
+        for each in habits.publishers
+        if (was := saved.progress_of(each)).retries < (now := counted.progress_of(each)).retries
+        and was.number == now.number
+    ]
+    return saved.with_progress(*moved) if moved else saved
+
+
 def pause_ms(retries: int) -> int:
     """How long a package that failed so often is left alone: 5 s, doubling up to 15 min."""
     return min(CONTENT_RETRY_MS_MIN << min(retries - 1, 32), CONTENT_RETRY_MS_MAX)

@@ -21,6 +21,7 @@ from holdfast.content.subscriber.decisions import (
     gap_reason,
     passed_to,
     plan,
+    with_attempts,
 )
 from holdfast.content.subscriber.fetching import Fetcher
 from holdfast.content.subscriber.keeping import Keeper
@@ -214,14 +215,13 @@ class Rounds:
 
     async def reload(self) -> bool:
         """After a commit that may have been made: what the store says is so; whether it moved."""
-        publishers, counted = self._habits.publishers, self._keeper.ledger
-        await self._keeper.reload()
+        keeper, counted = self._keeper, self._keeper.ledger
+        await keeper.reload()
         moved = any(
-            self._keeper.saved.progress_of(each).offset > counted.progress_of(each).offset
-            for each in publishers
+            keeper.saved.progress_of(each).offset > counted.progress_of(each).offset
+            for each in self._habits.publishers
         )
-        if not moved:  # attempts are still counted, and so is what was passed over
-            self._keeper.ledger = counted
+        keeper.ledger = with_attempts(keeper.saved, counted, self._habits)
         self.restart()
         return moved
 
