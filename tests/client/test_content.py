@@ -49,10 +49,10 @@ def site(tmp_path: Path) -> Path:
 class ServedNode:
     """A node over HTTP, on a loop of its own."""
 
-    def __init__(self, folder: Path, config: Config) -> None:
+    def __init__(self, folder: Path, config: Config, port: int = 0) -> None:
         self._portal = Portal("node")
         self.node = self._portal.call(LocalNode.open(folder, config))
-        self._server = HttpServer(self.node.gateway)
+        self._server = HttpServer(self.node.gateway, port=port)
         self._portal.call(self._server.start())
         self.url = self._server.url
 
@@ -228,12 +228,7 @@ def test_a_token_that_may_subscribe_to_one_publisher_does_that_alone(
     node = ServedNode(tmp_path / "data", Config(authorization=True))
     try:
         admin = Holdfast.connect(node.url, token=node.first_token())
-        identity = admin.api.identity
-        may = NewAuthorization(
-            OwnerType.CLIENT, "edge", ResourceType.CONTENT, "site", [Permission.SUBSCRIBE]
-        )
-        admin.portal.call(identity.create_authorization(may))
-        token = admin.portal.call(identity.create_token(NewToken("edge"))).token
+        token = subscriber_token(admin, "edge")
         with admin, Holdfast.connect(node.url, token=token) as edge:
             admin.publisher("site", site).add()
             admin.publisher("secret", site).add("/pages")
@@ -292,3 +287,55 @@ def test_subscribers_of_one_program_wait_with_one_request(site: Path, tmp_path: 
             assert packages < 2 * len(subs), "a look at the end for each, and few others"
     finally:
         node.close()
+
+
+def test_a_subscriber_goes_on_when_its_node_comes_back(site: Path, tmp_path: Path) -> None:
+    node = ServedNode(tmp_path / "data", Config())
+    port = int(node.url.rpartition(":")[2])
+    try:
+        with Holdfast.connect(node.url) as app:
+            pub, store = app.publisher("site", site), MemoryRepository()
+            pub.add("/pages")
+            sub = app.subscriber("edge", of="site", into=store)
+            sub.wait_until_idle(SECONDS)
+            node.close()
+            node = ServedNode(tmp_path / "data", Config(), port)
+            assert pub.add("/large.bin").number == 2
+            sub.wait_until_idle(SECONDS)
+            assert store.get("/large.bin") is not None and sub.imported == 2
+            until(lambda: pub.subscribers()[0].lag == 0)
+    finally:
+        node.close()
+
+
+def test_a_new_subscriber_begins_with_a_snapshot_of_another_one(site: Path, tmp_path: Path) -> None:
+    node = ServedNode(tmp_path / "data", Config(authorization=True))
+    try:
+        with Holdfast.connect(node.url, token=node.first_token()) as admin:
+            tokens = [subscriber_token(admin, name) for name in ("old", "new")]
+            admin.publisher("site", site).add()
+            with (
+                Holdfast.connect(node.url, token=tokens[0]) as old,
+                Holdfast.connect(node.url, token=tokens[1]) as new,
+            ):
+                old.subscriber("old", of="site", into=MemoryRepository()).wait_until_idle(SECONDS)
+                admin.portal.call(admin.api.content.take_snapshot("old"))
+                until(lambda: admin.portal.call(admin.api.content.snapshots("site")))
+                store = MemoryRepository()
+                sub = new.subscriber("new", of="site", into=store, seed_from="old")
+                sub.wait_until_idle(SECONDS)
+                assert sub.imported == 0, "the snapshot had it"
+                data = store.get("/large.bin").properties["data"]
+                assert b"".join(store.read(data)) == LARGE
+    finally:
+        node.close()
+
+
+def subscriber_token(admin: Holdfast, name: str) -> str:
+    """The token of a machine that may subscribe to `site` and no more."""
+    identity = admin.api.identity
+    may = NewAuthorization(
+        OwnerType.CLIENT, name, ResourceType.CONTENT, "site", [Permission.SUBSCRIBE]
+    )
+    admin.portal.call(identity.create_authorization(may))
+    return admin.portal.call(identity.create_token(NewToken(name))).token
