@@ -80,6 +80,10 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
         done = shell.run("content", *arguments)
         assert done.code == code and words in done.err, (arguments, done.code, done.err)
     assert shell.run("content", "topology").out == "nobody has published anything\n"
+    (site / "link").symlink_to("/etc/passwd")
+    assert shell.run("content", "publish", "linked", "./site").code != 0
+    done = shell.run("content", "publish", "linked", "./site", "--skip-links")
+    assert done.code == 0 and "left out" in done.err
     assert shell.run("content", "publish", "site", "--test").code == 0
     done = shell.run("content", "publish", "site", "--delete", "--path", "/a")
     assert done.code == 0 and done.out.startswith("site 1 ")

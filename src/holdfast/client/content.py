@@ -26,19 +26,26 @@ class ContentCalls:
     _logs: "dict[tuple[str, str | None], ContentLog]"
 
     def publisher(
-        self, name: str, source: "Source | None" = None, *, store: str | None = None
+        self,
+        name: str,
+        source: "Source | None" = None,
+        *,
+        skip_links: bool = False,
+        store: str | None = None,
     ) -> "ContentPublisher":
         """Publishes trees of files or of nodes to subscribers anywhere.
 
-        `source` is a folder, a content repository, or the URL of one; only `add` needs it. Large
-        files go through the node; with `store` they go straight to the blob store that the node
+        `source` is a folder, a content repository, or the URL of one; only `add` needs it. A
+        symbolic link in a folder is an error, unless `skip_links` leaves links out. Large files go
+        through the node; with `store` they go straight to the blob store that the node
         uses, such as `s3://bucket/prefix`.
         """
         from holdfast.client.content_publisher import ContentPublisher
         from holdfast.gateway.content.checked import agent_name
 
         agent_name(name, "publisher")
-        return ContentPublisher(self.portal, self.api, self._log(name, store), name, source)
+        log = self._log(name, store)
+        return ContentPublisher(self.portal, self.api, log, name, source, skip_links)
 
     def subscriber(
         self,

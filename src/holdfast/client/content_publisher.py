@@ -39,7 +39,13 @@ class ContentPublisher:
     """Publishes content under a name. It can be had from anywhere: `app.publisher(name)`."""
 
     def __init__(
-        self, portal: Portal, api: Api, log: ContentLog, name: str, source: Source | None
+        self,
+        portal: Portal,
+        api: Api,
+        log: ContentLog,
+        name: str,
+        source: Source | None,
+        skip_links: bool = False,
     ) -> None:
         self.name = name
         self._portal = portal
@@ -47,7 +53,7 @@ class ContentPublisher:
         self._content = api.content
         self._log = log
         self._repository: Repository | None = None
-        self._source = None if source is None else self._source_of(source)
+        self._source = None if source is None else self._source_of(source, skip_links)
 
     def __repr__(self) -> str:
         return f"ContentPublisher({self.name!r})"
@@ -64,10 +70,15 @@ class ContentPublisher:
             self._repository.close()
             self._repository = None
 
-    def _source_of(self, source: Source) -> ContentSource:
+    @property
+    def skipped(self) -> list[Path]:
+        """The links that were left out so far."""
+        return self._source.skipped if isinstance(self._source, FolderSource) else []
+
+    def _source_of(self, source: Source, skip_links: bool) -> ContentSource:
         if isinstance(source, str | Path):
             if Path(source).is_dir():
-                return FolderSource(Path(source))
+                return FolderSource(Path(source), skip_links=skip_links)
             self._repository = open_repository(source)
             return RepositorySource(self._repository)
         if hasattr(source, "nodes"):

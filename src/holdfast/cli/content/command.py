@@ -62,6 +62,10 @@ def publish(
     test: Annotated[
         bool, typer.Option("--test", help="Only show that a package can be published.")
     ] = False,
+    skip_links: Annotated[
+        bool,
+        typer.Option("--skip-links", help="Leave symbolic links out; otherwise they are an error."),
+    ] = False,
     metadata: Annotated[
         list[str] | None,
         typer.Option(help="Goes with the package. Can be given more than once.", metavar="K=V"),
@@ -77,7 +81,7 @@ def publish(
     """Publish a folder, or a part of it. Durable when it ends."""
     from holdfast.cli.content.progress import publishing
     from holdfast.cli.content.words import pairs
-    from holdfast.cli.output import number, print_json, print_line
+    from holdfast.cli.output import number, print_json, print_line, print_note
     from holdfast.errors import InvalidArgument
 
     if delete + invalidate + test > 1:
@@ -87,7 +91,10 @@ def publish(
     if not (delete or invalidate or test) and source is None:
         raise InvalidArgument("Expected a SOURCE to publish from, but found none")
     given = pairs(metadata or (), "--metadata")
-    with _connected(url) as app, app.publisher(publisher, source, store=store) as pub:
+    with (
+        _connected(url) as app,
+        app.publisher(publisher, source, skip_links=skip_links, store=store) as pub,
+    ):
         if delete:
             receipt = pub.delete(path or (), metadata=given, package_id=id_)
         elif invalidate:
@@ -100,6 +107,9 @@ def publish(
                     path or "/", deep=not shallow, metadata=given, package_id=id_,
                     progress=progress,
                 )  # fmt: skip
+        skipped = pub.skipped
+    if skipped:
+        print_note(f"left out {number(len(skipped))} symbolic links, such as {skipped[0]}")
     if json:
         print_json(receipt)
         return
