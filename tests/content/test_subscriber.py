@@ -250,6 +250,55 @@ async def test_it_gives_up_and_counts_anew_for_the_next_package(stage: Stage) ->
     await edge.close()
 
 
+class LateRefusal(PickyRepository):
+    """A store that finds out when it commits, and whose commits wait for one another."""
+
+    def __init__(self, refused: str) -> None:
+        super().__init__()
+        self.attempts = 0
+        self.before_commit = self._refuse
+        self._refused = refused
+        self._touched: list[str] = []
+
+    def change(self) -> Any:
+        changes = super().change()
+        put = changes.put
+        self._touched.clear()
+
+        def touch(path: str, *args: Any) -> None:
+            self._touched.append(path)
+            put(path, *args)
+
+        changes.put = touch
+        return changes
+
+    def commit_delay_ms(self) -> int:
+        return 1_000
+
+    def _refuse(self) -> None:
+        self.attempts += 1
+        if self._refused in self._touched:
+            raise BROKEN
+
+
+@pytest.mark.parametrize("bad", [0, 1, 69, 99])
+def test_of_many_packages_in_one_commit_the_one_that_fails_is_found_in_a_few_attempts(
+    bad: int,
+) -> None:
+    async def play() -> None:
+        stage, store = Stage(), LateRefusal(f"/{bad}")
+        for number in range(100):
+            await stage.add({f"/{number}": {"n": 1}})
+        edge = stage.subscriber("edge", store, retries_max=0)
+        await edge.wait_until(IDLE)
+        assert content(store) == {f"/{number}": 1 for number in range(100) if number != bad}
+        assert store.commits <= 12 and store.attempts <= 22, "halved: 100, 50, 25, 13, 7, 4, 2, 1"
+        assert await outcomes(stage) == [(bad, ImportOutcome.REMOVED_FAILED)]
+        await edge.close()
+
+    run(play())
+
+
 @story
 async def test_what_is_not_the_packages_fault_is_never_given_up_on(stage: Stage) -> None:
     store = PickyRepository()

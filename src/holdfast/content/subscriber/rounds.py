@@ -76,6 +76,7 @@ class Rounds:
         self._teller = teller
         self._condition = condition
         self._batch_max = CONTENT_SMALL_PACKAGES_MAX
+        self._suspects = 0  # of the next imports: with all of them a commit failed
         self._save_at = 0.0
         self._unproven: set[str] = set()  # publishers with packages that may be missing here
 
@@ -83,7 +84,7 @@ class Rounds:
         """Reads the log from where the store is."""
         self._fetcher.restart(self._keeper.ledger.start_of(self._habits.publishers))
         self._unproven.clear()
-        self._batch_max = CONTENT_SMALL_PACKAGES_MAX
+        self._suspect(0)
 
     async def next(self) -> float:
         """Takes in what comes next, up to a commit; 0 if there may be more."""
@@ -149,7 +150,7 @@ class Rounds:
         else:
             keeper.ledger = after
             keeper.unsaved += len(steps)
-        self._batch_max = CONTENT_SMALL_PACKAGES_MAX
+        self._suspect(max(self._suspects - planned.imports, 0))
         for _ in steps:
             waiting.popleft()
         if self._unproven:
@@ -173,7 +174,7 @@ class Rounds:
                 break
             await fetcher.fill()
             pages += 1
-        if self._batch_max == CONTENT_SMALL_PACKAGES_MAX:
+        if not self._suspects and self._batch_max == CONTENT_SMALL_PACKAGES_MAX:
             self._batch_max = CONTENT_GATHERED_PACKAGES_MAX
         return delay_ms / 1000
 
@@ -189,11 +190,17 @@ class Rounds:
         if failed.index:
             self._batch_max = failed.index
         elif failed.index is None and planned.imports > 1:
-            self._batch_max = 1
+            self._suspect(planned.imports)
         elif lead:
-            self._batch_max = 0
+            self._suspect(1)
+            self._batch_max = 0  # what is before it, and then it alone
         else:
             await self._fail_alone(planned.steps[0], failed)
+
+    def _suspect(self, imports: int) -> None:
+        """So many imports failed together: half of them next, so that the one is found soon."""
+        self._suspects = imports
+        self._batch_max = max(imports // 2, 1) if imports else CONTENT_SMALL_PACKAGES_MAX
 
     async def _fail_alone(self, step: PlannedPackage, failed: ImportFailed) -> None:
         keeper, failure = self._keeper, failed.as_failure()
@@ -205,7 +212,9 @@ class Rounds:
         self.retry_at = self._clock.monotonic() + result.pause_ms / 1000
         if result.status is not None:
             await keeper.commit(result.ledger, [result.status])
+            self._suspect(0)
             return  # what was read ahead of it is passed over
+        self._suspect(1)
         self._condition.be(SubscriberCondition.RETRYING, failure.reason)
         try:
             await keeper.commit(result.ledger)
