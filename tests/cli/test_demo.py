@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -12,15 +13,41 @@ from typing import Any
 import msgspec
 import pytest
 
+from holdfast.cli.demo.content_verdict import (
+    KILLED,
+    REFUSING,
+    SUBSCRIBERS,
+    ContentAudit,
+    HeldStore,
+    SiteCourse,
+    reach_content_verdict,
+)
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.log_walk import ends_of
 from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.repair_verdict import Repair, RepairAudit, reach_repair_verdict
+from holdfast.cli.demo.site import (
+    FILM_BYTES,
+    MENU,
+    MENU_NUMBER,
+    PACKAGES,
+    publications,
+    site_after,
+)
 from holdfast.cli.demo.stage import Stage
 from holdfast.cli.demo.tables_story import TablesStory
 from holdfast.cli.demo.tables_verdict import Found, reach_tables_verdict
 from holdfast.cli.demo.verdict import Verdict
 from holdfast.config import Config
+from holdfast.content.messages import (
+    ImportOutcome,
+    Package,
+    PackageAction,
+    PackageStatus,
+    encode,
+)
+from holdfast.content.topics import ContentTopic
+from holdfast.limits import CONTENT_BINARY_BYTES_MIN
 from holdfast.node import LocalNode
 
 from .shell import Shell
@@ -79,6 +106,17 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
     assert (shell.folder / orders["picture"]).read_bytes().startswith(b"\x89PNG")
     assert verdict["tables"] is None and verdict["repair"] is None
 
+    content = verdict["content"]
+    assert (content["lost"], content["doubled"], content["faults"]) == (0, 0, [])
+    assert (content["published"], content["imported"]) == (PACKAGES, 3 * PACKAGES - 1)
+    assert (content["refused"], content["inErrorQueues"]) == (1, 1)
+    assert MENU in content["reason"]
+    assert 1 <= content["killedAfter"] < PACKAGES
+    site = shell.folder / "kept" / REFUSING
+    assert (site / "film.bin").stat().st_size == FILM_BYTES // 256 * 256
+    assert not (site / MENU[1:]).exists()
+    assert _processes_about(shell.folder) == []
+
     assert shell.run("journal", "verify", "kept/data").code == 0
     again = shell.run_process("demo", "--tasks", "1000", "--folder", "kept")
     assert again.code == 5
@@ -112,6 +150,8 @@ def test_the_demo_repairs_what_broke_and_its_tables_say_what_its_journal_says(
         "incidents RESOLVED": (incidents, incidents),
         "batch_operation_items COMPLETED": (150, 150),
         "records": (verdict["recordsRead"], verdict["recordsRead"]),
+        "content_packages": (PACKAGES, PACKAGES),
+        "content_deliveries": (3 * PACKAGES, 3 * PACKAGES),
     }
     assert tables["declined"]["total"] == orders["declined"] == 5
     assert tables["declined"]["orders"] == [10, 20, 30, 40, 50]
@@ -255,6 +295,90 @@ def test_a_repair_that_went_wrong_fails_the_demo(
     _go_wrong(audit, ledger, how)
     verdict = reach_repair_verdict(3, Repair("7", 3, 1.0), audit, ledger)
     whole = msgspec.structs.replace(_verdict(), repair=verdict)
+    assert whole.is_good == (fault is None)
+    assert [each.startswith(fault or "none") for each in whole.all_faults] == [True] * bool(fault)
+
+
+def test_every_package_of_the_site_changes_it() -> None:
+    states = [site_after(number) for number in range(PACKAGES + 1)]
+    assert all(before != after for before, after in itertools.pairwise(states))
+    assert [each.number for each in publications()] == list(range(1, PACKAGES + 1))
+    assert sum(each.is_deletion for each in publications()) == 4
+    assert FILM_BYTES > CONTENT_BINARY_BYTES_MIN
+    assert set(states[-1]) - set(site_after(PACKAGES, without=(MENU_NUMBER,))) == {
+        MENU,
+        f"{MENU}/today",
+    }
+
+
+def _topics(folder: Path, extra: list[PackageStatus], without: int) -> ContentAudit:
+    """The audit of a node to which a site was published, as far as its topics tell."""
+    packages = [
+        Package("site", f"site-{number}", PackageAction.ADD, ["/"], [], number, 0, b"", b"", None)
+        for number in range(1, PACKAGES + 1)
+    ]
+    statuses = [
+        _status(name, number)
+        for name in SUBSCRIBERS
+        for number in range(1, PACKAGES + 1)
+        if (name, number) != (KILLED, without)
+    ]
+
+    async def say() -> None:
+        node = await LocalNode.open(folder, Config(partitions=1, log_level="error"))
+        for topic, messages in (
+            (ContentTopic.PACKAGES, packages),
+            (ContentTopic.STATUSES, [*statuses, *extra]),
+        ):
+            node.journal.create_topic(topic.topic, topic.partitions, topic.retention)
+            await node.journal.append(topic.topic, 1, [encode(each) for each in messages])
+        await node.close()
+
+    asyncio.run(say())
+    return ContentAudit(folder)
+
+
+def _status(name: str, number: int, outcome: ImportOutcome | None = None) -> PackageStatus:
+    is_refused = (name, number) == (REFUSING, MENU_NUMBER)
+    wanted = ImportOutcome.REMOVED_FAILED if is_refused else ImportOutcome.IMPORTED
+    return PackageStatus(name, "site", number - 1, outcome or wanted, number)
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ("not at all", None),
+        ("a status is missing", "1 packages of the site are lost"),
+        ("imported twice", "1 packages of the site are doubled"),
+        ("refused elsewhere", "1 packages of the site had another outcome"),
+        ("no error queue", "the error queues name {} instead of package 3 of edge-3"),
+        ("half a package at the kill", "edge-2 held something else than packages 1 to 7"),
+        ("a page is old", "the store of edge-1 is at package 40 of 40 and differs in /pages/"),
+        ("a store is behind", "the store of edge-1 is at package 39 of 40"),
+    ],
+)
+def test_a_site_that_did_not_arrive_as_it_was_published_fails_the_demo(
+    tmp_path: Path, how: str, fault: str | None
+) -> None:
+    extra = {
+        "imported twice": [_status(KILLED, 7)],
+        "refused elsewhere": [_status(KILLED, 7, ImportOutcome.REMOVED)],
+    }
+    audit = _topics(tmp_path, extra.get(how, []), without=7 if how == "a status is missing" else 0)
+    at_kill = HeldStore(7, site_after(8 if how.startswith("half") else 7))
+    errors = {} if how == "no error queue" else {REFUSING: [MENU_NUMBER]}
+    held = site_after(PACKAGES)
+    steady = {
+        "a page is old": HeldStore(PACKAGES, site_after(PACKAGES - 1)),
+        "a store is behind": HeldStore(PACKAGES - 1, held),
+    }
+    stores = {
+        "edge-1": steady.get(how, HeldStore(PACKAGES, held)),
+        KILLED: HeldStore(PACKAGES, held),
+        REFUSING: HeldStore(PACKAGES, site_after(PACKAGES, without=(MENU_NUMBER,))),
+    }
+    verdict = reach_content_verdict(SiteCourse(at_kill, errors), audit, stores)
+    whole = msgspec.structs.replace(_verdict(), content=verdict)
     assert whole.is_good == (fault is None)
     assert [each.startswith(fault or "none") for each in whole.all_faults] == [True] * bool(fault)
 

@@ -40,8 +40,9 @@ def demo(
     that is stuck, mends it, and counts again. Beside all that Spark keeps tables of it, if the
     extra holdfast[pipeline] is installed: they are shown while they fill, compared with the
     journal, searched, and a report is drawn. Where there are tables, orders break by the thousands
-    and one batch operation repairs all of them. Exit code 1 if anything is lost, doubled or
-    differs.
+    and one batch operation repairs all of them. At the end a site is published to three
+    subscribers, of which one is killed and one refuses a package; their stores are compared with
+    what was published. Exit code 1 if anything is lost, doubled or differs.
     """
     import asyncio
     import shutil

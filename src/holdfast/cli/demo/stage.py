@@ -123,7 +123,7 @@ class Stage:
 
     def show(self, verdict: Verdict) -> None:
         """The tables at the end."""
-        orders, repair = verdict.orders, verdict.repair
+        orders, repair, content = verdict.orders, verdict.repair, verdict.content
         for table in verdict_tables(verdict):
             self._console.print(table)
         if verdict.tables is not None:
@@ -135,10 +135,13 @@ class Stage:
             repaired = ""
             if repair is not None:
                 repaired = f"; {repair.completed:,} broken ones repaired in {repair.seconds:.1f} s"
+            sent = ""
+            if content is not None:
+                sent = f"; a site sent to three places in {content.seconds:.1f} s"
             self._console.print(
                 f"[bold green]Nothing lost, nothing doubled:[/] {verdict.completed:,} tasks in"
                 f" {verdict.seconds:.1f} s{killed}; {orders.completed:,} orders in"
-                f" {orders.seconds:.1f} s{repaired}. Each is accounted for once."
+                f" {orders.seconds:.1f} s{repaired}{sent}. Each is accounted for once."
             )
         for fault in verdict.all_faults:
             self._console.print(f"[bold red]Wrong:[/] {fault}")

@@ -1,4 +1,4 @@
-"""The demo's course: submit, kill, go on, mend, resolve; then orders; then a repair; and compare.
+"""The demo's course: submit, kill, go on, mend, resolve; orders; a repair; a site; and compare.
 
 Beside it, from its beginning on, a pipeline keeps tables of what happens.
 """
@@ -12,6 +12,7 @@ import msgspec
 
 from holdfast.cli.demo.audit import Audit
 from holdfast.cli.demo.children import Child, holdfast, start_node
+from holdfast.cli.demo.content_story import ContentStory
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_story import OrderStory
 from holdfast.cli.demo.orders import Orders
@@ -54,6 +55,7 @@ class Story:
         self._ledger = Ledger(folder / "ledger.sqlite")
         self._orders = OrderStory(folder, pictures.order, Orders(workload.tasks), stage)
         self._repair = RepairStory(folder, workload.tasks, stage)
+        self._content = ContentStory(folder, stage)
         self._tables = TablesStory(folder, pictures.report, stage)
         self._submitted = Submitted()
         self._workers: dict[str, Child] = {}
@@ -94,6 +96,7 @@ class Story:
             await self._orders.run(api, node, self._url, self._tables.until_open)
             if self._tables.are_kept:  # what an operation is to work on is selected from them
                 await self._repair.run(api, node, self._url, self._tables.until_open)
+            await self._content.run(api, node, self._url)
         finally:
             await api.close()
         return seconds
@@ -110,10 +113,11 @@ class Story:
         return msgspec.structs.replace(verdict, tables=self._tables.verdict(verdict))
 
     def _verdict(self, seconds: float) -> Verdict:
-        orders, repair = self._orders.verdict(), self._repair.verdict()
-        return reach_verdict(
-            self._workload, self._submitted, self._data, self._ledger, seconds, orders, repair
-        )
+        verdict = reach_verdict(
+            self._workload, self._submitted, self._data, self._ledger, seconds,
+            self._orders.verdict(), self._repair.verdict(),
+        )  # fmt: skip
+        return msgspec.structs.replace(verdict, content=self._content.verdict(self._data))
 
     async def _stop_workers(self) -> None:
         workers = [self._workers.popitem()[1] for _ in range(len(self._workers))]

@@ -10,6 +10,8 @@ from holdfast.pipeline.log import Log
 from holdfast.pipeline.report.states import States, states_in
 from holdfast.pipeline.schema import (
     BATCH_OPERATION_ITEMS,
+    CONTENT_DELIVERIES,
+    CONTENT_PACKAGES,
     INCIDENTS,
     JOBS,
     PROCESS_INSTANCES,
@@ -19,6 +21,7 @@ from holdfast.pipeline.schema import (
 from holdfast.pipeline.tables.versions import Versions
 
 LOOKED_AT = (PROCESS_INSTANCES, JOBS, INCIDENTS, BATCH_OPERATION_ITEMS)
+COUNTED = (CONTENT_PACKAGES, CONTENT_DELIVERIES)  # have no states
 
 
 class TablesLook(msgspec.Struct, frozen=True):
@@ -28,6 +31,12 @@ class TablesLook(msgspec.Struct, frozen=True):
     records: int
     behind_records: int
     behind_seconds: float
+    content: dict[str, int] = {}  # rows, by table
+    behind_messages: int = 0  # of content
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self.behind_records or self.behind_messages)
 
 
 class Looking:
@@ -44,9 +53,14 @@ class Looking:
         lag = lag_of(progress, self._log.bounds(), SystemClock().now_ms())
         versions = progress.versions
         states = {table.name: self._states(table, versions.get(table.name)) for table in LOOKED_AT}
-        version = versions.get(RECORDS.name)
-        files = [] if version is None else self._versions.files(RECORDS, version)
-        return TablesLook(states, sum(file.rows for file in files), lag.records, lag.seconds)
+        content = {table.name: self._rows(table, versions.get(table.name)) for table in COUNTED}
+        records = self._rows(RECORDS, versions.get(RECORDS.name))
+        messages = lag_of(progress, self._log.stream_bounds(), 0).records
+        return TablesLook(states, records, lag.records, lag.seconds, content, messages)
+
+    def _rows(self, table: Table, version: int | None) -> int:
+        files = [] if version is None else self._versions.files(table, version)
+        return sum(file.rows for file in files)
 
     def _states(self, table: Table, version: int | None) -> States:
         found: States = {}

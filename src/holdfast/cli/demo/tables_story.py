@@ -127,16 +127,17 @@ class TablesStory:
             node_ended = self._node_ended
             look = self._look = await asyncio.to_thread(looking.look)
             self._stage.tables(look)
-            if node_ended is not None and not look.behind_records:
+            if node_ended is not None and not look.is_behind:
                 self._caught_up_seconds = time.monotonic() - node_ended
                 return
             crew.check()
             if look.records > last_records:
                 last_step, last_records = time.monotonic(), look.records
-            elif look.behind_records and time.monotonic() - last_step > _STALL_SECONDS:
+            elif look.is_behind and time.monotonic() - last_step > _STALL_SECONDS:
                 raise DeadlineExceeded(
                     f"Expected the tables to have the whole log, but they are"
-                    f" {look.behind_records:,} records behind; see the logs in {self._folder}"
+                    f" {look.behind_records:,} records and {look.behind_messages:,} messages"
+                    f" behind; see the logs in {self._folder}"
                 )
             await asyncio.sleep(_LOOK_SECONDS)
 

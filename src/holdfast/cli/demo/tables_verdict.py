@@ -52,6 +52,14 @@ def reach_tables_verdict(
         for name in dict.fromkeys((*expected, *counted))
     ]
     compared.append(Compared("records", "", look.records, verdict.records_read))
+    if (content := verdict.content) is not None:
+        counts = {
+            "content_packages": content.published,
+            "content_deliveries": content.imported + content.refused,
+        }
+        compared += [
+            Compared(name, "", look.content.get(name, 0), count) for name, count in counts.items()
+        ]
     faults = [
         f"the table {each.table} has {each.in_tables:,} rows {each.state or 'in all'}, but the"
         f" journal says {each.in_journal:,}"

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.cli.demo.audit import Audit
+from holdfast.cli.demo.content_verdict import ContentVerdict
 from holdfast.cli.demo.ledger import Ledger
 from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.repair_verdict import RepairVerdict
@@ -40,11 +41,12 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     faults: list[str]
     orders: OrderVerdict
     repair: RepairVerdict | None = None  # where there is no Spark: nothing to select from
+    content: ContentVerdict | None = None  # of the last act, which is counted by itself
     tables: TablesVerdict | None = None  # where there is no Spark
 
     @property
     def all_faults(self) -> list[str]:
-        parts = (self.repair, self.tables)
+        parts = (self.repair, self.content, self.tables)
         more = [fault for part in parts if part is not None for fault in part.faults]
         return [*self.faults, *self.orders.faults, *more]
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from holdfast.cli.demo.content_verdict import KILLED, ContentVerdict
 from holdfast.cli.demo.order_verdict import OrderVerdict
 from holdfast.cli.demo.repair_verdict import RepairVerdict
 from holdfast.cli.demo.verdict import Verdict
@@ -11,11 +12,13 @@ from holdfast.cli.demo.verdict import Verdict
 
 def verdict_tables(verdict: Verdict) -> Iterator[Table]:
     """What was counted, act by act."""
-    orders, repair = verdict.orders, verdict.repair
+    orders, repair, content = verdict.orders, verdict.repair, verdict.content
     yield _table("tasks", _rows(verdict), verdict.lost, verdict.doubled)
     yield _table("orders", _order_rows(orders), orders.lost, orders.doubled)
     if repair is not None:
         yield _table("orders of the sale", _repair_rows(repair), repair.lost, repair.doubled)
+    if content is not None:
+        yield _table("packages of the site", _content_rows(content), content.lost, content.doubled)
 
 
 def _table(what: str, rows: list[tuple[str, int, str]], lost: int, doubled: int) -> Table:
@@ -71,4 +74,14 @@ def _repair_rows(repair: RepairVerdict) -> list[tuple[str, int, str]]:
         ("repaired", repair.repaired, "BATCH_OPERATION_EXECUTION EXECUTED"),
         ("completed", repair.completed, "PROCESS_INSTANCE COMPLETED"),
         ("effects", repair.effects, "charges in the ledger"),
+    ]
+
+
+def _content_rows(content: ContentVerdict) -> list[tuple[str, int, str]]:
+    return [
+        ("published", content.published, "the topic of packages"),
+        ("imported by three", content.imported, "IMPORTED on the topic of statuses"),
+        ("refused by one", content.refused, "REMOVED_FAILED, in its error queue"),
+        (f"in {KILLED} when killed", content.killed_after, "its store: exactly these, from 1"),
+        ("nodes in the stores", content.nodes, "compared with what was published"),
     ]
