@@ -71,7 +71,47 @@ def _rows() -> Rows:
         rows["jobs"].append(_job(random, next(keys)))
     for _ in range(60):
         rows["incidents"].append(_incident(random, next(keys)))
+    _add_content(random, rows)
     return rows
+
+
+def _add_content(random: Random, rows: Rows) -> None:
+    """Packages of three publishers, of which one has no subscriber, and what subscribers said."""
+    for position, publisher in enumerate(random.choices(["site", "docs", "alone"], k=60)):
+        number = sum(each["publisher"] == publisher for each in rows["content_packages"]) + 1
+        rows["content_packages"].append(
+            {"position": position, "publisher": publisher, "number": number, "published": T0}
+        )
+    for position in range(80):
+        number = position // 8
+        is_failing = random.random() < 0.5
+        rows["content_subscribers"].append(
+            {
+                "position": position,
+                "subscriber": f"edge-{random.randint(1, 4)}",
+                "publisher": random.choice(["site", "docs"]),
+                "number": number,
+                "retries": 2 if is_failing else 0,
+                "reason": "the disk is full" if is_failing else None,
+                "ready": position > 40,
+                "imported": number,
+                "import_ms": number * 7,
+                "host": "here",
+                "heard": T0 + position * (END - T0) // 80,
+            }
+        )
+    for position in range(120):  # some fail, and are imported or removed later, or fail again
+        outcome = random.choice(["IMPORTED", "REMOVED", "REMOVED_FAILED", "REMOVED_FAILED"])
+        rows["content_deliveries"].append(
+            {
+                "position": position,
+                "subscriber": f"edge-{random.randint(1, 4)}",
+                "publisher": random.choice(["site", "docs"]),
+                "package_position": random.randint(0, 9),
+                "outcome": outcome,
+                "reason": f"no {position}" if outcome == "REMOVED_FAILED" else None,
+            }
+        )
 
 
 def _job(random: Random, key: int) -> dict[str, Any]:
@@ -278,7 +318,7 @@ def test_partitions_are_told_apart_and_the_slowest_is_first(
     assert {row["partition_id"] for row in found} == set(range(1, PARTITIONS + 1))
     for row in found:
         mine = {
-            name: [each for each in all_ if each["partition_id"] == row["partition_id"]]
+            name: [each for each in all_ if each.get("partition_id") == row["partition_id"]]
             for name, all_ in ROWS.items()
         }
         records = [each for each in mine["records"] if each["timestamp"] >= tables.since_ms]
@@ -303,6 +343,47 @@ def test_partitions_are_told_apart_and_the_slowest_is_first(
     timed = [row["job_p90_ms"] for row in found if row["job_p90_ms"] is not None]
     assert timed == sorted(timed, reverse=True)
     assert found[-1]["job_p90_ms"] is None
+
+
+@needs_spark
+def test_content_tells_who_is_how_far_behind_and_what_was_given_up_on(
+    spark: "SparkSession", tables: Tables
+) -> None:
+    last: dict[str, int] = {}
+    for row in ROWS["content_packages"]:
+        last[row["publisher"]] = row["number"]
+    said: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in ROWS["content_subscribers"]:
+        if row["heard"] >= tables.since_ms:
+            said[row["publisher"], row["subscriber"]] = row
+    ended: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for row in ROWS["content_deliveries"]:
+        ended[row["publisher"], row["subscriber"], row["package_position"]] = row
+    found = made(spark, tables, "content")
+    known = [row for row in found if row["subscriber"] is not None]
+    assert {(row["publisher"], row["subscriber"]) for row in known} == said.keys()
+    for row in known:
+        name = (row["publisher"], row["subscriber"])
+        stood, failed = (
+            said[name],
+            [
+                each
+                for (*of, _), each in ended.items()
+                if tuple(of) == name and each["outcome"] == "REMOVED_FAILED"
+            ],
+        )
+        assert row["published"] == last[name[0]]
+        assert (row["number"], row["lag"]) == (stood["number"], last[name[0]] - stood["number"])
+        assert (row["retries"], row["reason"]) == (stood["retries"], stood["reason"])
+        assert (row["ready"], ms(row["heard"])) == (stood["ready"], stood["heard"])
+        assert row["import_mean_ms"] == (7 if stood["number"] else None)
+        newest = max(failed, key=lambda each: each["position"], default=None)
+        assert row["failed"] == len(failed)
+        assert row["failed_reason"] == (newest["reason"] if newest else None)
+    assert [row["lag"] for row in known] == sorted((row["lag"] for row in known), reverse=True)
+    (alone,) = [row for row in found if row["subscriber"] is None]
+    assert (alone["publisher"], alone["published"]) == ("alone", last["alone"])
+    assert alone["lag"] is None and alone["failed"] is None
 
 
 # --- what becomes of them ---------------------------------------------------------------------
@@ -343,7 +424,8 @@ def test_of_empty_tables_there_is_nothing_to_tell_yet(
     assert write_csv(tmp_path, results)[0].read_text().startswith("time,seconds,is_whole,jobs")
     _draw_all(results, tmp_path)
     assert (tmp_path / "throughput.svg").read_text().count("nothing yet") == 1
-    assert (tmp_path / "overview.svg").read_text().count("nothing yet") == len(REPORTS)
+    overview = (tmp_path / "overview.svg").read_text()
+    assert overview.count("nothing yet") == len(REPORTS) - 1, "content is there where it is used"
 
 
 def _draw_all(results: list[Result], folder: Path) -> None:

@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
             "holdfast report ./data --open                look at the picture",
             "holdfast report latency incidents ./data --since 2h",
             "holdfast report ./data --since 2026-11-15T08:00 --csv ./reports",
+            "holdfast report content ./data               who is behind, and what fails",
             "holdfast report --tables ./tables --svg ./pictures",
             "holdfast report throughput ./data --json | jq '.reports.throughput[-1]'",
         )
@@ -61,7 +62,7 @@ def report(
     open_: Annotated[bool, typer.Option("--open", help="Show the overview picture.")] = False,
     json: Json = False,
 ) -> None:
-    """Report on the work: throughput, backlog, latency, incidents, partitions.
+    """Report on the work: throughput, backlog, latency, incidents, partitions, content.
 
     It reads the tables that `holdfast pipeline run` makes, and leaves each report beside them as
     Parquet, with one picture of all of them: tables/reports/overview.png.

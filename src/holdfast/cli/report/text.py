@@ -120,6 +120,23 @@ def _partitions(rows: Rows) -> list[dict[str, str]]:
     ]
 
 
+def _content(rows: Rows) -> list[dict[str, str]]:
+    return [
+        {
+            "SUBSCRIBER": row["subscriber"] or "nobody",
+            "OF": row["publisher"],
+            "HAS": f"{count_text(row['number'] or 0)} of {count_text(row['published'] or 0)}",
+            "BEHIND": "" if row["lag"] is None else count_text(row["lag"]),
+            "RETRIES": count_text(row["retries"] or 0),
+            "FAILED": count_text(row["failed"] or 0),
+            "IMPORT": _span(row["import_mean_ms"]),
+            "HEARD": moment(row["heard"]),
+            "WHY": cut(row["reason"] or row["failed_reason"] or "", 60),
+        }
+        for row in rows[:LINES_MAX]
+    ]
+
+
 def _span(span_ms: Any) -> str:
     return "" if span_ms is None else span_text(span_ms)
 
@@ -131,4 +148,5 @@ _SHORT: dict[str, Callable[[Rows], list[dict[str, str]]]] = {
     "latency": _latency,
     "incidents": _incidents,
     "partitions": _partitions,
+    "content": _content,
 }

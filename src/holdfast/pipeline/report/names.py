@@ -1,3 +1,3 @@
 """The names of the reports, in the order in which they are shown; to know them loads nothing."""
 
-NAMES = ("throughput", "backlog", "latency", "incidents", "partitions")
+NAMES = ("throughput", "backlog", "latency", "incidents", "partitions", "content")

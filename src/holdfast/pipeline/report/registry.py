@@ -2,6 +2,7 @@
 
 from holdfast.errors import InvalidArgument
 from holdfast.pipeline.report.backlog import BACKLOG
+from holdfast.pipeline.report.content import CONTENT_REPORT
 from holdfast.pipeline.report.declare import Report
 from holdfast.pipeline.report.incidents import INCIDENTS_REPORT
 from holdfast.pipeline.report.latency import LATENCY
@@ -9,7 +10,8 @@ from holdfast.pipeline.report.partitions import PARTITIONS
 from holdfast.pipeline.report.throughput import THROUGHPUT
 
 REPORTS: dict[str, Report] = {
-    report.name: report for report in (THROUGHPUT, BACKLOG, LATENCY, INCIDENTS_REPORT, PARTITIONS)
+    report.name: report
+    for report in (THROUGHPUT, BACKLOG, LATENCY, INCIDENTS_REPORT, PARTITIONS, CONTENT_REPORT)
 }
 
 

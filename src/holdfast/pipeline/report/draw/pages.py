@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast.pipeline.report.draw.farm import draw_content
 from holdfast.pipeline.report.draw.series import draw_backlog, draw_throughput
 from holdfast.pipeline.report.draw.spans import draw_latency, draw_partitions
 from holdfast.pipeline.report.draw.style import (
@@ -26,6 +27,7 @@ _PICTURES: dict[str, Callable[[Any, str, Rows], None]] = {
     "latency": draw_latency,
     "incidents": draw_incidents,
     "partitions": draw_partitions,
+    "content": draw_content,
 }
 _SIZES = {
     "throughput": (11, 6.5),
@@ -33,13 +35,15 @@ _SIZES = {
     "latency": (11, 8.5),
     "incidents": (11, 6.5),
     "partitions": (11, 5),
+    "content": (11, 6),
 }  # in inches
 # The columns of the overview, from top to bottom, with the height that each part has of its column.
 _COLUMNS = (
-    {"throughput": 5, "latency": 7.5},
+    {"throughput": 5, "latency": 7.5, "content": 4.2},
     {"backlog": 4.6, "incidents": 4.6, "partitions": 3.3},
 )
-_WIDTH, _HEIGHT = 20.0, 15.0
+_RARE = {"content"}  # on the page with the others only where there is something to tell
+_WIDTH, _HEIGHT = 20.0, 20.0  # 1.2 inches for each unit of the tallest column
 _HEAD_HEIGHT, _NUMBER_WIDTH = 1.3, 2.4
 _WORDS_CHARACTERS_MAX = 26
 
@@ -55,7 +59,8 @@ def draw_report(result: Result, as_of: str, folder: Path, kind: str) -> Path:
 
 def draw_overview(results: Sequence[Result], about: str, folder: Path, kind: str) -> Path:
     """All reports on one page, with the most important numbers at its top."""
-    by_name = {result.report.name: result for result in results}
+    told = [result for result in results if result.rows or result.report.name not in _RARE]
+    by_name = {result.report.name: result for result in told or results}
     columns = [
         {name: height for name, height in column.items() if name in by_name} for column in _COLUMNS
     ]
@@ -92,6 +97,8 @@ def _numbers(rows: dict[str, Rows]) -> list[tuple[str, str, str]]:
     if "incidents" in rows:
         still = sum(row["open"] for row in rows["incidents"])
         numbers.append((count_text(still), "open incidents", VERMILION if still else BLUE))
+    if behind := [row["lag"] for row in rows.get("content", []) if row["lag"] is not None]:
+        numbers.append((count_text(max(behind)), "packages behind at most", BLUE))
     return numbers
 
 
