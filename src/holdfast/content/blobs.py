@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, ParamSpec, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
-
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
 from holdfast.errors import NotFound, Unavailable
@@ -63,6 +61,9 @@ def get_when_there(blobs: Blobs, name: str, start: int = 0) -> Iterator[bytes]:
 
     After that it is NotThereYet, and whoever asked tries again later. Blocks while it waits.
     """
+    # 20 ms of the start of a node, most of which distribute no content.
+    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+
     is_memory = isinstance(blobs, MemoryBlobs)  # has all at once, or is part of a simulation
     looking = Retrying(
         retry=retry_if_exception_type(NotFound),

@@ -12,8 +12,6 @@ from holdfast.content.messages import (
     PackageStatus,
     SubscriberProgress,
 )
-from holdfast.content.package.requests import check_message
-from holdfast.content.package.wrong import Wrong
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import InvalidArgument
 from holdfast.gateway import checks
@@ -71,6 +69,10 @@ def message_of(kind: type[M], shape: msgspec.Struct, **others: Any) -> M:
 
 def package_of(new: NewPackage) -> Package:
     """A package as it goes on the log; its number is given there."""
+    # They bring all stores with them: 20 ms of the start of a node.
+    from holdfast.content.package.requests import check_message
+    from holdfast.content.package.wrong import Wrong
+
     agent_name(new.publisher, "publisher")
     checks.name(new.package_id, "packageId")
     if new.action not in PackageAction.__members__:
