@@ -45,7 +45,7 @@ class Stage:
             expand=True,
         )
         self._look: TablesLook | None = None
-        self._told, self._told_look = 0.0, self._look
+        self._told, self._told_line = 0.0, ""
         self._live = Live(
             console=self._console, get_renderable=self._now, transient=True, auto_refresh=True
         )
@@ -110,9 +110,10 @@ class Stage:
 
     def say_tables(self, look: "TablesLook") -> None:
         """The tables at one moment, to be seen later too."""
-        if look != self._told_look:
-            self._told, self._told_look = time.monotonic(), look
-            self.say(f"tables: {look_line(look)}")
+        line = look_line(look)
+        if line != self._told_line:
+            self._told, self._told_line = time.monotonic(), line
+            self.say(f"tables: {line}")
 
     def _now(self) -> Group:
         """What is renewed in its place: the bar, and under it the tables."""

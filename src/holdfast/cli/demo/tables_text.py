@@ -20,6 +20,8 @@ def look_line(look: "TablesLook") -> str:
         for name, states in look.states.items()
         if states
     ]
+    if content := _content(look):
+        parts.append(f"content {content}")
     return "; ".join([*parts, _behind(look)])
 
 
@@ -30,6 +32,8 @@ def look_table(look: "TablesLook") -> Table:
         if states or name not in _RARE:
             short = _SHORT.get(name, name)
             table.add_row(f"  [dim]table[/] {short}", _states(states) or "[dim]no rows yet[/]")
+    if content := _content(look):
+        table.add_row("  [dim]tables[/] content", content)
     table.add_row("  [dim]behind the log[/]", _behind(look))
     return table
 
@@ -60,6 +64,11 @@ def answers(verdict: TablesVerdict) -> list[str]:
 
 def _states(states: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in states.items())
+
+
+def _content(look: "TablesLook") -> str:
+    counts = {name.removeprefix("content_"): rows for name, rows in look.content.items() if rows}
+    return ", ".join(f"{rows:,} {name}" for name, rows in counts.items())
 
 
 def _behind(look: "TablesLook") -> str:
