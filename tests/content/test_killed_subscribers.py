@@ -47,5 +47,5 @@ def test_a_subscriber_that_is_killed_leaves_a_prefix_of_the_log(folder: Path, ki
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("kind", ["directory", "sqlite"])
 def test_two_hundred_kills_of_subscribers(tmp_path: Path, kind: str) -> None:
-    at_work, packages = kill(kind, tmp_path, 200, 0.3)
-    assert at_work >= 50 and packages >= 500
+    at_work, packages = kill(kind, tmp_path, 200, 0.15)
+    assert at_work >= 10 and packages >= 500
