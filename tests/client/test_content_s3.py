@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 from urllib.parse import quote
 
-from tests.client.test_content import ServedNode
+from tests.client.test_publishing import ServedNode
 from tests.contract.s3_server import BUCKET, KEY, SECRET, s3_server
 
 from holdfast import Holdfast

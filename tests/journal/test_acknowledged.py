@@ -170,4 +170,10 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
     }
     beginning = {"engine/kernel/recovery.py", "timekeeping.py"}  # before anything is written
     passing_on = {"pipeline/remote_log.py", "journal/local/spread.py"}  # to one of them
-    assert found == {*READERS, *beginning, *passing_on}
+    of_the_writer = {  # other topics, by the port that the writer keeps
+        "content/cleaning.py",
+        *(f"content/publisher/{each}.py" for each in ("opening", "queues", "retention")),
+        "content/publisher/topic_log.py",
+    }
+    afterwards = {"cli/demo/content_verdict.py"}  # when the node has ended
+    assert found == {*READERS, *beginning, *passing_on, *of_the_writer, *afterwards}

@@ -63,6 +63,7 @@ class SimulatedMember:
     """One member; to its node it is the place it has."""
 
     home = Path()
+    far_content = None
 
     def __init__(self, cluster: "SimulatedCluster", name: str, store: MemoryStore) -> None:
         self.name = name

@@ -54,6 +54,7 @@ class Member:
     """One member, with a log and a state of its own; to its node it is the place it has."""
 
     home = Path()
+    far_content = None
 
     def __init__(
         self,

@@ -235,3 +235,13 @@ def test_two_classes_do_not_share_a_name() -> None:
                 homes.setdefault(node.name, []).append(module.name)
     shared = {name: where for name, where in homes.items() if len(where) > 1}
     assert {name: where for name, where in shared.items() if name not in SHARED_NAMES} == {}
+
+
+def test_two_modules_of_tests_do_not_share_a_name() -> None:
+    """Folders of tests are on the path one after the other, unless they are packages."""
+    tests, folders = ROOT / "tests", dict[str, list[str]]()
+    for path in sorted(tests.rglob("*.py")):
+        if path.name != "conftest.py" and not (path.parent / "__init__.py").exists():
+            folders.setdefault(path.name, []).append(str(path.parent.relative_to(tests)))
+    shared = {name: found for name, found in folders.items() if len(found) > 1}
+    assert shared == {}

@@ -5,7 +5,7 @@ import sys
 from time import process_time
 
 import pytest
-from tests.model.feel.bombs import BOMBS
+from tests.model.feel.feel_bombs import BOMBS
 
 from holdfast.model.feel import FeelError, encode_json, parse
 from holdfast.model.feel.bounds import BYTES_MAX, EXPRESSION_CHARS_MAX, STEPS_MAX
@@ -17,7 +17,10 @@ MEGABYTES_MAX = 64  # that the process grows by while it goes through all of the
 def test_the_bombs_end_within_time_and_memory() -> None:
     """In a process of their own, whose growth is theirs; what took long gets a second chance."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.model.feel.bombs"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tests.model.feel.feel_bombs"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     *rows, grown = done.stdout.splitlines()
     assert len(rows) == len(BOMBS) >= 60

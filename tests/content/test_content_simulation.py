@@ -7,7 +7,7 @@ import os
 from collections import Counter
 
 import pytest
-from simulated import story
+from content_simulated import story
 
 from holdfast.testing.loop import run
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from test_blobs import Node, story
+from test_content_blobs import Node, story
 
 from holdfast.blobs import put
 from holdfast.content.blobs import binary_blob
