@@ -1,4 +1,4 @@
-"""What all tests have in common: one Spark for those that need it."""
+"""What all tests have in common: one Spark for those that need it; no traces in the process."""
 
 import os
 from collections.abc import Iterator
@@ -15,6 +15,15 @@ ROOT = Path(__file__).parents[1]
 # Spark starts a Java for every pipeline that a test runs in a process of its own. None of them
 # lives long enough to gain from Java's second compiler, which costs as much as all the rest.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """Commands of the CLI that run in this process leave files to their owner; tests go on."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture(scope="session")
