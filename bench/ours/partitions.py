@@ -41,6 +41,8 @@ _GC_THRESHOLD = (50_000, 20, 50)  # as a node sets it
 class _Member:
     """One member; to its node it is the place that it has."""
 
+    far_content = None
+
     def __init__(self, number: int, folder: Path) -> None:
         self.home = folder
         self.own = [number]
