@@ -42,7 +42,7 @@ def content(run: Run) -> Iterator[Figure]:
             return lambda: loop.run(_farm(run.folder("content"), story))
 
         yield Figure(
-            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers",
+            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers, Redis",
             against="Redis Streams with as many readers",
             goal=">= 3",
             unit="deliveries/s",
@@ -53,7 +53,7 @@ def content(run: Run) -> Iterator[Figure]:
             ),
         )  # fmt: skip
         yield Figure(
-            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers",
+            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers, NATS",
             against="NATS JetStream with as many readers",
             goal=">= 10",
             unit="deliveries/s",

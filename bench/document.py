@@ -40,6 +40,15 @@ What to know when reading them:
   cancel an instance is to end its element and its job too, several times the work of retrying a
   task. What needs millions of items is measured once, not over five rounds. For about a second
   after it was created an operation goes slower, as beside live commands: few items feel that.
+- Content: our subscribers and publisher are tasks of one process over a log on disk, the peers
+  have a server and a process with all readers, which use both cores. The peers' readers
+  acknowledge messages and drop them; in the first two figures ours do the same: they check a
+  package, commit its offset and keep nothing. Redis syncs before it answers; Debian's NATS server
+  cannot. What it costs to publish is measured with subscribers that are known and read elsewhere.
+  The 2 GB file, the tree of 100,000 files, the kills and the hostile packages are tests: see
+  `tests/content`.
+- Members and cores were measured after the others, and are not in the picture, as content is not.
+  The same code twice had 1.00 for batches of 16, 1.06 for lone commands, 1.07 for two processes.
 
 ![Each figure against its goal](pictures/bench.svg)
 
