@@ -71,6 +71,8 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
         (("publish", "site", "--delete"), 2, "name what is meant"),
         (("publish", "site", "--delete", "--test"), 2, "one of --delete"),
         (("publish", "site", "./site", "--path", "/none"), 3, "/none"),
+        (("publish", "site", "./sit"), 3, "there is nothing; check the path"),
+        (("publish", "site", "sit.sqlite"), 3, "there is nothing; check the path"),
         (("publish", "site", "./site", "--metadata", "x"), 2, "NAME=VALUE"),
         (("publish", "a/b", "--test"), 2, "without /"),
         (("queues", "site"), 3, "but this node has none yet"),
@@ -80,6 +82,7 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
         done = shell.run("content", *arguments)
         assert done.code == code and words in done.err, (arguments, done.code, done.err)
     assert shell.run("content", "topology").out == "nobody has published anything\n"
+    assert not (site.parent / "sit").exists() and not (site.parent / "sit.sqlite").exists()
     (site / "link").symlink_to("/etc/passwd")
     assert shell.run("content", "publish", "linked", "./site").code != 0
     done = shell.run("content", "publish", "linked", "./site", "--skip-links")

@@ -561,6 +561,20 @@ def test_a_repository_is_opened_by_what_names_it(tmp_path: Path) -> None:
         repository.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "directory", POSTGRES])
+def test_what_is_only_read_is_not_made(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    where = {"sqlite": str(tmp_path / "a.sqlite"), "directory": str(tmp_path / "www")}.get(kind)
+    where = where or f"{request.getfixturevalue('postgres')}?schema=test_{next(_schemas)}"
+    for _ in range(2):  # the first attempt leaves nothing
+        with pytest.raises(NotFound, match="but there is"):
+            open_repository(where, create=False)
+    assert list(tmp_path.iterdir()) == []
+    open_repository(where).close()
+    open_repository(where, create=False).close()
+
+
 @pytest.mark.parametrize(
     "where", ["", "mysql://u:secret@h/db", "sqlite:", "ftp://x", "memory:x", ".", "/", ".."]
 )

@@ -79,7 +79,7 @@ class ContentPublisher:
         if isinstance(source, str | Path):
             if Path(source).is_dir():
                 return FolderSource(Path(source), skip_links=skip_links)
-            self._repository = open_repository(source)
+            self._repository = open_repository(source, create=False)
             return RepositorySource(self._repository)
         if hasattr(source, "nodes"):
             return source  # pyright: ignore[reportReturnType]

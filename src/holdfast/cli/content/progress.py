@@ -19,9 +19,9 @@ def publishing() -> Iterator[Progress | None]:
     with Console(stderr=True, highlight=False).status("reading") as status:
 
         def tell(progress: PublishProgress) -> None:
-            text = f"{number(progress.nodes)} nodes read"
+            text = f"nodes read: {number(progress.nodes)}"
             if progress.stored_bytes:
-                text += f", {bytes_text(progress.stored_bytes)} stored"
+                text += f", stored: {bytes_text(progress.stored_bytes)}"
             status.update(text)
 
         yield tell

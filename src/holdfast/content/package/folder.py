@@ -89,7 +89,7 @@ class FolderSource:
             kind = "a link, and links are not followed" if stat.S_ISLNK(mode) else "no file"
             raise InvalidArgument(
                 f"{self._shown(parts)} is {kind}; put what it stands for in its place, take it"
-                " away, or have links skipped",
+                " away, or have links skipped (--skip-links, skip_links=True)",
                 path=path,
             )
 

@@ -22,6 +22,7 @@ from holdfast.errors import (
     Forbidden,
     HoldfastError,
     InvalidArgument,
+    NotFound,
     ResourceExhausted,
     Unavailable,
     Unknown,
@@ -89,14 +90,14 @@ class PostgresRepository(TransactionalRepository):
     Without a schema it is `holdfast_content`. Whatever else the URL says is for libpq.
     """
 
-    def __init__(self, url: str) -> None:
-        super().__init__(PostgresTables(url))
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        super().__init__(PostgresTables(url, create))
 
 
 class PostgresTables:
     """Nodes, notes and binaries in one schema. Connections that break are made anew."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, create: bool) -> None:
         parts = urlsplit(url)
         settings = dict(parse_qsl(parts.query, keep_blank_values=True))
         self._schema = settings.pop("schema", _SCHEMA)
@@ -115,14 +116,14 @@ class PostgresTables:
         self._dropped: set[bytes] = set()
         self._closed = False
         with self.told("to open it"):
-            self._set_up()
+            self._set_up(create)
 
     def _connect(self) -> _Connection:
         connection = psycopg.connect(self._where, autocommit=True, client_encoding="utf-8")
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
         return connection
 
-    def _set_up(self) -> None:
+    def _set_up(self, create: bool) -> None:
         """Makes the tables, if they are not there; two processes that begin at once both can."""
         connection = self._writes = self._connect()
         encoding = connection.info.parameter_status("server_encoding")
@@ -132,6 +133,12 @@ class PostgresTables:
                 store=self.url,
             )
         if self._version() is None:
+            if not create:
+                raise NotFound(
+                    f"Expected a content repository in {self.url}, but there is none; check the"
+                    " database and the schema",
+                    store=self.url,
+                )
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._schema,))
                 if self._version() is None:
