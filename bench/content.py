@@ -7,10 +7,11 @@ import time
 import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Figure, Run, benchmark, fixed, remove
+from bench.harness import Figure, Measure, Run, benchmark, fixed, remove
 from bench.ours.content import PUBLISHER, Farm
 from bench.peers.api import measured
 from bench.peers.nats import Nats
@@ -28,97 +29,94 @@ VIEWS_SECONDS = 0.001
 ENTRY_BYTES = 100
 
 Story = Callable[[Farm], Coroutine[Any, Any, float]]
+Told = Callable[[Story], Measure]
 
 
 @benchmark("content")
 def content(run: Run) -> Iterator[Figure]:
-    folder = run.folder("content")
-    count, large = run.scaled(ROUND_PACKAGES), run.scaled(PACKAGES)
     with ExitStack() as stack:
-        stack.callback(remove, folder)
         loop = stack.enter_context(asyncio.Runner())
 
-        def told(story: Story) -> Callable[[], float]:
+        def told(story: Story) -> Measure:
             return lambda: loop.run(_farm(run.folder("content"), story))
 
-        yield Figure(
-            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers, Redis",
-            against="Redis Streams with as many readers",
-            goal=">= 3",
-            unit="deliveries/s",
-            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=False)),
-            peer=measured(
-                stack, RedisStreams(),
-                lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
-            ),
-        )  # fmt: skip
-        yield Figure(
-            name=f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers, NATS",
-            against="NATS JetStream with as many readers",
-            goal=">= 10",
-            unit="deliveries/s",
-            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=False)),
-            peer=measured(
-                stack, Nats(),
-                lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
-            ),
-        )  # fmt: skip
-        yield Figure(
-            name=f"packages of 8 KB imported by {SUBSCRIBERS} subscribers into memory",
-            against="Redis Streams, whose readers keep nothing",
-            goal=">= 1",
-            unit="deliveries/s",
-            ours=told(lambda farm: _deliveries_per_second(farm, count, keep=True)),
-            peer=measured(
-                stack, RedisStreams(),
-                lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
-            ),
-        )  # fmt: skip
-        yield Figure(
-            name=f"processor time to publish a package, {SUBSCRIBERS} subscribers",
-            against="1 subscriber",
-            goal="<= 1.1",
-            unit="us",
-            ours=told(lambda farm: _publishing_us(farm, SUBSCRIBERS, count)),
-            peer=told(lambda farm: _publishing_us(farm, 1, count)),
-        )
-        yield Figure(
-            name="processor time of a delivery beside a stalled subscriber",
-            against="without one",
-            goal="<= 1.02",
-            unit="us",
-            ours=told(lambda farm: _delivery_us(farm, count, stalled=True)),
-            peer=told(lambda farm: _delivery_us(farm, count, stalled=False)),
-        )
-        yield Figure(
-            name=f"the queues of all {SUBSCRIBERS} subscribers, one far behind",
-            against="1 ms",
-            goal="<= 1",
-            unit="s",
-            ours=told(lambda farm: _views_seconds(farm, large)),
-            peer=fixed(VIEWS_SECONDS),
-        )
-        yield Figure(
-            name=f"memory of an entry in a queue of {large:,}",
-            against=f"{ENTRY_BYTES} B",
-            goal="<= 1",
-            unit="B",
-            ours=lambda: _entry_bytes(large),
-            peer=fixed(ENTRY_BYTES),
-            rounds_max=1,
-            warm_up=False,
-        )
-        yield Figure(
-            name=f"how late {SUBSCRIBERS - 2} subscribers have {large:,} packages, p99;"
-            " one is far behind, one stalled",
-            against=f"{LATE_SECONDS:g} s",
-            goal="<= 1",
-            unit="s",
-            ours=told(lambda farm: _late_seconds(farm, large)),
-            peer=fixed(LATE_SECONDS),
-            rounds_max=1,
-            warm_up=False,
-        )
+        yield from _deliveries(stack, told, run.scaled(ROUND_PACKAGES))
+        yield from _costs(told, run.scaled(ROUND_PACKAGES))
+        yield from _many(told, run.scaled(PACKAGES))
+
+
+def _deliveries(stack: ExitStack, told: Told, count: int) -> Iterator[Figure]:
+    """Packages to all subscribers, beside peers with as many readers."""
+    redis = measured(
+        stack, RedisStreams(),
+        lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
+    )  # fmt: skip
+    nats = measured(
+        stack, Nats(),
+        lambda peer: peer.deliveries_per_second(count, SUBSCRIBERS, PACKAGE_BYTES),
+    )  # fmt: skip
+    delivered = f"packages of 8 KB delivered to {SUBSCRIBERS} subscribers"
+    imported = f"packages of 8 KB imported by {SUBSCRIBERS} subscribers into memory"
+    for name, against, goal, keep, peer in (
+        (f"{delivered}, Redis", "Redis Streams with as many readers", ">= 3", False, redis),
+        (f"{delivered}, NATS", "NATS JetStream with as many readers", ">= 10", False, nats),
+        (imported, "Redis Streams, whose readers keep nothing", ">= 1", True, redis),
+    ):
+        story = partial(_deliveries_per_second, count=count, keep=keep)
+        yield Figure(name, against, goal, "deliveries/s", ours=told(story), peer=peer)
+
+
+def _costs(told: Told, count: int) -> Iterator[Figure]:
+    """Processor time: what many subscribers, or a stalled one, make more expensive."""
+    yield Figure(
+        name=f"processor time to publish a package, {SUBSCRIBERS} subscribers",
+        against="1 subscriber",
+        goal="<= 1.1",
+        unit="us",
+        ours=told(lambda farm: _publishing_us(farm, SUBSCRIBERS, count)),
+        peer=told(lambda farm: _publishing_us(farm, 1, count)),
+    )
+    yield Figure(
+        name="processor time of a delivery beside a stalled subscriber",
+        against="without one",
+        goal="<= 1.02",
+        unit="us",
+        ours=told(lambda farm: _delivery_us(farm, count, stalled=True)),
+        peer=told(lambda farm: _delivery_us(farm, count, stalled=False)),
+    )
+
+
+def _many(told: Told, count: int) -> Iterator[Figure]:
+    """What many packages take: time to look at them, memory, and to get to everybody."""
+    yield Figure(
+        name=f"the queues of {SUBSCRIBERS} subscribers, each with {count:,} packages",
+        against="1 ms",
+        goal="<= 1",
+        unit="s",
+        ours=told(lambda farm: _views_seconds(farm, count)),
+        peer=fixed(VIEWS_SECONDS),
+    )
+    yield Figure(
+        name=f"memory of an entry in a queue of {count:,}",
+        against=f"{ENTRY_BYTES} B",
+        goal="<= 1",
+        unit="B",
+        ours=lambda: _entry_bytes(count),
+        peer=fixed(ENTRY_BYTES),
+        rounds_max=1,
+        warm_up=False,
+    )
+    yield Figure(
+        name=f"how late {SUBSCRIBERS - 2} subscribers have {count:,} packages, p99;"
+        " one is far behind, one stalled",
+        against=f"{LATE_SECONDS:g} s",
+        goal="<= 1",
+        unit="s",
+        ours=told(lambda farm: _late_seconds(farm, count)),
+        peer=fixed(LATE_SECONDS),
+        rounds_max=1,
+        warm_up=False,
+    )
 
 
 async def _farm(folder: Path, story: Story) -> float:

@@ -9,7 +9,12 @@ from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Limit, Url
 
 if TYPE_CHECKING:
-    from holdfast.gateway.content.shapes import CommandReceipt, QueuedPackage
+    from holdfast.gateway.content.shapes import (
+        CommandReceipt,
+        FailedPackages,
+        QueuedPackage,
+        QueuePage,
+    )
 
 _Publisher = Annotated[str, typer.Argument(help="The publisher's name.", metavar="PUBLISHER")]
 _Subscriber = Annotated[str, typer.Argument(help="The subscriber's name.", metavar="SUBSCRIBER")]
@@ -80,18 +85,14 @@ def _show_all(publisher: str, url: str, as_json: bool) -> None:
 def _show_queue(
     publisher: str, subscriber: str, limit: int, after: int, url: str, as_json: bool
 ) -> None:
-    from holdfast.cli.output import number, print_json, print_note
+    from holdfast.cli.output import number
     from holdfast.cli.remote import ask
     from holdfast.gateway.content.shapes import QueueQuery
 
     query = QueueQuery(after, limit)
     page = ask(url, lambda api: api.content.queue(publisher, subscriber, query))
-    if as_json:
-        print_json(page)
-        return
-    _print_packages(page.items, f"{subscriber} has all of {publisher}")
-    if page.after is not None:
-        print_note(f"{number(page.length)} wait in all; there are more: --after {page.after}")
+    in_all = f"{number(page.length)} wait in all; "
+    _print_page(page, as_json, f"{subscriber} has all of {publisher}", in_all)
 
 
 def errors(
@@ -103,18 +104,12 @@ def errors(
     json: Json = False,
 ) -> None:
     """Show the packages that a subscriber gave up on, and why."""
-    from holdfast.cli.output import print_json, print_note
     from holdfast.cli.remote import ask
     from holdfast.gateway.content.shapes import QueueQuery
 
     query = QueueQuery(after, limit)
     page = ask(url, lambda api: api.content.errors(publisher, subscriber, query))
-    if json:
-        print_json(page)
-        return
-    _print_packages(page.items, f"{subscriber} gave up on nothing of {publisher}")
-    if page.after is not None:
-        print_note(f"there are more: --after {page.after}")
+    _print_page(page, json, f"{subscriber} gave up on nothing of {publisher}")
 
 
 def retry(
@@ -141,11 +136,12 @@ def retry(
         raise InvalidArgument("Expected an OFFSET or --all, but found neither or both")
 
     async def ask_all(api: Api) -> "list[CommandReceipt]":
-        offsets = [] if offset is None else [offset]
-        if all_:
-            query = QueueQuery(limit=PAGE_ITEMS_MAX)
+        offsets, after = [] if offset is None else [offset], -1 if all_ else None
+        while after is not None:
+            query = QueueQuery(after, PAGE_ITEMS_MAX)
             page = await api.content.errors(publisher, subscriber, query)
-            offsets = [each.offset for each in page.items]
+            offsets += [each.offset for each in page.items]
+            after = page.after
         return [await api.content.retry(publisher, subscriber, each) for each in offsets]
 
     receipts = ask(url, ask_all)
@@ -199,6 +195,19 @@ def remove(
         print_json(receipt)
         return
     _print_receipts([receipt], f"{subscriber} does without", "")
+
+
+def _print_page(
+    page: "QueuePage | FailedPackages", as_json: bool, empty: str, in_all: str = ""
+) -> None:
+    from holdfast.cli.output import print_json, print_note
+
+    if as_json:
+        print_json(page)
+        return
+    _print_packages(page.items, empty)
+    if page.after is not None:
+        print_note(f"{in_all}there are more: --after {page.after}")
 
 
 def _print_packages(items: "list[QueuedPackage]", empty: str) -> None:
