@@ -287,7 +287,7 @@ CONTENT_QUEUE_BYTES_MAX = 16 * MIB  # ... or so much, where packages have many p
 CONTENT_QUEUE_BLOCK_ENTRIES = 128  # of the map, packed together: 50 us to unpack all of them
 CONTENT_RECENT_BYTES = 32 * MIB  # of topics, kept for readers that follow one another
 CONTENT_OLD_BYTES = 256 * KIB  # of old ones, read at once at least: 128 places have room there
-CONTENT_BATCH_MESSAGES_MAX = 1_000  # in one append, whoever they come from
+CONTENT_BATCH_MESSAGES_MAX = 1_000  # in one append, of all senders together
 CONTENT_BATCH_BYTES_MAX = 8 * MIB  # ... or so much: 8 ms of writing at 1 GB/s
 CONTENT_WAKE_MS = 5  # readers are woken so often at most: a hundred of them take 1 ms
 CONTENT_GATHER_MS = 250  # what subscribers say in this time is written together: 4 appends a second
@@ -304,7 +304,7 @@ CONTENT_STALLED_MS = 30_000  # one that has not moved for so long slows nobody d
 CONTENT_PRESSURE_LOOK_MS = 100  # how old the figure may be that publishing is slowed by
 CONTENT_ERRORS_MAX = 10_000  # in the error queue of a subscriber; older ones are forgotten
 CONTENT_STATUSES_KNOWN_MAX = 256  # of a subscriber, to recognize one that is sent again
-CONTENT_SNAPSHOTS_KNOWN_MAX = 100  # the last ones, for whoever begins with one
+CONTENT_SNAPSHOTS_KNOWN_MAX = 100  # the last ones, for new subscribers to begin with
 CONTENT_EVENTS_LOOK_MAX = 16  # reads of the log for a page of events: a publisher may have few
 CONTENT_SUBSCRIBERS_MEASURED_MAX = 500  # in metrics; four series each
 

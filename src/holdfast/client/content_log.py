@@ -63,7 +63,7 @@ class NodeContentLog:
     def _has_read(self, query: TopicQuery, done: "asyncio.Task[TopicEntries]") -> None:
         del self._reading[query]
         if not done.cancelled():
-            done.exception()  # whoever still waits for it is told
+            done.exception()  # callers that still wait are told
 
     async def announce(self, discovery: Discovery) -> None:
         progress = [ProgressNote(**_fields(each, ProgressNote)) for each in discovery.progress]

@@ -59,7 +59,7 @@ async def call(blobs: Blobs, function: Callable[P, T], *args: P.args, **kwargs: 
 def get_when_there(blobs: Blobs, name: str, start: int = 0) -> Iterator[bytes]:
     """The bytes of a blob that a message names; it is looked for a few times if it is not there.
 
-    After that it is NotThereYet, and whoever asked tries again later. Blocks while it waits.
+    After that it is NotThereYet, and the caller tries again later. Blocks while it waits.
     """
     # 20 ms of the start of a node, most of which distribute no content.
     from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential

@@ -11,7 +11,7 @@ offset, and for the time between two clean-ups at least:
     a package is published   its blobs are looked for, and nothing removes them until the log has it
 
 One keeper has the store of a log; several publishers may upload at any time. A mark is deleted
-before its blob: whoever dies in between leaves a blob without a mark, which is kept longer. No mark
+before its blob: a crash in between leaves a blob without a mark, which is kept longer. No mark
 is left behind that would let a blob of the same name go too soon.
 """
 
@@ -80,7 +80,7 @@ class BlobKeeper:
     # --- for publishers -------------------------------------------------------------------------
 
     async def missing(self, names: Sequence[str]) -> list[str]:
-        """Which of these blobs are not stored; the others are kept for whoever names them next."""
+        """Which of these blobs are not stored; the others are kept for the next package."""
         async with self._using(names):
             missing = await self._not_stored(names)
             stored = set(names).difference(missing)
@@ -161,7 +161,7 @@ class BlobKeeper:
     # --- clean-up -------------------------------------------------------------------------------
 
     async def clean_if_due(self) -> BlobCleanup | None:
-        """Cleans up if the last time was CONTENT_CLEANUP_INTERVAL_MS ago, whoever did it."""
+        """Cleans up if the last time was CONTENT_CLEANUP_INTERVAL_MS ago, by any node."""
         now_ms = self._clock.now_ms()
         if self._due_ms is None:
             last_ms = await call(self._blobs, read_cleaned_ms, self._blobs)

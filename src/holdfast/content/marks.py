@@ -61,7 +61,7 @@ def marked_shards(blobs: Blobs) -> list[int]:
 
 
 def read_cleaned_ms(blobs: Blobs) -> int | None:
-    """When the last clean-up ended, by the clock of whoever did it."""
+    """When the last clean-up ended, by the clock of the node that did it."""
     try:
         return int(b"".join(blobs.get(_LAST)))
     except (NotFound, ValueError):

@@ -16,7 +16,7 @@ class PackageAction(IntEnum):
 
     ADD = 1  # its paths become as they are in the package
     DELETE = 2  # its paths and all below them go
-    INVALIDATE = 3  # whoever keeps something made from these paths makes it anew
+    INVALIDATE = 3  # what was made from these paths is out of date
     TEST = 4  # nothing; it shows that a package arrives, and is in no queue
 
 
@@ -24,7 +24,7 @@ class Package(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """One publication, on the topic of packages."""
 
     publisher: str
-    package_id: str  # chosen by whoever publishes; the same again is not published twice
+    package_id: str  # chosen by the publisher; the same id is published once
     action: PackageAction
     paths: list[str]
     deep_paths: list[str]  # of the paths, those that come with all below them

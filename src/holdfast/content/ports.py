@@ -49,7 +49,7 @@ class ContentLog(Protocol):
         ...
 
     async def missing(self, blobs: Sequence[str]) -> list[str]:
-        """Which of these blobs are not stored; the others are kept for whoever names them next."""
+        """Which of these blobs are not stored; the others are kept for the next package."""
         ...
 
     async def read(

@@ -17,7 +17,7 @@ from holdfast.runtime import Runtime
 from holdfast.transport import Address, Connection, Handler, Identity, Link, Links, UnixAddress
 from holdfast.transport.sockets import SocketTransport
 
-CONTENT_PARTITION = 1  # whoever has this one has the topics of content
+CONTENT_PARTITION = 1  # the process that has this one has the topics of content
 _EPOCH = 1  # of a division that never changes while the node runs
 
 

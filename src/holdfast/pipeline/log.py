@@ -97,7 +97,7 @@ def entries_between(log: Log, partition: int, start: int, end: int) -> Iterator[
     while position < end:
         entries = log.read(partition, position)
         if not entries and partition in STREAMS:
-            return  # the rest is of publishers that whoever reads may not see
+            return  # the rest is of publishers that the reader may not see
         if not entries:
             raise NotFound(
                 f"Expected the log of partition {partition} to reach to {end}, but it ends at"

@@ -43,7 +43,7 @@ class RemoteLog:
         return self._streams
 
     def _find_streams(self) -> dict[int, Bounds]:
-        """Nothing where no content is distributed, or where whoever asks may not read any."""
+        """Nothing where no content is distributed, or where the caller may not read any."""
         try:
             if not self._portal.call(self._api.content.publishers()):
                 return {}
@@ -60,7 +60,7 @@ class RemoteLog:
         return _decode_page(self._portal.call(self._api.content.read(query)))
 
     def _read_stream(self, number: int, position: int) -> list[Entry]:
-        """What is of publishers that whoever asks may not read is passed over."""
+        """Packages of publishers that the caller may not read are passed over."""
         page = self._page(number, position)
         while not page.entries and page.next < page.end:
             page = self._page(number, page.next)

@@ -204,7 +204,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {str(number): each.next for number, each in bounds.items()}
 
     def _streams(self) -> dict[int, Bounds]:
-        """Topics beside the records; whoever reads the log itself has tables of them, too."""
+        """The topics beside the records, for the stream that fills their tables."""
         return self._open().stream_bounds() if self._table.name == RANGES.name else {}
 
     def _open(self) -> Log:

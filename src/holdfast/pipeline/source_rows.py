@@ -16,7 +16,7 @@ from holdfast.records import Record
 
 
 def range_as_arrow(partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Which positions there are, for whoever reads them otherwise."""
+    """Which positions there are, for a reader that reads them in another way."""
     row = {"partition_id": partition, "start": start, "end": end}
     yield from rows_as_arrow(RANGES, [row]).to_batches()
 

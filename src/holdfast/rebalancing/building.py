@@ -20,7 +20,7 @@ from holdfast.state.portable import Row, pages
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 
-WITH_OTHER_TOPICS = 1  # whoever has this partition has the node's other topics
+WITH_OTHER_TOPICS = 1  # the process that has this partition has the node's other topics
 _Log = tuple[str, int]  # topic and partition
 _LENGTHS = struct.Struct(">QQ")
 _APPEND = struct.Struct(">QQQQ")  # offset, time, epoch, entries

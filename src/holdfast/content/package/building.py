@@ -27,7 +27,7 @@ from holdfast.limits import (
 )
 
 Watch = Callable[[SourceNode], None]
-"""Is told of each node that is taken in, for whoever shows progress."""
+"""Is told of each node that is taken in, to show progress."""
 
 
 class BuiltPackage:

@@ -3,7 +3,7 @@
 ADD          its paths become as they are in the package. A deep path becomes exactly that:
              what is below it and not in the package goes. Children of any other path stay
 DELETE       its paths go, with all below them
-INVALIDATE   nothing changes here; whoever made something from its paths makes it anew
+INVALIDATE   nothing changes here; what was made from its paths is out of date
 TEST         nothing
 """
 

@@ -1,4 +1,4 @@
-"""Opens packages. Whoever made one is not trusted: all that it says is checked.
+"""Opens packages. Their makers are not trusted: all that a package says is checked.
 
 `open_package` checks a message and the manifest of its package; of a package that is in the message
 it checks the bodies, too. What it gives never changes, so that all subscribers of a process can

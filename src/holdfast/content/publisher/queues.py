@@ -52,7 +52,7 @@ class Queues:
         return found
 
     async def _fetch(self, publisher: KnownPublisher, start: int) -> None:
-        """Reads a part from the log; whoever wants the same part meanwhile waits for it."""
+        """Reads a part from the log; others that want the same part wait for this read."""
         key = publisher.name, start
         if (fetching := self._fetching.get(key)) is not None:
             await asyncio.wait([fetching])

@@ -261,7 +261,7 @@ class RunningContent:
         return await needs_of(self.state, self._journal, self.upkeep.recovery, too_old_ms)
 
     async def stop(self) -> None:
-        """Writes what was gathered, and lets go; whoever waits is told."""
+        """Writes what was gathered, and lets go; callers that wait are told."""
         await self.upkeep.stop()
         for each in self.logs.values():
             await each.close()

@@ -73,7 +73,7 @@ class ContentService:
             self._begin()
 
     async def stop(self) -> None:
-        """Writes what is only in memory; whoever waits is told."""
+        """Writes what is only in memory; callers that wait are told."""
         self._is_stopped = True
         if self._opening is not None:
             await asyncio.wait([self._opening])
@@ -144,7 +144,7 @@ class ContentService:
         return await running.publish(package)
 
     async def missing(self, blobs: Sequence[str]) -> list[str]:
-        """Which of these blobs are not stored; the others are kept for whoever names them next."""
+        """Which of these blobs are not stored; the others are kept for the next package."""
         return await (await self.running()).keeper.missing(blobs)
 
     async def read(
@@ -291,7 +291,7 @@ class ContentService:
         return Administration(await self._look(), self._new_id)
 
     async def _look(self) -> RunningContent:
-        """What runs; a node that has no content is not given topics by whoever looks at them."""
+        """What runs; looking at a node without content creates no topics."""
         if not self.is_used:
             raise NotFound("Expected a publisher or a subscriber, but this node has none yet")
         return await self.running()

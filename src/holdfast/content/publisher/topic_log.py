@@ -73,7 +73,7 @@ class TopicLog(Generic[M]):
         self._pending.append((messages, answer))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
-        return await answer  # whoever is cancelled does not take the others with it
+        return await answer  # one caller that is cancelled does not cancel the others
 
     async def _write(self) -> None:
         try:

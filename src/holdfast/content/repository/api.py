@@ -9,8 +9,8 @@ small values beside the tree, written in the same commit: a subscriber keeps its
 Readers see what is committed, also while a change set is open, and what a walk began with to its
 end. A binary that no node refers to any more goes with the commit that drops it.
 
-Calls block, from any thread; whoever has a loop makes them in a thread. One change set is open at a
-time. Paths are what `content.paths.checked_path` accepts.
+Calls block, from any thread; call them in a thread where there is a loop. One change set is open at
+a time. Paths are what `content.paths.checked_path` accepts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

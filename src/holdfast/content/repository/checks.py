@@ -11,7 +11,7 @@ from holdfast.limits import CONTENT_CHUNK_BYTES
 def chunks(binary: Binary, pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of a binary in chunks of one size; DataLoss at the end if it is another one.
 
-    A chunk is handed out when it is full, so whoever keeps them drops them after a DataLoss. An
+    A chunk is handed out when it is full, so the caller drops them after a DataLoss. An
     empty binary is one empty chunk. No more than it should have is read.
     """
     if type(pieces) is VerifiedPieces and binary.size_bytes <= CONTENT_CHUNK_BYTES:

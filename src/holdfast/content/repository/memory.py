@@ -47,7 +47,7 @@ class MemoryRepository:
     """A tree in memory. What is committed survives `crash`; what is not is gone.
 
     `before_commit` and `after_commit` are called where a process may die in a commit; what they
-    raise reaches whoever commits, and nothing or all of it is there.
+    raise reaches the caller of the commit, and nothing or all of it is there.
     """
 
     blocking = False

@@ -16,8 +16,8 @@ class Teller:
     """Reports statuses after their commit, at least once, and announces how far the store is.
 
     It does so after each commit, but not more often than each CONTENT_ANNOUNCE_MS_MIN, and at
-    least each CONTENT_ANNOUNCE_MS. Statuses go first: whoever sees an offset can see what became of
-    all packages up to it.
+    least each CONTENT_ANNOUNCE_MS. Statuses go first: a reader that sees an offset can see what
+    became of all packages up to it.
     """
 
     def __init__(

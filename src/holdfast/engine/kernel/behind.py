@@ -69,7 +69,7 @@ class WriteBehind:
         return Writing(self._lives.store, [(each.state, each.progress) for each in frozen])
 
     def _go_on(self) -> None:
-        """A slice now, and the next one when whoever waits has had a turn."""
+        """A slice now, and the next one when others have had a turn."""
         writing = self._lives.writing
         if writing is None or self._halt.reason:
             return  # it was finished, or the store is replaced

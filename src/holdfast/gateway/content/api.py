@@ -129,7 +129,7 @@ class ContentApi(Namespace, Protocol):
     async def read(self, query: TopicQuery) -> bytes:
         """Read a topic, as MessagePack: [[[offset, timestampMs, payload]], next, earliest, end].
 
-        Messages of publishers that whoever asks may not read are left out.
+        Messages of publishers that the caller may not read are left out.
         """
         ...
 

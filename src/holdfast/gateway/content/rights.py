@@ -53,17 +53,17 @@ _status = msgspec.msgpack.Decoder(_OfSubscriber).decode
 
 
 class ContentRights:
-    """What whoever asks may do with which publishers."""
+    """What the caller may do with which publishers."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
 
     async def check(self, publishers: Iterable[str], permissions: tuple[Permission, ...]) -> None:
-        """Forbidden, unless whoever asks has one of the permissions for each of the publishers."""
+        """Forbidden, unless the caller has one of the permissions for each of the publishers."""
         await self._asked.check(Required(_CONTENT, permissions, tuple(dict.fromkeys(publishers))))
 
     async def allowed(self, permissions: tuple[Permission, ...]) -> Allowed:
-        """For which publishers whoever asks has one of the permissions."""
+        """For which publishers the caller has one of the permissions."""
         if asker_now() is None:
             return None
         rights = tuple((_CONTENT, each) for each in permissions)
@@ -73,7 +73,7 @@ class ContentRights:
         return frozenset().union(*[each for each in found if each is not None])
 
     async def shown(self, topic: ContentTopic, found: TopicEntries) -> TopicEntries:
-        """The messages of a topic that whoever asks may read."""
+        """The messages of a topic that the caller may read."""
         if asker_now() is None or not found.entries:
             return found
         allowed = await self.allowed(READ)

@@ -61,7 +61,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ContentGateway(ContentApi):
-    """Content distribution, for whoever may have it."""
+    """Content distribution, for callers that may use it."""
 
     def __init__(self, asked: Asked) -> None:
         self._rights = ContentRights(asked)

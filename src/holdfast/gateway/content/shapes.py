@@ -35,7 +35,7 @@ class NewPackage(Question, frozen=True):
     """A package to publish: its content, or the blob that was uploaded before."""
 
     publisher: str
-    package_id: str  # chosen by whoever publishes; the same again is not published twice
+    package_id: str  # chosen by the publisher; the same id is published once
     action: ActionWord
     paths: list[str]
     deep_paths: list[str] = msgspec.field(default_factory=list)  # with all below them

@@ -19,7 +19,7 @@ from holdfast.limits import CONTENT_CHUNK_BYTES
 
 Told = Callable[[str], AbstractContextManager[None]]  # turns errors of the disk into ours
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Read-only: whoever writes into such a file would change it in both trees.
+# Read-only: a write into such a file would change it in both trees.
 _MODE, _MODE_EXECUTABLE = 0o444, 0o555
 _NO_LINK = (errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -32,7 +32,7 @@ class Places:
         into, private = self.into, self.private
         is_new = self._checked() is None
         into.parent.mkdir(parents=True, exist_ok=True)
-        private.mkdir(mode=0o755, exist_ok=True)  # whoever reads the files passes through it
+        private.mkdir(mode=0o755, exist_ok=True)  # readers of the files pass through it
         for side in SIDES:
             self.tree(side).mkdir(mode=0o755, exist_ok=True)
         self._indexes.mkdir(mode=0o700, exist_ok=True)
@@ -80,7 +80,7 @@ class Places:
         sync_folder(self.into.parent)
 
     def swap(self, side: str) -> None:
-        """Another tree stands from now on, durably; for whoever has the lock."""
+        """Another tree stands from now on, durably; for the holder of the lock."""
         beside = self.private / "next"
         beside.unlink(missing_ok=True)
         beside.symlink_to(self._target(side))

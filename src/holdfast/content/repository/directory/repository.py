@@ -30,7 +30,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 class DirectoryRepository:
     """Plain files under `into`, which is a link. Properties and notes are kept beside them.
 
-    Whoever resolves the link once sees one commit, whole, for at least `grace_ms`.
+    A reader that resolves the link once sees one commit, whole, for at least `grace_ms`.
     """
 
     blocking = True
