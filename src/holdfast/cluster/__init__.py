@@ -1,0 +1,1 @@
+"""Members of a cluster: who has which partitions, and how they come to move."""

@@ -1,0 +1,1 @@
+"""The order of a cluster: ticks, a ring of members, cuts, and what etcd keeps of them."""

@@ -1,0 +1,190 @@
+"""What members agree on, and the port to where it is kept: etcd, or memory in the simulation.
+
+Every write is guarded by what was read before it and carries a nonce. A write whose answer is lost
+raises `Unknown`: it may take effect at any later moment, or never. Whoever wrote reads before the
+next write, and knows its own by the nonce. Reads are linearizable. `changes` is a hint only: what
+it tells may be late, doubled or missing.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+
+class LogKey(NamedTuple):
+    """One log: a topic's partition. Cuts are in the order of these."""
+
+    topic: str
+    partition: int
+
+
+class ClusterSettings(msgspec.Struct, frozen=True):
+    """What the first member decides, for all and for ever."""
+
+    id: str
+    partitions: int
+    replicas: int = 3  # of each range, where there are so many members
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """A member that may take part. It need not run."""
+
+    member: str  # its name
+    key: str  # its Ed25519 public key, in hex
+
+
+class Replica(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A disk of a member. A member whose folder was made anew is another replica."""
+
+    member: str
+    disk: str
+
+
+class LiveMember(msgspec.Struct, frozen=True):
+    """What a running member says of itself, under its lease."""
+
+    member: str
+    disk: str
+    nonce: str  # of this start of it
+    address: str  # where other members reach it: host:port
+    url: str  # where clients reach it
+    version: str
+    draining: bool = False
+
+
+class Range(msgspec.Struct, frozen=True):
+    """What one owner appends to one partition in one epoch. It is closed where the next starts."""
+
+    epoch: int
+    owner: str
+    nonce: str  # of the owner's start: only that one appends
+    replicas: tuple[Replica, ...]
+    starts: dict[str, int]  # by topic, the offset of its first entry; 0 for a topic not named
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """The ranges of a partition, oldest first; the last one is open."""
+
+    partition: int
+    ranges: tuple[Range, ...] = ()
+    revision: int = 0  # of the store, when this was read; 0: it was never written
+
+    @property
+    def last(self) -> Range | None:
+        return self.ranges[-1] if self.ranges else None
+
+    @property
+    def epoch(self) -> int:
+        return self.ranges[-1].epoch if self.ranges else 0
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """How far logs are acknowledged, numbered. Logs that did not move since the last are not in it.
+
+    What it names is the offset behind the last entry that belongs to it.
+    """
+
+    number: int
+    writer: str  # the member's name
+    nonce: str
+    moved: Mapping[LogKey, int]
+
+
+class Beaten(NamedTuple):
+    """A guard did not hold: somebody else was first."""
+
+
+class Coordination(Protocol):
+    """Where a cluster keeps what its members agree on."""
+
+    # --- the cluster and its members ---
+
+    async def settle(self, wanted: ClusterSettings) -> ClusterSettings:
+        """The cluster's settings; those that are wanted if there are none yet."""
+        ...
+
+    async def register(self, member: Registered) -> None:
+        """Adds a member. InvalidState if its name has another key, or the key another name."""
+        ...
+
+    async def registered(self) -> dict[str, Registered]:
+        """All members that may take part, by name."""
+        ...
+
+    async def remove(self, member: str) -> None:
+        """Takes a member out: its key counts for nothing from now on. NotFound if it is not one."""
+        ...
+
+    async def begin_disk(self, replica: Replica, boots: int) -> bool:
+        """Notes a start of a disk that has counted `boots` before; whether it is up to date.
+
+        False: the disk was started more often than it knows, so it was rolled back to an older copy
+        and must not answer for itself any more.
+        """
+        ...
+
+    async def announce(self, live: LiveMember) -> int:
+        """Takes a place in the order of members, under a lease that is kept alive; its number.
+
+        Called again it changes what is said. The place is given up by `close`, and by silence.
+        """
+        ...
+
+    async def live(self) -> dict[int, LiveMember]:
+        """Who runs, by place in the order, as far as leases tell."""
+        ...
+
+    # --- ranges ---
+
+    async def chains(self) -> dict[int, Chain]:
+        """All chains that were ever written."""
+        ...
+
+    async def chain(self, partition: int) -> Chain:
+        """One chain; without ranges if it was never written."""
+        ...
+
+    async def replace(self, chain: Chain) -> Chain | Beaten:
+        """Writes a chain in the place of its `revision`; as it is then. May raise Unknown."""
+        ...
+
+    # --- cuts ---
+
+    async def latest(self) -> Cut | None:
+        """The last cut that was published."""
+        ...
+
+    async def publish(self, cut: Cut) -> bool:
+        """Publishes a cut behind the one numbered before it; False if somebody was first.
+
+        May raise Unknown.
+        """
+        ...
+
+    async def cuts(self, first: int, last: int) -> Sequence[Cut]:
+        """Cuts that are still kept, in order; a short history."""
+        ...
+
+    # --- the rest ---
+
+    async def topics(self) -> dict[str, bytes]:
+        """What is kept of the topics, by name."""
+        ...
+
+    async def put_topic(self, topic: str, settings: bytes, expected: bytes | None) -> bool:
+        """Writes a topic in the place of what was expected; whether that was so."""
+        ...
+
+    def changes(self) -> AsyncIterator[str]:
+        """Names of what may have changed: `chain/7`, `latest`, `live`, `registered`, `topics`."""
+        ...
+
+    @property
+    def available(self) -> bool:
+        """Whether the last call was answered."""
+        ...
+
+    async def close(self) -> None:
+        """Gives up the place in the order."""
+        ...
