@@ -103,7 +103,11 @@ class SimulatedMember:
         self.node.runtime.stop()
         runner = self.runner
         assert runner._task is not None
-        for task in (runner._task, *runner._outcomes.opening.values(), *self.links._dialing):
+        for task in (
+            runner._task,
+            *runner._outcomes.opening.values(),
+            *self.links._dialing.values(),
+        ):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task

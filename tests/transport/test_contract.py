@@ -419,6 +419,28 @@ def test_a_listener_that_closes_ends_its_connections(way: Way) -> None:
     way.play(story)
 
 
+def test_members_of_two_versions_speak_the_older_one(way: Way) -> None:
+    """And what only the newer one knows is answered with an error, on a connection that goes on."""
+
+    async def story() -> None:
+        theirs, ours = Script(), Script()
+        theirs.error = InvalidArgument("Expected a call of this version, but found the kind 2")
+        listener = await way.transport("b", version=2).listen(way.address, theirs)
+        newer = way.transport("a", version=3, oldest=2)
+        connection = await newer.connect(listener.address, "b", ours)
+        await until(lambda: theirs.connection)
+        assert theirs.connection is not None
+        assert (connection.version, theirs.connection.version) == (2, 2)
+        with pytest.raises(InvalidArgument, match="of this version"):
+            await connection.call(FAIL, b"news")
+        connection.tell(FAIL, b"news")
+        assert await connection.call(ECHO, b"still here") == b"still here"
+        connection.close()
+        await listener.close()
+
+    way.play(story)
+
+
 # --- who is let in ----------------------------------------------------------------------------
 
 REFUSED = [

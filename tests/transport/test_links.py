@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.transport.ways import CLUSTER, ECHO, NOTE, until
+from tests.transport.ways import CLUSTER, ECHO, HOLD, NOTE, until
 
 from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.testing.loop import run
@@ -14,6 +14,7 @@ from holdfast.testing.network import SimulatedNetwork, Weather
 from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import (
     Address,
+    Answer,
     Bounds,
     Connection,
     Identity,
@@ -22,7 +23,9 @@ from holdfast.transport import (
     TcpAddress,
     UnixAddress,
 )
+from holdfast.transport.keys import MemberKey
 from holdfast.transport.sockets import SocketTransport
+from holdfast.transport.tls import Tls
 
 
 class Counting:
@@ -32,9 +35,9 @@ class Counting:
         self.calls: Counter[bytes] = Counter()
         self.told_in_order: list[int] = []
 
-    def called(self, kind: int, body: bytes) -> bytes:
+    def called(self, kind: int, body: bytes) -> Answer:
         self.calls[body] += 1
-        return body
+        return asyncio.get_running_loop().create_future() if kind == HOLD else body
 
     def told(self, kind: int, body: bytes) -> None:
         self.told_in_order.append(int(body))
@@ -152,6 +155,89 @@ def test_a_one_way_cut_is_noticed_by_both_and_heals(cut: tuple[str, str]) -> Non
         await members.stop()
 
     run(story())
+
+
+def test_a_member_that_joins_is_reached_and_one_that_is_removed_is_shut_out() -> None:
+    async def story() -> None:
+        members = Members(seed=5)
+        everybody = dict(members.addresses)
+        del members.addresses["c"]
+        await members.start("a", "b")
+        await members.all_up()
+        members.addresses["c"] = everybody["c"]
+        await members.start("c")
+        for name in "ab":
+            members.links[name].add("c", None)  # it is known before its address is
+        await asyncio.sleep(1)
+        assert not members.links["c"]["a"].is_up
+        for name in "ab":
+            members.links[name].add("c", everybody["c"])
+        await members.all_up()
+        assert await members.links["c"]["a"].call(ECHO, b"x") == b"x"
+        here, there = members.links["a"]["c"], members.links["c"]["a"]
+        call = there.call(HOLD, b"lost")
+        members.links["a"].remove("c")
+        assert not here.is_up
+        with pytest.raises(Unknown):
+            await call
+        with pytest.raises(Unavailable, match="removed"):
+            await here.call(ECHO, b"x")
+        await asyncio.sleep(10)
+        assert not there.is_up  # though c did not hear of it, and would take a call
+        assert members.links["c"]["b"].is_up
+        await members.stop()
+
+    run(story())
+
+
+def test_a_member_that_comes_back_elsewhere_is_found_at_its_new_address() -> None:
+    async def story() -> None:
+        members = Members(seed=6)
+        await members.start()
+        await members.all_up()
+        members.transports["c"].crash()
+        await until(lambda: not members.links["a"]["c"].is_up)
+        await asyncio.sleep(30)  # the pauses between attempts are long by now
+        members.addresses["c"] = TcpAddress("c", 2)
+        await members.start("c")
+        began = asyncio.get_running_loop().time()
+        for name in "ab":
+            members.links[name].add("c", TcpAddress("c", 2))
+        await members.links["a"]["c"].up()
+        assert asyncio.get_running_loop().time() - began < 0.1
+        await members.stop()
+
+    run(story())
+
+
+def test_the_connection_of_a_removed_key_is_closed_and_it_does_not_come_back() -> None:
+    """Over real TLS, with ports that the system gives."""
+
+    async def story() -> None:
+        keys = {name: MemberKey.make() for name in "ab"}
+        registered = {name: {each: key.public for each, key in keys.items()} for name in "ab"}
+        links: dict[str, Links] = {}
+        for name in "ab":
+            tls = Tls(keys[name], registered[name])
+            transport = SocketTransport(Identity(name, CLUSTER), tls=tls)
+            own: dict[str, Address] = {name: TcpAddress("127.0.0.1", 0)}
+            links[name] = Links(name, transport, own, lambda *_: Counting())
+            await links[name].start()
+        links["b"].add("a", None)
+        link = links["a"].add("b", links["b"].address)
+        async with asyncio.timeout(5):
+            await link.up()
+        assert await link.call(ECHO, b"x") == b"x"
+        del registered["b"]["a"]
+        links["b"].remove("a")
+        await until(lambda: not link.is_up)
+        links["b"].add("a", None)  # even where the name is known, the key is not
+        await asyncio.sleep(0.2)
+        assert not link.is_up
+        for each in links.values():
+            await each.close()
+
+    asyncio.run(story())
 
 
 WEATHERS = [

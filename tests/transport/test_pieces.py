@@ -205,7 +205,7 @@ KEYS = {"a": b"key of a", "b": b"key of b"}
     [
         (Identity("b", "orders"), None, b"key of b", None, ""),
         (Identity("b", "orders"), "b", b"key of b", None, ""),
-        (Identity("b", "orders", 2), "b", b"key of b", InvalidState, "version"),
+        (Identity("b", "orders", 2, 2), "b", b"key of b", InvalidState, "version"),
         (Identity("b", "stocks"), "b", b"key of b", InvalidState, "cluster"),
         (Identity("b", "orders"), "c", b"key of b", Forbidden, "member"),
         (Identity("a", "orders"), None, b"key of a", Forbidden, "member"),

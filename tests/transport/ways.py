@@ -157,11 +157,12 @@ class Way:
         bounds: Bounds = QUICK,
         cluster: str = CLUSTER,
         version: int = 1,
+        oldest: int | None = None,
         key: str | None = None,
         registered: dict[str, str] | None = None,
     ) -> Transport:
         """`key` is whose key it holds, `registered` whose key is registered for whom."""
-        identity = Identity(member, cluster, version)
+        identity = Identity(member, cluster, version, oldest or version)
         own = self.keys[key or member]
         names = registered or {"a": "a", "b": "b"}
         publics = {name: self.keys[whose].public for name, whose in names.items()}

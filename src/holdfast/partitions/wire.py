@@ -94,7 +94,12 @@ def encode_commands(partition: int, commands: Sequence[Command], size_bytes: int
 
 def decode_commands(body: bytes) -> Submitted:
     """The commands in a message, each with the value that its intent declares."""
-    partition, size_bytes, commands = _submitted(body)
+    try:
+        partition, size_bytes, commands = _submitted(body)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(
+            f"Expected commands of this version, but {error}; upgrade all members"
+        ) from error
     return Submitted(partition, [_command(each) for each in commands], size_bytes)
 
 

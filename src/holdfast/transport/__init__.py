@@ -1,6 +1,7 @@
 """Connections between members: bytes in, bytes out. What they mean is said elsewhere."""
 
 from holdfast.transport.api import (
+    PROTOCOL_OLDEST,
     PROTOCOL_VERSION,
     Address,
     Answer,
@@ -21,6 +22,7 @@ from holdfast.transport.api import (
 from holdfast.transport.link import Link, Links
 
 __all__ = [
+    "PROTOCOL_OLDEST",
     "PROTOCOL_VERSION",
     "Address",
     "Answer",

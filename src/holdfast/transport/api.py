@@ -22,7 +22,10 @@ from holdfast.limits import (
     MESSAGE_BYTES_MAX,
 )
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 1  # what this holdfast speaks ...
+PROTOCOL_OLDEST = (
+    1  # ... and the oldest that it understands, for members that are upgraded one by one
+)
 
 
 class UnixAddress(msgspec.Struct, frozen=True):
@@ -53,6 +56,7 @@ class Identity(msgspec.Struct, frozen=True):
     member: str
     cluster: str
     version: int = PROTOCOL_VERSION
+    oldest: int = PROTOCOL_OLDEST  # the lowest version that it speaks, too
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -127,6 +131,11 @@ class Connection(Sender, Protocol):
     @property
     def peer(self) -> str:
         """The member at the other side."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Of the protocol: the newest that both sides speak."""
         ...
 
     @property

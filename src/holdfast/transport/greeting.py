@@ -9,6 +9,12 @@ Keys = Mapping[str, bytes]
 """The registered public key of each member."""
 
 
+def common_version(mine: Identity, theirs: Identity) -> int | None:
+    """The newest version of the protocol that both speak; None if there is none."""
+    version = min(mine.version, theirs.version)
+    return version if version >= max(mine.oldest, theirs.oldest) else None
+
+
 def refusal(
     mine: Identity, theirs: Identity, expected: str | None, key: bytes | None, keys: Keys | None
 ) -> HoldfastError | None:
@@ -17,10 +23,11 @@ def refusal(
     `expected` is the member that was dialed. `key` is what the peer has proved to hold, and counts
     where `keys` are registered; without, the address itself is what is trusted.
     """
-    if theirs.version != mine.version:
+    if common_version(mine, theirs) is None:
         return InvalidState(
-            f"Expected version {mine.version} of the protocol between members, but"
-            f" {theirs.member!r} has {theirs.version}; run the same version of holdfast everywhere",
+            f"Expected version {mine.oldest} to {mine.version} of the protocol between members, but"
+            f" {theirs.member!r} has {theirs.oldest} to {theirs.version}; upgrade by versions of"
+            " holdfast that understand each other",
             field="version", expected=mine.version, found=theirs.version,
         )  # fmt: skip
     if theirs.cluster != mine.cluster:

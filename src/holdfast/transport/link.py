@@ -87,6 +87,18 @@ class Link(Sender):
             if not reached.done():
                 reached.set_result(None)
 
+    def end(self, why: str) -> None:
+        """Nobody talks to the member any more: its connection is closed, whoever waits is told."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            self._ended(why)
+            connection.close()
+        self._why = why
+        waiting, self._waiting = self._waiting, []
+        for reached in waiting:
+            if not reached.done():
+                reached.set_exception(self._down())
+
     def _lost(self, connection: Connection, why: str) -> None:
         if self.connection is connection:
             self.connection = None
@@ -110,43 +122,77 @@ LinkAnswering = Callable[[Link, Connection], Handler]
 
 
 class Links:
-    """All links of one member. Of each pair, the one whose name sorts first dials the other."""
+    """All links of one member. Of each pair, the one whose name sorts first dials the other.
+
+    Members may come, go and change their addresses while it runs. Who is not among them is refused,
+    and whoever is removed loses its connection at once.
+    """
 
     def __init__(
         self,
         member: str,
         transport: Transport,
-        addresses: Mapping[str, Address],
+        addresses: Mapping[str, Address | None],
         answering: LinkAnswering,
     ) -> None:
-        """`addresses` has all members, with this one."""
+        """`addresses` has the members that are known so far, and this one with where it listens."""
+        own = addresses[member]
+        assert own is not None, "a member knows where it listens"
         self._member = member
         self._transport = transport
-        self._addresses = addresses
+        self._address: Address = own
+        self._addresses = {name: each for name, each in addresses.items() if name != member}
         self._answering = answering
-        self._links = {name: Link(name) for name in addresses if name != member}
+        self._links = {name: Link(name) for name in self._addresses}
         self._listener: Listener | None = None
-        self._dialing: list[asyncio.Task[None]] = []
+        self._dialing: dict[str, asyncio.Task[None]] = {}
 
     def __getitem__(self, member: str) -> Link:
         return self._links[member]
 
+    def __contains__(self, member: object) -> bool:
+        return member in self._links
+
     def __iter__(self) -> Iterator[Link]:
-        return iter(self._links.values())
+        return iter(list(self._links.values()))
+
+    @property
+    def address(self) -> Address:
+        """Where this member is reached: once it has started, with the port that it got."""
+        return self._address if self._listener is None else self._listener.address
 
     async def start(self) -> None:
         """Listens, and begins to dial; it does not wait for anybody."""
-        own = self._addresses[self._member]
-        self._listener = await self._transport.listen(own, self._handler)
-        for name, link in self._links.items():
-            if self._member < name:
-                self._dialing.append(asyncio.create_task(self._keep(link)))
+        self._listener = await self._transport.listen(self._address, self._handler)
+        for name in self._links:
+            self._dial_from_now(name)
+
+    def add(self, member: str, address: Address | None) -> Link:
+        """The link to a member that joined, or has another address now; None: it has none yet."""
+        assert member != self._member, "nobody has a link to itself"
+        link = self._links.get(member)
+        if link is None:
+            link = self._links[member] = Link(member)
+        if self._addresses.get(member) != address or member not in self._addresses:
+            self._addresses[member] = address
+            if not link.is_up:  # a connection that works is kept: its end leads to the new address
+                self._dial_from_now(member)
+        return link
+
+    def remove(self, member: str) -> None:
+        """Ends the link to a member that is none any more."""
+        self._addresses.pop(member, None)
+        self._stop_dialing(member)
+        link = self._links.pop(member, None)
+        if link is not None:
+            link.end("it was removed from the members")
 
     async def close(self) -> None:
         """Ends everything; calls under way fail."""
-        for task in self._dialing:
+        dialing, self._dialing = self._dialing, {}
+        for task in dialing.values():
             task.cancel()
-        await asyncio.gather(*self._dialing, return_exceptions=True)
+        await asyncio.gather(*dialing.values(), return_exceptions=True)
         if self._listener is not None:
             await self._listener.close()
         for link in self._links.values():
@@ -164,6 +210,20 @@ class Links:
         link.adopt(connection)
         return handler
 
+    # --- dialing ------------------------------------------------------------------------------
+
+    def _dial_from_now(self, member: str) -> None:
+        """Dials where the member is said to be, from now on and without a pause before."""
+        self._stop_dialing(member)
+        if self._listener is not None and self._member < member and self._addresses[member]:
+            keeping = self._keep(self._links[member])
+            self._dialing[member] = asyncio.get_running_loop().create_task(keeping)
+
+    def _stop_dialing(self, member: str) -> None:
+        task = self._dialing.pop(member, None)
+        if task is not None:
+            task.cancel()
+
     async def _keep(self, link: Link) -> None:
         """Dials until it is told to stop."""
         while True:
@@ -174,7 +234,6 @@ class Links:
             await asyncio.sleep(RECONNECT_MS_MIN / 1_000)
 
     async def _dial(self, link: Link) -> Connection:
-        address = self._addresses[link.peer]
         told: set[str] = set()
 
         def tell(state: RetryCallState) -> None:
@@ -191,5 +250,7 @@ class Links:
             before_sleep=tell,
         ):
             with attempt:
+                address = self._addresses[link.peer]
+                assert address is not None, "it is dialed where it is said to be"
                 return await self._transport.connect(address, link.peer, self._handler)
         raise AssertionError("it is tried for ever")

@@ -28,6 +28,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     version: int
     member: str
     cluster: str
+    oldest: int = 0  # version that the member speaks; 0: only the one above
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -70,7 +71,9 @@ def decode_messages(frame: memoryview) -> list[Message]:
 
 def hello_of(identity: Identity) -> bytes:
     """The greeting of a member."""
-    return _encoder.encode(Hello(_PROTOCOL, identity.version, identity.member, identity.cluster))
+    return _encoder.encode(
+        Hello(_PROTOCOL, identity.version, identity.member, identity.cluster, identity.oldest)
+    )
 
 
 def refusal_of(error: HoldfastError) -> bytes:
@@ -88,7 +91,8 @@ def decode_greeting(frame: memoryview) -> Identity | HoldfastError:
         return error_of(greeting.code, greeting.message, **greeting.fields)
     if greeting.protocol != _PROTOCOL:
         raise Fault(f"the first frame greets in the protocol {greeting.protocol!r}")
-    return Identity(greeting.member, greeting.cluster, greeting.version)
+    oldest = greeting.oldest or greeting.version
+    return Identity(greeting.member, greeting.cluster, greeting.version, oldest)
 
 
 def encode_error(error: HoldfastError) -> bytes:

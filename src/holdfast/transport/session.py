@@ -13,7 +13,7 @@ from holdfast.logs import log
 from holdfast.transport.api import Answering, Bounds, Connection, Identity, Take, Traffic
 from holdfast.transport.exchange import Exchange, settle
 from holdfast.transport.framing import Frame, Incoming, frame_of
-from holdfast.transport.greeting import Keys, refusal
+from holdfast.transport.greeting import Keys, common_version, refusal
 from holdfast.transport.keepalive import Keepalive, Verdict
 from holdfast.transport.messages import (
     MESSAGE_HEAD_BYTES,
@@ -72,6 +72,7 @@ class Session(Connection):
         self.opened: Future[Session] = self._loop.create_future()
         self.opened.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._peer = expected or ""
+        self._version = identity.version  # until the peer has greeted
         self._traffic = Traffic()
         self._incoming = Incoming(bounds.message_bytes_max + 2 * MESSAGE_HEAD_BYTES)
         self._keepalive = Keepalive(bounds)
@@ -86,6 +87,10 @@ class Session(Connection):
     @property
     def peer(self) -> str:
         return self._peer
+
+    @property
+    def version(self) -> int:
+        return self._version
 
     @property
     def traffic(self) -> Traffic:
@@ -195,11 +200,12 @@ class Session(Connection):
         if found is not None:
             self._refuse(found)
             return
-        self._open(greeting.member)
+        self._open(greeting)
 
-    def _open(self, peer: str) -> None:
+    def _open(self, theirs: Identity) -> None:
         """The peer is taken, unless there is nobody to answer it."""
-        self._peer = peer
+        peer = self._peer = theirs.member
+        self._version = common_version(self._identity, theirs) or self._identity.version
         exchange = Exchange(self._identity.member, peer, self._bounds, self._write, self._unsent)
         self._exchange = exchange
         try:
