@@ -68,7 +68,7 @@ class Chain(msgspec.Struct, frozen=True):
 
     partition: int
     ranges: tuple[Range, ...] = ()
-    revision: int = 0  # of the store, when this was read; 0: it was never written
+    revision: int = 0  # of the store when this was written: the guard; 0: it was never written
 
     @property
     def last(self) -> Range | None:

@@ -79,6 +79,7 @@ class Promised(msgspec.Struct, frozen=True, array_like=True, tag=7):
 
     disk: str
     counts: dict[str, int]
+    newest: int = 0  # the newest epoch of the partition that the disk has entries of
 
 
 class OwnerHeard(msgspec.Struct, frozen=True, array_like=True, tag=8):
@@ -96,9 +97,10 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, tag=9):
 
 
 class TailCopied(msgspec.Struct, frozen=True, array_like=True, tag=10):
-    """Answer to a copy: it is on the disk. This is not a report."""
+    """Answer to a copy: what the disk has of the fenced range now. This is not a report."""
 
     disk: str
+    counts: dict[str, int]
 
 
 class Fetch(msgspec.Struct, frozen=True, array_like=True, tag=11):
@@ -132,6 +134,22 @@ class Confirmed(msgspec.Struct, frozen=True, array_like=True, tag=14):
     promises: list[int]
 
 
+class Survey(msgspec.Struct, frozen=True, array_like=True, tag=15):
+    """Call: what does this disk have of a partition's ranges?"""
+
+    disk: str
+    partition: int
+
+
+class Surveyed(msgspec.Struct, frozen=True, array_like=True, tag=16):
+    """Answer to a survey: by epoch and topic, how many entries; and where snapshots stand."""
+
+    disk: str
+    promise: int
+    counts: dict[int, dict[str, int]]
+    needed: dict[str, int]  # by topic, the first offset that this disk has no snapshot for
+
+
 Told: TypeAlias = Appending | Reporting | Gap | Fenced | Marks
-Call: TypeAlias = Fence | Copy | Fetch | Confirm
-Answer: TypeAlias = Promised | OwnerHeard | Fenced | TailCopied | Fetched | Confirmed
+Call: TypeAlias = Fence | Copy | Fetch | Confirm | Survey
+Answer: TypeAlias = Promised | OwnerHeard | Fenced | TailCopied | Fetched | Confirmed | Surveyed

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from holdfast.journal.cluster.messages import Answer, Call, Told
+from holdfast.sequence.api import Replica
 
 
 class Peers(Protocol):
@@ -27,6 +28,17 @@ class Peers(Protocol):
 
         There is no time limit: a member that falls silent is disconnected, and the call fails.
         """
+        ...
+
+
+class OwnReplica(Protocol):
+    """This member's disk, as a take-over sees it: one replica among others, asked like them."""
+
+    @property
+    def replica(self) -> Replica: ...
+
+    async def called(self, member: str, message: Call) -> Answer:
+        """As `PeerHandler.called`; the member is this one."""
         ...
 
 

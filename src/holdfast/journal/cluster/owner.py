@@ -1,0 +1,112 @@
+"""The rules of an owner: what is acknowledged of its range, and what replicas still lack."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from holdfast.journal.cluster.chain import majority
+from holdfast.sequence.api import Range, Replica
+
+
+class Lack(NamedTuple):
+    """Entries of a topic that a disk has not got: first <= number < end."""
+
+    topic: str
+    first: int
+    end: int
+
+
+def reached(counts: Iterable[int], quorum: int) -> int:
+    """How many entries a quorum has: the quorum-th largest count; 0 if there are fewer."""
+    largest = sorted(counts, reverse=True)
+    return largest[quorum - 1] if len(largest) >= quorum else 0
+
+
+class OwnerRange:
+    """A range as its owner sees it, which is the start of the member that opened it."""
+
+    __slots__ = ("_acknowledged", "_next", "_reports", "epoch", "is_fenced", "quorum", "replicas")
+
+    def __init__(self, opened: Range) -> None:
+        self.epoch = opened.epoch
+        self.replicas = opened.replicas
+        self.quorum = majority(len(opened.replicas))
+        self.is_fenced = False  # nothing new is taken any more
+        self._next: dict[str, int] = {}
+        self._acknowledged: dict[str, int] = {}
+        self._reports: dict[Replica, dict[str, int]] = {each: {} for each in opened.replicas}
+
+    def next(self, topic: str) -> int:
+        """The number of the next entry: how many were sent."""
+        return self._next.get(topic, 0)
+
+    def acknowledged(self, topic: str) -> int:
+        """How many entries a quorum has reported."""
+        return self._acknowledged.get(topic, 0)
+
+    def sent(self) -> dict[str, int]:
+        """By topic, how many entries were sent."""
+        return dict(self._next)
+
+    def append(self, topic: str, count: int) -> int | None:
+        """The number that the first of so many entries gets; None if the range is fenced.
+
+        From here on they may survive, whatever happens: they are not undone.
+        """
+        if self.is_fenced:
+            return None
+        number = self._next.get(topic, 0)
+        self._next[topic] = number + count
+        return number
+
+    def reported(self, replica: Replica, topic: str, count: int) -> int | None:
+        """A disk has so many entries, after its sync. What is acknowledged now, if that moved.
+
+        Only disks of the range's set count, and no report takes one back. More than was sent means
+        that somebody else appends in this epoch: it does not count, and the range is fenced.
+        """
+        counts = self._reports.get(replica)
+        if counts is None or count <= counts.get(topic, 0):
+            return None
+        if count > self._next.get(topic, 0):
+            self.is_fenced = True
+            return None
+        counts[topic] = count
+        return self._count(topic)
+
+    def fenced(self, promise: int) -> bool:
+        """A disk of the set has promised an epoch; whether that ends this range, as news."""
+        if promise <= self.epoch or self.is_fenced:
+            return False
+        self.is_fenced = True
+        return True
+
+    def stop(self) -> None:
+        """The owner takes nothing new any more: it is about to close the range itself."""
+        self.is_fenced = True
+
+    def is_confirmed(self, promises: Mapping[Replica, int]) -> bool:
+        """Whether a quorum has promised nothing newer: nobody had taken over when it was asked."""
+        held = [promises.get(each, self.epoch + 1) <= self.epoch for each in self.replicas]
+        return not self.is_fenced and sum(held) >= self.quorum
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that was sent is acknowledged: it may be closed here without a take-over."""
+        return all(self.acknowledged(topic) == count for topic, count in self._next.items())
+
+    def lacks(self, replica: Replica) -> list[Lack]:
+        """What a replica has not reported of what was sent."""
+        counts = self._reports[replica]
+        return [
+            Lack(topic, counts.get(topic, 0), end)
+            for topic, end in self._next.items()
+            if counts.get(topic, 0) < end
+        ]
+
+    def _count(self, topic: str) -> int | None:
+        counts = (each.get(topic, 0) for each in self._reports.values())
+        count = reached(counts, self.quorum)
+        if count <= self._acknowledged.get(topic, 0):
+            return None
+        self._acknowledged[topic] = count
+        return count
