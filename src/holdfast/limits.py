@@ -258,6 +258,13 @@ RECONNECT_MS_MIN = 20  # a member that restarts is found soon ...
 RECONNECT_MS_MAX = 2_000  # ... one that stays away is tried every two seconds
 UNIX_PATH_BYTES_MAX = 107  # of a socket: what Linux has room for
 
+# --- coordination -----------------------------------------------------------------------------
+COORDINATION_ATTEMPTS_MAX = 64  # for a guard to hold: so many members may start at once
+COORDINATION_RETRY_MS = 500  # before a member whose lease ran out asks for its place again
+COORDINATION_CUTS_KEPT = 128  # in etcd: 8 s at 16 a second, 1.5 MiB if all of 4,096 logs move
+COORDINATION_COMPACT_CUTS = 256  # of history between compactions: 16 s, 3 MiB of such cuts
+COORDINATION_LEASE_MS = 6_000  # a dead member's place is given up; renewed three times as often
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

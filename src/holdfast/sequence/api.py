@@ -6,10 +6,12 @@ next write, and knows its own by the nonce. Reads are linearizable. `changes` is
 it tells may be late, doubled or missing.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
+
+from holdfast.errors import Unavailable
 
 
 class LogKey(NamedTuple):
@@ -95,8 +97,21 @@ class Beaten(NamedTuple):
     """A guard did not hold: somebody else was first."""
 
 
+class RolledBack(Unavailable):
+    """The store is older than what this member has read of it before, as after a restored backup.
+
+    Nothing of it is believed until the member is started again: owners go on, nobody takes over.
+    """
+
+
 class Coordination(Protocol):
     """Where a cluster keeps what its members agree on."""
+
+    on_lapsed: list[Callable[[], None]]
+    """Told when the member's lease ran out. Its place is taken anew, maybe another one."""
+
+    on_rolled_back: list[Callable[[str], None]]
+    """Told once when the store is found to be older than it was, with what was seen."""
 
     # --- the cluster and its members ---
 
@@ -105,7 +120,10 @@ class Coordination(Protocol):
         ...
 
     async def register(self, member: Registered) -> None:
-        """Adds a member. InvalidState if its name has another key, or the key another name."""
+        """Adds a member. InvalidState if its name has another key, or the key another name.
+
+        Forbidden if the key was removed.
+        """
         ...
 
     async def registered(self) -> dict[str, Registered]:
@@ -116,11 +134,13 @@ class Coordination(Protocol):
         """Takes a member out: its key counts for nothing from now on. NotFound if it is not one."""
         ...
 
-    async def begin_disk(self, replica: Replica, boots: int) -> bool:
+    async def begin_disk(self, replica: Replica, boots: int, nonce: str = "") -> bool:
         """Notes a start of a disk that has counted `boots` before; whether it is up to date.
 
         False: the disk was started more often than it knows, so it was rolled back to an older copy
-        and must not answer for itself any more.
+        and must not answer for itself any more. The same start may be noted again with its nonce,
+        as after an unknown outcome, or by a process that died before it could count the start: the
+        nonce is on the disk before the call. Without one it is that of this object.
         """
         ...
 
@@ -177,7 +197,15 @@ class Coordination(Protocol):
         ...
 
     def changes(self) -> AsyncIterator[str]:
-        """Names of what may have changed: `chain/7`, `latest`, `live`, `registered`, `topics`."""
+        """Names of what may have changed: `chain/7`, `latest`, `live`, `registered`, `topics`.
+
+        `chains` if it may be any of them. Begins with one hint of each kind.
+        """
+        ...
+
+    @property
+    def rolled_back(self) -> str:
+        """How the store was seen to be older than before; "" as long as it was not."""
         ...
 
     @property
