@@ -256,6 +256,11 @@ HELLO_BYTES_MAX = 4 * KIB  # names, versions, or the reason of a refusal: what a
 STRANGERS_MAX = 64  # connections that have not said hello; with their buffers 0.5 MB
 RECONNECT_MS_MIN = 20  # a member that restarts is found soon ...
 RECONNECT_MS_MAX = 2_000  # ... one that stays away is tried every two seconds
+OWNER_WAIT_MS_MAX = (
+    5_000  # that a command waits for a partition on the move: ten take-overs of 0.5 s
+)
+OWNER_RETRY_MS = 50  # and how often it is tried meanwhile, though nothing is known to have changed
+OWNER_WAITING_COMMANDS_MAX = 20_000  # that wait so at once: 40 MB of commands of 2 KB
 UNIX_PATH_BYTES_MAX = 107  # of a socket: what Linux has room for
 
 # --- coordination -----------------------------------------------------------------------------

@@ -62,8 +62,10 @@ class Member:
         transport: Transport,
         addresses: dict[str, Address],
         home: dict[int, str] = HOME,
+        wait_ms: int = 0,
     ) -> None:
         self.name = name
+        self.wait_ms = wait_ms
         self.own = [each for each in home if home[each] == name]
         self.transport = transport
         self.links = Links(name, transport, addresses, self._serving)
@@ -80,7 +82,9 @@ class Member:
 
     def around(self, runtime: Runtime) -> Partitions:
         ways = {link.peer: link for link in self.links}
-        self.partitions = RoutedPartitions(self.name, runtime.partitions, self.placements, ways)
+        self.partitions = RoutedPartitions(
+            self.name, runtime.partitions, self.placements, ways, self.wait_ms
+        )
         return self.partitions
 
     def _serving(self, link: Link, connection: Connection) -> Handler:
@@ -99,8 +103,9 @@ class Member:
 class Cluster:
     """Members a and b."""
 
-    def __init__(self, way: str, folder: Path) -> None:
+    def __init__(self, way: str, folder: Path, wait_ms: int = 0) -> None:
         self.way = way
+        self.wait_ms = wait_ms
         self.folder = folder
         self.network: SimulatedNetwork | None = None
         self.members: dict[str, Member] = {}
@@ -138,7 +143,7 @@ class Cluster:
             transport = SimulatedTransport(self.network, name, identity)
         else:
             transport = SocketTransport(identity)
-        self.members[name] = member = Member(name, transport, self.addresses, home)
+        self.members[name] = member = Member(name, transport, self.addresses, home, self.wait_ms)
         await member.start()
         return member
 

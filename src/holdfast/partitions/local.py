@@ -8,18 +8,22 @@ from holdfast.clock import Clock
 from holdfast.engine.asker import Asker
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.engine.kernel import Command, Reply, Submission
+from holdfast.engine.kernel.inbox import tell as refuse
 from holdfast.engine.kernel.query import Query
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.engine.reader import Reader
 from holdfast.engine.state import EngineState
-from holdfast.errors import Code
+from holdfast.errors import Code, Moved
 from holdfast.journal import Journal
 from holdfast.partitions.api import Placement, Tell, Topic, Waiting
 from holdfast.partitions.followers import Followers
 from holdfast.records import Rejection
 
 A = TypeVar("A")
+
+OnLeft = Callable[[int, Sequence[Submission], Moved], None]
+"""Has the tickets of submissions settled by the partition's next owner."""
 
 _NO_JOB = Rejection(Code.NOT_FOUND, "Expected a waiting job, but there is none")
 
@@ -32,6 +36,8 @@ class LocalPartitions:
         self._journal = journal
         self._clock = clock
         self._waiting: Waiting | None = None
+        self.on_opened: list[Callable[[int], None]] = []
+        self.on_left: OnLeft | None = None
         self.followers = Followers()
         self.count = journal.topics()[TOPIC]
         self.near: Sequence[int] = sorted(runner.processors)
@@ -44,6 +50,18 @@ class LocalPartitions:
     def placed(self) -> None:
         """A partition was opened or closed: what may go anywhere goes to those that are open."""
         self.near = self._runner.open_partitions() or self.near
+
+    def opened(self, partition: int) -> None:
+        """A partition is open here, perhaps again: whoever waits for it is told."""
+        for callback in self.on_opened:
+            callback(partition)
+
+    def left(self, partition: int, left: Sequence[Submission], error: Moved) -> None:
+        """Nothing of these reached the log of a partition that is closed here."""
+        if self.on_left is None:
+            refuse(left, error)
+        else:
+            self.on_left(partition, left, error)
 
     def submit_all(
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from holdfast.errors import Moved
 from holdfast.partitions.api import Placement
 
+NOBODY = ""  # owns a partition that was never opened
+
 
 class Placements:
     """The latest known owner of every partition. An owner is superseded by a higher epoch only."""
@@ -14,6 +16,11 @@ class Placements:
         self._on_change: list[Callable[[Placement], None]] = []
         count = len(self._by_partition)
         assert sorted(self._by_partition) == list(range(1, count + 1)), "a partition has no owner"
+
+    @classmethod
+    def unknown(cls, count: int) -> "Placements":
+        """Of partitions whose owners are not known yet."""
+        return cls(Placement(each, NOBODY, 0) for each in range(1, count + 1))
 
     @property
     def count(self) -> int:
@@ -41,8 +48,9 @@ class Placements:
     def moved(self, partition: int) -> Moved:
         """What a member says that does not own a partition: who does, as far as it knows."""
         known = self.of(partition)
+        owner = f"it is member {known.member!r}" if known.member else "it has none yet"
         return Moved(
-            f"Expected the owner of partition {partition} here, but it is member {known.member!r}",
+            f"Expected the owner of partition {partition} here, but {owner}",
             partition=partition, member=known.member, epoch=known.epoch,
         )  # fmt: skip
 

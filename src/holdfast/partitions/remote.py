@@ -29,7 +29,7 @@ from holdfast.partitions.wire import (
     encode_query,
     encode_topic,
 )
-from holdfast.transport import Connection, Link
+from holdfast.transport import Connection, Link, NotSent
 
 A = TypeVar("A")
 
@@ -45,7 +45,9 @@ class Misdirected(NamedTuple):
     size_bytes: int
 
 
-OnMoved = Callable[[Moved, Misdirected, "asyncio.Future[Any]"], None]
+NotTaken = Moved | NotSent
+"""Nothing of what was asked was done."""
+OnMoved = Callable[[NotTaken, Misdirected, "asyncio.Future[Any]"], None]
 """Has the future settled by the owner, or with the error."""
 
 
@@ -72,6 +74,11 @@ class RemotePartitions:
         take = partial(self._take, SUBMIT, partition, commands, size_bytes)
         return self.link.call(SUBMIT, body, take)
 
+    def submit_once(self, partition: int, commands: Sequence[Command], size_bytes: int) -> Replies:
+        """The same, but whoever asks hears itself that the partition is not there."""
+        body = encode_commands(partition, commands, size_bytes)
+        return self.link.call(SUBMIT, body, partial(_take_as_it_is, commands))
+
     def activate(self, partition: int, command: Command) -> Replies:
         commands = (command,)
         body = encode_commands(partition, commands, 0)
@@ -88,7 +95,8 @@ class RemotePartitions:
     ) -> None:
         if isinstance(answer, bytes):
             future.set_result(decode_replies(commands, answer))
-        elif isinstance(answer, Moved) and self.on_moved is not None:
+        elif isinstance(answer, Moved | NotSent) and self.on_moved is not None:
+            answer.fields.setdefault("partition", partition)
             asked = Misdirected(kind == ACTIVATE, partition, commands, size_bytes)
             self.on_moved(answer, asked, future)
         else:
@@ -166,3 +174,12 @@ class RemotePartitions:
             self._followers.missed_all()
         else:
             log.warning("message from a member not understood", peer=self.link.peer, kind=kind)
+
+
+def _take_as_it_is(
+    commands: Sequence[Command], future: "asyncio.Future[Any]", answer: bytes | HoldfastError
+) -> None:
+    if isinstance(answer, bytes):
+        future.set_result(decode_replies(commands, answer))
+    else:
+        future.set_exception(answer)

@@ -1,11 +1,12 @@
 """The owner's side: answers another member about the partitions that are here."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from holdfast.engine.kernel import Reply
 from holdfast.errors import InvalidArgument, ResourceExhausted, Unavailable
 from holdfast.partitions.api import Partitions, Topic
 from holdfast.partitions.placement import Placements
@@ -39,8 +40,15 @@ class Serving:
         placements: Placements,
         remote: RemotePartitions,
         connection: Connection,
+        submit: Callable[..., "asyncio.Future[list[Reply]]"] | None = None,
+        ask: Callable[..., Coroutine[Any, Any, Any]] | None = None,
     ) -> None:
-        """`partitions` are those of this member; `remote` those of the other one."""
+        """`partitions` are those of this member; `remote` those of the other one.
+
+        `submit` and `ask` are taken instead of theirs, by who waits for a partition to be opened.
+        """
+        self._submit = submit or partitions.submit
+        self._ask = ask or partitions.ask
         self._member = member
         self._partitions = partitions
         self._placements = placements
@@ -57,8 +65,7 @@ class Serving:
         if kind == SUBMIT:
             partition, commands, size_bytes = decode_commands(body)
             self._check(partition)
-            submitted = self._partitions.submit(partition, commands, size_bytes)
-            return Later(submitted, encode_replies)
+            return Later(self._submit(partition, commands, size_bytes), encode_replies)
         if kind == ASK:
             return self._answer(body)
         if kind == ACTIVATE:
@@ -70,7 +77,7 @@ class Serving:
     async def _answer(self, body: bytes) -> bytes:
         asked = decode_query(body)
         self._check(asked.partition)
-        return encode_answer(await self._partitions.ask(asked.partition, asked.query, asked.asker))
+        return encode_answer(await self._ask(asked.partition, asked.query, asked.asker))
 
     def _check(self, partition: int) -> None:
         """Nothing of what is refused here reached a log. One that has stopped says so itself."""

@@ -1,6 +1,6 @@
 """Everything beside the partitions of a member: what they tell goes to whoever it concerns."""
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from holdfast.clock import Clock
@@ -11,6 +11,7 @@ from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.partition import DISPATCH
 from holdfast.engine.state import EngineState
+from holdfast.errors import Moved
 from holdfast.journal import Journal
 from holdfast.logs import log
 from holdfast.metrics import Metrics
@@ -86,7 +87,11 @@ class Runtime:
         self.partitions.placed()
         self.partitions.followers.missed(partition)
 
+    def left(self, partition: int, left: Sequence[Submission], error: Moved) -> None:
+        self.partitions.left(partition, left, error)
+
     def started(self, partition: int) -> None:
         self.partitions.placed()
+        self.partitions.opened(partition)
         self.post.started(partition)
         self.batches.look(partition)

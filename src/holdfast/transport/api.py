@@ -3,7 +3,7 @@
 A message is a number, its kind, and bytes; what they mean is not known here. A call is answered,
 with bytes or with an error; a tell is not. One side's calls and tells arrive in the order in which
 they were sent; answers come in any order. When a connection breaks, a call that was certainly not
-sent fails as `Unavailable`, and every other one that has no answer yet as `Unknown`.
+sent fails as `NotSent`, and every other one that has no answer yet as `Unknown`.
 """
 
 from asyncio import Future
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, Unavailable
 from holdfast.limits import (
     FRAME_BYTES,
     HELLO_MS_MAX,
@@ -26,6 +26,10 @@ PROTOCOL_VERSION = 1  # what this holdfast speaks ...
 PROTOCOL_OLDEST = (
     1  # ... and the oldest that it understands, for members that are upgraded one by one
 )
+
+
+class NotSent(Unavailable):
+    """There is no connection to a member: nothing of this was sent, so nothing was done."""
 
 
 class UnixAddress(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from holdfast.transport.api import (
     Connection,
     Handler,
     Listener,
+    NotSent,
     Sender,
     Take,
     Transport,
@@ -110,8 +111,8 @@ class Link(Sender):
         for callback in list(self._on_down):
             callback()
 
-    def _down(self) -> Unavailable:
-        return Unavailable(
+    def _down(self) -> NotSent:
+        return NotSent(
             f"Expected a connection to member {self.peer!r}, but {self._why}; it is tried again",
             member=self.peer,
         )

@@ -8,9 +8,17 @@ from asyncio import Future
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from holdfast.errors import HoldfastError, Unavailable, Unknown
+from holdfast.errors import HoldfastError, Unknown
 from holdfast.logs import log
-from holdfast.transport.api import Answering, Bounds, Connection, Identity, Take, Traffic
+from holdfast.transport.api import (
+    Answering,
+    Bounds,
+    Connection,
+    Identity,
+    NotSent,
+    Take,
+    Traffic,
+)
 from holdfast.transport.exchange import Exchange, settle
 from holdfast.transport.framing import Frame, Incoming, frame_of
 from holdfast.transport.greeting import Keys, common_version, refusal
@@ -298,8 +306,8 @@ class Session(Connection):
     def _log(self, event: str, why: str) -> None:
         log.warning(event, peer=self._peer or None, where=self._where, why=why)
 
-    def _gone(self) -> Unavailable:
-        return Unavailable(
+    def _gone(self) -> NotSent:
+        return NotSent(
             f"Expected a connection to member {self._peer!r} at {self._where}, but"
             f" {self._ended or 'there is none yet'}",
             member=self._peer,

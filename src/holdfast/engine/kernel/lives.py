@@ -4,7 +4,7 @@ Each partition lives by itself. One that fails stops alone; the others go on.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from holdfast.clock import Clock
@@ -119,7 +119,9 @@ class Lives(Generic[S]):
         partition = stepped.partition
         error = moved(partition, refused.reason)
         self.processors[partition].abandon(stepped.step)
-        work.give_up(stepped, error)
+        self.inbox.answered(partition, stepped.taken)
+        tell(stepped.step.demanded, error)
+        leave_to_next(work, partition, stepped.taken, error)
         self.drop(partition, error, work)
 
     def drop(self, partition: int, error: HoldfastError, work: Work[S]) -> None:
@@ -148,11 +150,23 @@ class Lives(Generic[S]):
         self.leave(partition, work)
         self.closed[partition] = error
         self._metrics.partition(partition).open = 0
-        tell(self.inbox.close(partition), error)
+        waiting = self.inbox.close(partition)
         if (processor := self.processors.pop(partition, None)) is not None:
             tell_awaited(processor, partition)
         if work.outside is not None:
             work.outside.stopped(partition)
+        if isinstance(error, Moved):
+            leave_to_next(work, partition, waiting, error)
+        else:
+            tell(waiting, error)
+
+
+def leave_to_next(work: Work[S], partition: int, left: Sequence[Submission], error: Moved) -> None:
+    """What reached no log is for the next owner, if somebody here knows the way to it."""
+    if left and work.outside is not None:
+        work.outside.left(partition, left, error)
+    else:
+        tell(left, error)
 
 
 def tell_awaited(processor: Processor[S], partition: int) -> None:

@@ -1,9 +1,10 @@
 """What a partition's runner tells the world around it: the gateway."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from holdfast.engine.kernel.turn import Submission
+from holdfast.errors import Moved
 
 
 class Outside(Protocol):
@@ -23,6 +24,10 @@ class Outside(Protocol):
 
     def stopped(self, partition: int) -> None:
         """The partition does not run here any more: nothing of it can be had."""
+        ...
+
+    def left(self, partition: int, left: Sequence[Submission], error: Moved) -> None:
+        """These reached no log, and the partition is another owner's: they are answered there."""
         ...
 
     def refresh(self, partition: int) -> None:

@@ -1,0 +1,125 @@
+"""Partitions on the move: what reached no log waits for the next owner, and no longer than told."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.partitions.members import Cluster, create, until
+
+from holdfast.engine.jobs.queries import ListTasks
+from holdfast.engine.jobs.values import JobsAvailable
+from holdfast.errors import Moved, ResourceExhausted, Unavailable
+from holdfast.limits import OWNER_WAITING_COMMANDS_MAX
+from holdfast.partitions.api import Placement, Topic
+from holdfast.records import partition_of
+
+WAIT_MS = 2_000
+
+
+@pytest.fixture(params=["unix", "simulated"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Cluster:
+    return Cluster(request.param, tmp_path, wait_ms=WAIT_MS)
+
+
+async def move_2_to_a(cluster: Cluster, epoch: int = 2) -> None:
+    """Partition 2 is closed at b, then opened at a; both learn of it."""
+    for member in cluster.members.values():
+        member.placements.learn(Placement(2, "a", epoch))
+    await cluster.members["a"].runner.open(2, epoch)
+
+
+def test_what_is_asked_of_a_partition_on_the_move_is_done_by_its_next_owner(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.members["b"].runner.close_partition(2)
+        submitted = [
+            each.submit(2, [create(payload=b"%d" % number)])
+            for number in range(10)
+            for each in (cluster.a, cluster.b)
+        ]
+        asked = [
+            asyncio.ensure_future(each.ask(2, ListTasks(0, 50))) for each in (cluster.a, cluster.b)
+        ]
+        together = cluster.b.submit_all({2: [create()], 4: [create()]})
+        await asyncio.sleep(0.12)
+        assert not any(each.done() for each in [*submitted, *asked, together[0]])
+        await move_2_to_a(cluster)
+        async with asyncio.timeout(1):
+            replies = [*await asyncio.gather(*submitted), *await asyncio.gather(*together)]
+            await asyncio.gather(*asked)
+        assert {partition_of(reply.key) for (reply,) in replies} == {2, 4}
+        found = await cluster.b.ask(2, ListTasks(0, 50))
+        assert len(found.items) == 21  # each once
+
+    cluster.play(story)
+
+
+def test_what_a_closed_partition_had_taken_and_not_logged_is_done_by_its_next_owner(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        runner = cluster.members["b"].runner
+        tickets = [cluster.b.submit(2, [create()]), cluster.a.submit(2, [create()])]
+        runner._outcomes.away.add(2)
+        runner._lives.drop(2, Moved("taken by somebody", partition=2), runner._work)
+        await asyncio.sleep(0.1)
+        assert not any(each.done() for each in tickets)
+        await move_2_to_a(cluster)
+        async with asyncio.timeout(1):
+            await asyncio.gather(*tickets)
+        assert len((await cluster.a.ask(2, ListTasks(0, 50))).items) == 2
+
+    cluster.play(story)
+
+
+def test_an_owner_that_is_away_is_waited_for_and_not_for_ever(cluster: Cluster) -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.members["b"].close()
+        link = cluster.members["a"].links["b"]
+        await until(lambda: not link.is_up)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        with pytest.raises(Unavailable, match="'b'"):
+            await cluster.a.submit(4, [create()])
+        assert 0.9 * WAIT_MS < (loop.time() - began) * 1_000 < 1.5 * WAIT_MS
+        waiting = cluster.a.submit(4, [create()])
+        await cluster.start("b")
+        async with asyncio.timeout(1):
+            await waiting
+
+    cluster.play(story)
+
+
+def test_no_more_wait_than_the_limit_says(cluster: Cluster) -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.members["b"].runner.close_partition(2)
+        many = [create()] * (OWNER_WAITING_COMMANDS_MAX - 1)
+        waiting = cluster.b.submit(2, many)
+        with pytest.raises(ResourceExhausted, match="OWNER_WAITING_COMMANDS_MAX") as full:
+            await cluster.b.submit(2, [create(), create()])
+        assert full.value.retry_after_ms > 0
+        waiting.cancel()
+
+    cluster.play(story)
+
+
+def test_a_member_that_joins_is_followed_and_one_that_leaves_is_not_missed(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        a = cluster.members["a"]
+        told: list[Any] = []
+        a.partitions.follow(Topic(JobsAvailable, "mail"), told.append)
+        a.partitions.remove("b")
+        a.links.remove("b")
+        assert a.partitions.remotes == {}
+        waiting = a.partitions.submit(2, [create()])
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        a.partitions.add(a.links.add("b", cluster.addresses["b"]))
+        await waiting
+        await until(lambda: any(each is not None for each in told))
+
+    cluster.play(story)
