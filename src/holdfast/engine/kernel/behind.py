@@ -62,7 +62,9 @@ class WriteBehind:
             self._halt.meets_damage(self._go_on)
 
     def _freeze(self) -> Writing:
-        processors, changed = self._lives.processors, self._work.changed
+        changed, processors = self._work.changed, self._lives.processors
+        if self._lives.standing:
+            processors = processors | self._lives.standing
         frozen = [processors[each] for each in changed if not processors[each].state.undo_log]
         for processor in frozen:
             del changed[processor.partition]

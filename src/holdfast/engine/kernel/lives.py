@@ -16,7 +16,7 @@ from holdfast.engine.kernel.recovery import TOPIC, recover_one
 from holdfast.engine.kernel.turn import Submission
 from holdfast.engine.kernel.work import Stepped, Work
 from holdfast.errors import HoldfastError, InvalidState, Moved, Unavailable, Unknown
-from holdfast.journal import Journal, Refused
+from holdfast.journal import Journal, Refused, Taken
 from holdfast.logs import log
 from holdfast.metrics import Metrics
 from holdfast.state import Store, Writing
@@ -42,7 +42,9 @@ class Lives(Generic[S]):
         alarms: Alarms,
     ) -> None:
         self.processors = processors
+        self.standing: dict[int, Processor[S]] = {}  # of partitions that are standbys here
         self.store = store
+        self.on_moved: Callable[[int], None] = _nobody  # told when a partition is not open any more
         self.epochs: dict[int, int] = {}  # of the partitions that are open
         self.closed: dict[int, HoldfastError] = {}  # why the others are not
         self.writing: Writing | None = None  # to the store, under way
@@ -60,18 +62,22 @@ class Lives(Generic[S]):
             return moved(partition, "it has not been opened")
         return copy.copy(error)
 
-    async def open(self, partition: int, epoch: int | None = None) -> int:
-        """Takes a partition, in an epoch or the next one, and brings it to the end of its log.
+    async def take(self, partition: int, epoch: int | None = None) -> Taken:
+        """Takes a partition that is not open here, in an epoch or the next one.
 
-        Returns how many events were applied. Moved if a newer epoch has it.
+        Moved if a newer epoch has it.
         """
         if partition in self.epochs:
             raise InvalidState(
                 f"Partition {partition} is open here in epoch {self.epochs[partition]}"
             )
-        return await self.bring_up(self._read_state(partition), epoch)
+        taken = await self._journal.take(TOPIC, partition, epoch)
+        if isinstance(taken, Refused):
+            raise moved(partition, taken.reason)
+        return taken
 
-    def _read_state(self, partition: int) -> Processor[S]:
+    def read_state(self, partition: int) -> Processor[S]:
+        """A processor over what the store has of a partition."""
         self.finish_writing()  # it may have rows of the partition's former life
         return self._open_processor(self.store, partition)
 
@@ -81,12 +87,12 @@ class Lives(Generic[S]):
         if writing is not None:
             writing.finish()
 
-    async def bring_up(self, processor: Processor[S], epoch: int | None = None) -> int:
-        """Takes the partition of a processor, which then reads its log to the end."""
+    async def bring_up(self, processor: Processor[S], taken: Taken) -> int:
+        """Opens a partition that was taken, once its processor has read the log to the end.
+
+        Returns how many events were applied.
+        """
         partition, events = processor.partition, 0
-        taken = await self._journal.take(TOPIC, partition, epoch)
-        if isinstance(taken, Refused):
-            raise moved(partition, taken.reason)
         async for applied in recover_one(processor, self._journal, self.store):
             events += applied
         processor.next_offset = taken.next
@@ -102,9 +108,10 @@ class Lives(Generic[S]):
         """Reads the log of a partition whose memory cannot be trusted; whether it is open again."""
         former = self.processors[partition]
         try:
-            processor = self._read_state(partition)
+            taken = await self.take(partition)
+            processor = self.read_state(partition)
             processor.succeed(former)
-            await self.bring_up(processor)
+            await self.bring_up(processor, taken)
         except Moved as error:
             self.drop(partition, error, work)
             return False
@@ -128,6 +135,7 @@ class Lives(Generic[S]):
         """Forgets a partition. What is on its log and not answered is for its next owner."""
         log.info("partition closed", partition=partition, reason=error.message)
         self._close(partition, error, work)
+        self.on_moved(partition)
 
     def stop(self, partition: int, error: Exception, work: Work[S]) -> None:
         """The partition cannot go on: it stops alone, and says why to whoever asks."""
@@ -167,6 +175,10 @@ def leave_to_next(work: Work[S], partition: int, left: Sequence[Submission], err
         work.outside.left(partition, left, error)
     else:
         tell(left, error)
+
+
+def _nobody(partition: int) -> None:
+    """Nobody has asked to be told."""
 
 
 def tell_awaited(processor: Processor[S], partition: int) -> None:

@@ -67,6 +67,7 @@ class Outcomes(Generic[S]):
                 self._work.give_up(stepped, unknown(partition))
                 self.stop(partition, error)
         elif isinstance(outcome, Refused):
+            self.away.add(partition)  # it may have been woken meanwhile
             self._lives.moved(stepped, outcome, self._work)
         elif isinstance(outcome, Unknown):
             self._open_again(stepped, outcome)

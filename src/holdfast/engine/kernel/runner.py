@@ -13,18 +13,19 @@ from typing import Generic, TypeVar
 from holdfast.clock import Clock
 from holdfast.engine.kernel.alarms import Alarms
 from holdfast.engine.kernel.behind import WriteBehind
+from holdfast.engine.kernel.doors import Doors
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.inbox import tell
-from holdfast.engine.kernel.lives import Lives, OpenProcessor, moved
+from holdfast.engine.kernel.lives import Lives, OpenProcessor
 from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.outside import Outside
 from holdfast.engine.kernel.processor import Processor
-from holdfast.engine.kernel.recovery import TOPIC, write_state
+from holdfast.engine.kernel.recovery import TOPIC
+from holdfast.engine.kernel.standbys import Standbys
 from holdfast.engine.kernel.turn import Command, Reply, Submission
 from holdfast.engine.kernel.work import Stepped, Work
 from holdfast.errors import (
     DataLoss,
-    HoldfastError,
     InvalidArgument,
     ResourceExhausted,
     Unavailable,
@@ -74,7 +75,16 @@ class Runner(Generic[S]):
         self._outcomes: Outcomes[S] = Outcomes(
             self._lives, self._work, self.behind, self._look_at, self._wake, self.fail
         )
+        self.standbys: Standbys[S] = Standbys(
+            journal, self._lives, self._work, self.behind, self._halt
+        )
+        self._lives.on_moved = self.standbys.go_on
         self._something = asyncio.Event()  # to do
+        self._doors: Doors[S] = Doors(
+            self._lives, self._work, self._outcomes, self.standbys, self._halt, self._look_at,
+            self._something.set,
+        )  # fmt: skip
+        self.open, self.close_partition = self._doors.open, self._doors.close
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
@@ -118,7 +128,8 @@ class Runner(Generic[S]):
         applied = 0
         for partition, processor in list(self.processors.items()):
             try:
-                applied += await self._lives.bring_up(processor)
+                taken = await self._lives.take(partition)
+                applied += await self._lives.bring_up(processor, taken)
                 self._work.changed[partition] = processor.state.changed_rows()
             except DataLoss:
                 raise
@@ -131,37 +142,18 @@ class Runner(Generic[S]):
         self._look_at(list(self._lives.epochs))
         self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
 
-    async def open(self, partition: int, epoch: int | None = None) -> None:
-        """Opens a partition that is not open here, in an epoch or the next one."""
-        try:
-            await self._lives.open(partition, epoch)
-        except HoldfastError:
-            raise
-        except Exception as error:
-            self._outcomes.stop(partition, error)
-            raise self._lives.why_closed(partition) from error
-        self._work.changed[partition] = self.processors[partition].state.changed_rows()
-        self._outcomes.away.discard(partition)
-        self._look_at([partition])
+    def stand_by(self, partition: int) -> None:
+        """From now on the log of a partition is followed here whenever it is not open."""
+        self.standbys.begin(partition)
 
-    async def close_partition(self, partition: int) -> None:
-        """Finishes what a partition has accepted, writes its state and lets go of it."""
-        if partition not in self._lives.epochs:
-            raise self._lives.why_closed(partition)
-        self._inbox.shut(partition)
-        processor = self.processors[partition]
-        while partition in self._lives.epochs and (
-            self._inbox.has(partition)
-            or partition in self._outcomes.unsettled
-            or processor.awaited_tickets()
-        ):
-            await self._outcomes.landing()
-            processor = self.processors.get(partition, processor)
-        if partition in self._lives.epochs:
-            self._outcomes.away.add(partition)
-            self._lives.finish_writing()
-            write_state([processor], self._lives.store)
-            self._lives.drop(partition, moved(partition, "it was closed"), self._work)
+    def forget(self, partition: int) -> None:
+        """Follows the log of a partition no longer."""
+        self.standbys.forget(partition)
+
+    def stored_offsets(self) -> dict[int, int]:
+        """From where on the log is needed for what the store has, of all partitions here."""
+        opened = {each: processor.stored_offset for each, processor in self.processors.items()}
+        return self.standbys.offsets() | opened
 
     def _look_at(self, partitions: Sequence[int]) -> None:
         """Sees what partitions have to do, and what others have to know of it."""
@@ -185,7 +177,9 @@ class Runner(Generic[S]):
         if self._task is not None:
             await self._task
         self._outcomes.cancel()
+        standing = self.standbys.cancel()
         self.forget_timers()
+        await asyncio.gather(*standing, return_exceptions=True)
         if self.failure is None and not self._halt.reason:
             self.write_state()
 
@@ -193,10 +187,12 @@ class Runner(Generic[S]):
         """Nothing wakes up by itself any more."""
         self._alarms.stop()
         self.behind.stop()
+        self.standbys.cancel()
 
     def halt(self, reason: str) -> None:
         """Takes no more commands; `halted` returns when no step is under way."""
         self._halt.begin(reason)
+        self.standbys.pause()
         self._something.set()
 
     def resume(
@@ -217,11 +213,14 @@ class Runner(Generic[S]):
             if self.outside is not None:
                 self.outside.deliver(effects)
         self._look_at(list(self._lives.epochs))
+        self.standbys.resume()
+        self._outcomes.landed()
 
     def fail(self, error: BaseException) -> None:
         """The node cannot go on."""
         self.failure = error
         self._refuse_all(Unavailable(f"The node stopped: {error}"))
+        self.standbys.cancel()
         self._halt.wake()
         self._something.set()
         log.error("runner stopped", error=repr(error))
@@ -304,7 +303,7 @@ class Runner(Generic[S]):
 
     def _is_busy(self) -> bool:
         """Whether a step is under way, or a partition is being opened."""
-        return bool(self._outcomes.late or self._outcomes.opening)
+        return bool(self._outcomes.late or self._outcomes.opening or self._doors.opening)
 
     def _is_asked(self) -> bool:
         """Whether somebody waits for an answer. What is left over otherwise is on the log."""

@@ -1,0 +1,88 @@
+"""Opens and closes partitions while a node runs."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from holdfast.engine.kernel.halt import Halt
+from holdfast.engine.kernel.lives import Lives, moved
+from holdfast.engine.kernel.outcomes import Outcomes
+from holdfast.engine.kernel.recovery import write_state
+from holdfast.engine.kernel.standbys import Standbys
+from holdfast.engine.kernel.work import Work
+from holdfast.errors import HoldfastError, InvalidState
+
+S = TypeVar("S")
+
+
+class Doors(Generic[S]):
+    """How a partition comes to be open here, and ceases to be."""
+
+    def __init__(
+        self,
+        lives: Lives[S],
+        work: Work[S],
+        outcomes: Outcomes[S],
+        standbys: Standbys[S],
+        halt: Halt,
+        look_at: Callable[[Sequence[int]], None],
+        something_new: Callable[[], None],
+    ) -> None:
+        self.opening: set[int] = set()  # partitions that are
+        self._lives = lives
+        self._work = work
+        self._outcomes = outcomes
+        self._standbys = standbys
+        self._halt = halt
+        self._look_at = look_at
+        self._something_new = something_new
+
+    async def open(self, partition: int, epoch: int | None = None) -> None:
+        """Opens a partition that is not open here, in an epoch or the next one.
+
+        Its standby goes on until the partition is taken; only the rest of the log is read then.
+        """
+        self._halt.check()
+        if partition in self.opening:
+            raise InvalidState(f"Partition {partition} is being opened here already")
+        lives = self._lives
+        self.opening.add(partition)
+        try:
+            taken = await lives.take(partition, epoch)
+            self._halt.check()
+            processor = self._standbys.give(partition) or lives.read_state(partition)
+            await lives.bring_up(processor, taken)
+        except (HoldfastError, asyncio.CancelledError):
+            self._standbys.go_on(partition)
+            raise
+        except Exception as error:
+            self._outcomes.stop(partition, error)
+            raise lives.why_closed(partition) from error
+        finally:
+            self.opening.discard(partition)
+            self._something_new()  # whoever waits until nothing is opened looks again
+        self._work.changed[partition] = lives.processors[partition].state.changed_rows()
+        self._outcomes.away.discard(partition)
+        self._look_at([partition])
+
+    async def close(self, partition: int) -> None:
+        """Finishes what a partition has accepted, writes its state and lets go of it."""
+        lives, outcomes, inbox = self._lives, self._outcomes, self._lives.inbox
+        self._halt.check()
+        if partition not in lives.epochs:
+            raise lives.why_closed(partition)
+        inbox.shut(partition)
+        processor = lives.processors[partition]
+        while partition in lives.epochs and (
+            inbox.has(partition)
+            or partition in outcomes.unsettled
+            or processor.awaited_tickets()
+            or self._halt.reason
+        ):
+            await outcomes.landing()
+            processor = lives.processors.get(partition, processor)
+        if partition in lives.epochs:
+            outcomes.away.add(partition)
+            lives.finish_writing()
+            write_state([processor], lives.store)
+            lives.drop(partition, moved(partition, "it was closed"), self._work)
