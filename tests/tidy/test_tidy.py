@@ -68,7 +68,7 @@ IMPURE = {
 }  # fmt: skip
 ALLOWED = {  # the shell around the processors
     f"engine/kernel/{name}.py": {"asyncio"}
-    for name in ("alarms", "behind", "halt", "inbox", "outcomes", "runner")
+    for name in ("alarms", "behind", "doors", "halt", "inbox", "outcomes", "runner", "standbys")
 }
 IMPURE_CALLS = {"open", "input", "print", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
 

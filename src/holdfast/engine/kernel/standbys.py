@@ -161,7 +161,7 @@ class Standbys(Generic[S]):
             async for entries in stream:
                 await self._apply(processor, _from(entries, processor.next_offset))
                 # What comes meanwhile is applied together, at a part of the cost.
-                await asyncio.sleep(STANDBY_PAUSE_MS / 1000)
+                await _others(STANDBY_PAUSE_MS / 1000)
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
@@ -184,9 +184,9 @@ class Standbys(Generic[S]):
                 processor.replay(entries[first : first + STANDBY_ENTRIES])
                 changed = self._work.changed[partition] = processor.state.changed_rows()
                 self._behind.soon()
-                await asyncio.sleep(0)
+                await _others()
             while changed > STORE_ROWS_MAX and self._lives.writing is not None:
-                await asyncio.sleep(0)
+                await _others()
                 changed = processor.state.changed_rows()
 
     def _stop(self, partition: int, error: Exception) -> None:
@@ -210,3 +210,14 @@ def _from(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:
     if entries[0].offset >= offset:
         return entries
     return [entry for entry in entries if entry.offset >= offset]
+
+
+async def _others(seconds: float = 0.0) -> None:
+    """Lets everybody else have a turn, or so much time."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(seconds, over.set_result, None)
+    try:
+        await over
+    finally:
+        timer.cancel()
