@@ -80,7 +80,8 @@ class LocalPartitions:
         if query.is_settled:
             await self._runner.settled(partition)
         processor = self._runner.processor(partition)
-        reader = Reader(processor, DISPATCH, self._journal, self._clock.now_ms(), asker)
+        now_ms = processor.time_ms(self._clock.now_ms())
+        reader = Reader(processor, DISPATCH, self._journal, now_ms, asker)
         answer: Any = QUESTIONS.answer(reader, query)
         # What reads more than the state takes its time.
         return await answer if isinstance(answer, Coroutine) else answer

@@ -118,9 +118,11 @@ class BatchDriver:
         partitions, self._to_look_at = self._to_look_at, set()
         if self._is_stopped:
             return
-        now_ms = self._clock.now_ms()
+        clock_ms = self._clock.now_ms()
         for partition in partitions & self._runner.processors.keys():
-            wanted = agenda(self._runner.processors[partition].view.batches, now_ms)
+            processor = self._runner.processors[partition]
+            now_ms = processor.time_ms(clock_ms)
+            wanted = agenda(processor.view.batches, now_ms)
             self._select_wanted(partition, wanted.selecting)
             if wanted.executing:
                 self._executing[partition] = wanted.executing

@@ -116,8 +116,9 @@ class Processor(Standing, Generic[S]):
         return [awaited.ticket for awaited, _ in self._awaited.values()]
 
     def next_due_ms(self) -> int | None:
-        """When time will next give a command."""
-        return self._due.next_ms(self._turn.now_ms)
+        """When time will next give a command; 0: at once, though the clock may be behind."""
+        due_ms = self._due.next_ms(self._turn.now_ms)
+        return 0 if due_ms is not None and due_ms <= self._last_ms else due_ms
 
     def clock_jumped(self, before_ms: int, after_ms: int) -> None:
         """Time has gone on at once: what must not be due because of that is put off."""
@@ -142,8 +143,7 @@ class Processor(Standing, Generic[S]):
         If that fails as a whole, it is done again carefully: one command must not cost the others.
         """
         turn = self._turn
-        if now_ms < self._last_ms:  # as after a move to a machine whose clock is behind
-            now_ms = self._last_ms
+        now_ms = self.time_ms(now_ms)
         turn.now_ms, turn.careful, turn.is_braked = now_ms, careful or self._watching, False
         before = Before(
             self._applied, self._processed, turn.key_counter, self._last_ms,
@@ -356,10 +356,6 @@ class Processor(Standing, Generic[S]):
         """Comes after a processor of the same partition whose memory was dropped."""
         self.watch(other._quarantine)
         self._turn.elapsed = other._turn.elapsed
-
-    def turn_clock_back(self) -> None:
-        """The clock was set by hand, as a test does: time need not go on from the last record."""
-        self._last_ms = 0
 
     def replay(self, entries: Sequence[Entry]) -> int:
         """Applies the events among these entries; returns how many. Called in the log's order."""

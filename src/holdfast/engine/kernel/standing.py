@@ -23,6 +23,7 @@ class Standing:
         self._held: deque[tuple[int, int]] = deque()
         self.next_offset = self.stored_offset  # where the log is read on, and appended to
         self.replayed_position = -1  # the last one that was read
+        self._last_ms = 0  # the time of the last record
 
     @property
     def has_leftover(self) -> bool:
@@ -38,6 +39,17 @@ class Standing:
     def replay_offset(self) -> int:
         """Where the journal is read from to get all commands that are not processed yet."""
         return self._held[0][1] if self._held else self.next_offset
+
+    def time_ms(self, clock_ms: int) -> int:
+        """What time it is here: never before the last record, though the clock may be behind it.
+
+        It may be after a move from a machine whose clock is ahead.
+        """
+        return max(clock_ms, self._last_ms)
+
+    def turn_clock_back(self) -> None:
+        """The clock was set by hand, as a test does: time need not go on from the last record."""
+        self._last_ms = 0
 
     def _hold(self, last_position: int, first_offset: int) -> None:
         """Remembers where the journal has the commands that are not processed yet."""
