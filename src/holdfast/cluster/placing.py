@@ -1,0 +1,187 @@
+"""Who is to own a partition, and who has to do something about it: a pure rule.
+
+Every member applies it to what it sees, and acts only where it finds itself to be the actor. With
+the same sight there is one actor for a partition at the most. Members that see different things may
+act both: the chain of ranges lets one of them win, so the rule need not be right to be safe.
+
+    nobody ever had it         the first of its preferred members that is there opens it
+    its owner is gone          the first behind the owner in the ring that has its log takes it
+    its owner started anew     the same, beginning with the owner itself
+    its owner drains           it hands it to the first preferred member that has all of its log
+    its disks are not those    the owner closes the range and opens the next one on the right ones,
+      that are wanted          once nobody comes or goes any more
+    another one is preferred   after members came or went and it is calm again, the owner hands it
+                               over, if that member has all of its log
+
+A member that flaps makes nothing flap: what it lost it gets back when it has stayed for a while.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from holdfast.sequence.api import Chain, Range, Replica
+
+
+class MemberSight(NamedTuple):
+    """A registered member, as another one sees it."""
+
+    key: str  # public, in hex
+    disk: str | None = None  # that it has, as far as is known
+    nonce: str | None = None  # of the start that runs and is heard; None: it is not heard
+    is_draining: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        return self.nonce is not None
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """What one member sees of the cluster."""
+
+    me: str
+    members: Mapping[str, MemberSight]  # those that are registered, and this one among them
+    replicas: int  # of a partition, where there are so many members
+    is_settled: bool = True  # it has been there long enough to know who is away
+    is_calm: bool = False  # nobody has come or gone for a while
+    is_rebalancing: bool = False  # somebody did since partitions were last where they are preferred
+    has_all: Callable[[int, str], bool] = lambda partition, member: True
+    """Whether a member has all of a partition's log, as its owner knows."""
+
+
+class Take(NamedTuple):
+    """The partition has no owner that runs: take it."""
+
+
+class Adopt(NamedTuple):
+    """The open range is this member's own: go on in it."""
+
+
+class HandOver(NamedTuple):
+    """Close it here, and open the next range for a member, which may be this one."""
+
+    to: str
+
+
+Action: TypeAlias = Take | Adopt | HandOver
+
+
+def action(chain: Chain, sight: Sight, *, is_open: bool) -> Action | None:
+    """What this member is to do about a partition now; `is_open` says that it runs here."""
+    last = chain.last
+    if not sight.is_settled:
+        return None
+    if last is None:
+        return Take() if _first(preferred(chain.partition, sight), sight) == sight.me else None
+    owner = sight.members.get(last.owner)
+    if owner is None or owner.nonce != last.nonce:
+        return Take() if _taker(last, sight) == sight.me else None
+    if last.owner != sight.me:
+        return None
+    if not is_open:
+        return Adopt()
+    return _owners_action(chain.partition, last, sight)
+
+
+def _owners_action(partition: int, last: Range, sight: Sight) -> Action | None:
+    if sight.members[sight.me].is_draining:
+        to = _fit(partition, last, sight)
+        return None if to in (None, sight.me) else HandOver(to)
+    if not sight.is_calm:
+        return None
+    if is_wrong_set(partition, last, sight):
+        return HandOver(sight.me)
+    if sight.is_rebalancing:
+        to = _fit(partition, last, sight)
+        return None if to in (None, sight.me) else HandOver(to)
+    return None
+
+
+# --- who is preferred, and who has what -------------------------------------------------------
+
+
+def preferred(partition: int, sight: Sight) -> list[str]:
+    """All registered members, the one first that would own the partition if all were there.
+
+    By rendezvous: who joins takes from each of the others, and who leaves gives to each.
+    """
+    return sorted(sight.members, key=lambda name: _score(partition, sight.members[name].key))
+
+
+def wanted_set(partition: int, last: Range | None, sight: Sight) -> tuple[Replica, ...]:
+    """The disks that the next range of a partition is to be on.
+
+    A registered member that is away keeps its place, with the disk that it had: it comes back, or
+    somebody removes it. One that was never seen has no disk to name.
+    """
+    known = {each.member: each.disk for each in (last.replicas if last else ())}
+    found: list[Replica] = []
+    for name in preferred(partition, sight):
+        disk = sight.members[name].disk or known.get(name)
+        if disk is not None and len(found) < sight.replicas:
+            found.append(Replica(name, disk))
+    return tuple(sorted(found))
+
+
+def is_wrong_set(partition: int, last: Range, sight: Sight) -> bool:
+    """Whether a range is on other disks than it should be, and the right ones are there."""
+    wanted, found = set(wanted_set(partition, last, sight)), set(last.replicas)
+    return wanted != found and all(sight.members[each.member].is_there for each in wanted - found)
+
+
+def is_missing_replicas(last: Range, sight: Sight) -> bool:
+    """Whether a range has fewer disks in use than it should have."""
+    there = [each for each in last.replicas if _has_disk(each, sight)]
+    return len(there) < min(sight.replicas, max(len(sight.members), len(last.replicas)))
+
+
+def _has_disk(replica: Replica, sight: Sight) -> bool:
+    member = sight.members.get(replica.member)
+    return member is not None and member.is_there and member.disk == replica.disk
+
+
+# --- who acts ---------------------------------------------------------------------------------
+
+
+def _first(names: list[str], sight: Sight) -> str | None:
+    """The first that is there, of those that do not drain if there are any."""
+    there = [name for name in names if sight.members[name].is_there]
+    staying = [name for name in there if not sight.members[name].is_draining]
+    return next(iter(staying or there), None)
+
+
+def _taker(last: Range, sight: Sight) -> str | None:
+    """Who takes a partition whose owner is gone: only one that has its log, by the ring."""
+    fit = {each.member for each in last.replicas if _has_disk(each, sight)}
+    return _first([name for name in _ring_from(last.owner, sight) if name in fit], sight)
+
+
+def _ring_from(owner: str, sight: Sight) -> Iterator[str]:
+    """The members in the order of the ring, beginning with the owner if it is one of them."""
+    order = sorted(sight.members, key=lambda name: _place(sight.members[name].key))
+    start = order.index(owner) if owner in order else 0
+    return iter(order[start:] + order[:start])
+
+
+def _fit(partition: int, last: Range, sight: Sight) -> str | None:
+    """The most preferred member that is there, stays, and has all of the log."""
+    replicas = {each.member for each in last.replicas if _has_disk(each, sight)}
+    for name in preferred(partition, sight):
+        member = sight.members[name]
+        if name not in replicas or not member.is_there or member.is_draining:
+            continue
+        if name == sight.me or sight.has_all(partition, name):
+            return name
+        if not sight.members[sight.me].is_draining:
+            return None  # it is waited for
+    return None
+
+
+def _place(key: str) -> bytes:
+    return sha256(bytes.fromhex(key)).digest()
+
+
+def _score(partition: int, key: str) -> bytes:
+    return sha256(b"%d/" % partition + bytes.fromhex(key)).digest()
