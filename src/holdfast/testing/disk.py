@@ -138,12 +138,22 @@ class SimulatedDisk:
         return SimulatedFile(self, self._content(path))
 
     def rename(self, source: str, target: str) -> None:
+        if source in self._folders:
+            self._rename_folder(source, target)
+            return
         folder, name = self._split(source)
         target_folder, target_name = self._split(target)
         assert folder is target_folder, "expected a rename within one folder"
         self._operate()
         folder.seen[target_name] = folder.seen.pop(name)
         folder.changed()
+
+    def _rename_folder(self, source: str, target: str) -> None:
+        """Folders are durable at once here, and so is a new name of theirs."""
+        self._operate()
+        for path in [*self._folders]:
+            if path == source or path.startswith(f"{source}/"):
+                self._folders[target + path[len(source) :]] = self._folders.pop(path)
 
     def remove(self, path: str) -> None:
         folder, name = self._split(path)

@@ -30,6 +30,7 @@ class Staging(NamedTuple):
     lengths: list[int]
     epoch: int = ANY
     offset: int = ANY
+    timestamp_ms: int = ANY  # of a copy: when it was written first; its epoch may be an older one
 
 
 class _Waiting(NamedTuple):
@@ -203,8 +204,8 @@ def _join(stage: Stage, appends: list[Staging]) -> None:
     """Stages all of the appends or none."""
     before = len(stage)
     try:
-        for partition, entries, lengths, epoch, offset in appends:
-            stage.add(partition, entries, lengths, epoch, offset)
+        for each in appends:
+            stage.add(*each)
     except TypeError as error:
         stage.cut(before)
         raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None

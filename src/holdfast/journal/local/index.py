@@ -26,7 +26,7 @@ class Summary(msgspec.Struct):
 
     sequence: int
     end: int = 0  # where its last frame ends
-    last_ms: int = 0  # the time of its last frame
+    last_ms: int = 0  # the latest time of a frame; copies are not in the order of time
     first: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
     next: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
     epoch: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # the last, unless 0
@@ -40,7 +40,8 @@ class Summary(msgspec.Struct):
             self.next[partition] = header.first_offset + header.entry_count
             if epoch := header.epoch:
                 self.epoch[partition] = epoch
-        self.last_ms = header.timestamp_ms
+        if header.timestamp_ms > self.last_ms:
+            self.last_ms = header.timestamp_ms
         self.end = header.end
 
 

@@ -1,5 +1,6 @@
 """The local journal: topics in folders, written by one process, read by any."""
 
+import asyncio
 import os
 import socket
 import sys
@@ -182,6 +183,13 @@ class LocalJournal(ReadableJournal):
         for topic, answer in answers:
             outcomes.update(zip(numbers[topic], await answer, strict=True))
         return [outcomes[number] for number in range(len(appends))]
+
+    def append_copies(self, topic: str, copies: list[Staging]) -> asyncio.Future[list[Outcome]]:
+        """Appends at once what was checked and has its time already.
+
+        Epochs are those of the copies, newer or older than what is there.
+        """
+        return self._topic(topic).commit.enqueue(copies, at_once=True)
 
     def begin_at(self, topic: str, partition: int, offset: int, epoch: int = 0) -> None:
         """Lets a partition that never had an entry begin at an offset, in an epoch.

@@ -46,6 +46,12 @@ class ReadableJournal(ABC):
         """Durable entries from an offset on: about `bytes_max` of them, but one at least."""
         return self._view(topic).read(partition, offset, bytes_max)
 
+    def read_shifted(
+        self, topic: str, partition: int, offset: int, end: int, shift: int, bytes_max: int
+    ) -> list[Entry]:
+        """Durable entries below an end, given out with offsets that are shifted."""
+        return self._view(topic).read(partition, offset, bytes_max, end, shift)
+
     def appends(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Written]:

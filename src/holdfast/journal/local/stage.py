@@ -38,6 +38,7 @@ class _Staged(NamedTuple):
     body_crc: int
     epoch: int = ANY  # of the append, or the newest one
     offset: int = ANY  # at which the writer expects it to begin
+    timestamp_ms: int = ANY  # of a copy: when it was written first
 
 
 class Stage:
@@ -73,6 +74,7 @@ class Stage:
         lengths: list[int],
         epoch: int = ANY,
         offset: int = ANY,
+        timestamp_ms: int = ANY,
     ) -> None:
         """Joins an append's entries; TypeError if one of them is not bytes."""
         staged = self._bytes
@@ -84,7 +86,9 @@ class Stage:
         end = staged.tell()
         with staged.getbuffer() as view, view[start + HEADER_BYTES : end] as body:
             crc = crc32c(body)
-        self._frames.append(_Staged(partition, len(lengths), start, end, crc, epoch, offset))
+        self._frames.append(
+            _Staged(partition, len(lengths), start, end, crc, epoch, offset, timestamp_ms)
+        )
 
     def cut(self, count: int) -> None:
         """Takes back what was added after the first `count` appends, whole or in part."""
@@ -103,7 +107,7 @@ class Stage:
         """Gives every frame its offsets and its place; at position 0 a link comes before them.
 
         Appends that expect another epoch or offset are taken out first, into `refused`. `epochs`
-        are brought up to what is placed.
+        are brought up to what is placed. A copy keeps its epoch, even an older one.
         """
         headers: list[Header] = []
         following: dict[int, int] = {}
@@ -111,12 +115,12 @@ class Stage:
         base = position - self._first
         with self._bytes.getbuffer() as view:
             frames = self._with_link(view, previous_end)
-            for partition, count, start, end, crc, epoch, expected in frames:
+            for partition, count, start, end, crc, epoch, expected, copied_ms in frames:
                 offset = following.get(partition, next_offsets[partition])
                 if expected != offset and expected != ANY:
                     break
                 if epoch != (last := epochs[partition]):
-                    if epoch > last:
+                    if epoch > last or copied_ms != ANY:
                         epochs[partition] = epoch
                     elif epoch == ANY:
                         epoch = last
@@ -128,7 +132,7 @@ class Stage:
                     crc,
                     end - body_at,
                     offset,
-                    timestamp_ms,
+                    timestamp_ms if copied_ms == ANY else copied_ms,
                     sequence,
                     epoch,
                     base + start,
@@ -191,7 +195,7 @@ class Stage:
 
 def _refusal(frame: _Staged, newest: int, offset: int) -> str:
     """Why an append is not written; empty if it is."""
-    if frame.epoch != ANY and frame.epoch < newest:
+    if frame.epoch != ANY and frame.epoch < newest and frame.timestamp_ms == ANY:
         return f"epoch {newest} has the partition, and this append is of epoch {frame.epoch}"
     if frame.offset not in (ANY, offset):
         return f"the log ends at {offset}, and this append expects {frame.offset}"

@@ -76,19 +76,28 @@ class TopicView:
         check_partition(self.topic, partition, self.partitions)
         return Bounds(self.earliest[partition], self.next[partition])
 
-    def read(self, partition: int, offset: int, bytes_max: int) -> list[Entry]:
-        """Entries from an offset on, until they are `bytes_max` together."""
+    def read(
+        self, partition: int, offset: int, bytes_max: int, end: int | None = None, shift: int = 0
+    ) -> list[Entry]:
+        """Entries from an offset on, until they are `bytes_max` together, or up to an end.
+
+        They are given out with offsets that are shifted.
+        """
         bounds = self.bounds(partition)
         check_offset(self.topic, partition, offset, bounds)
         entries: list[Entry] = []
         left_bytes = bytes_max
-        while offset < bounds.next:
+        end = bounds.next if end is None else end
+        while offset < end:
             for frame in self._segment_of(partition, offset).frames_from(partition, offset):
-                taken, taken_bytes = _entries_of(frame, offset, left_bytes, 0 if entries else 1)
+                least = 0 if entries else 1
+                taken, taken_bytes = _entries_of(frame, offset, left_bytes, least, shift)
                 entries += taken
                 offset += len(taken)
                 left_bytes -= taken_bytes
-                if offset < frame.header.next_offset or left_bytes <= 0:
+                if offset > end:
+                    del entries[end - offset :]
+                if offset < frame.header.next_offset or left_bytes <= 0 or offset >= end:
                     return entries
         return entries
 
@@ -145,13 +154,16 @@ def _first_reaching(segments: list[Segment], timestamp_ms: int) -> int:
     return bisect_right(segments, timestamp_ms - 1, key=lambda each: each.summary.last_ms)
 
 
-def _entries_of(frame: Frame, offset: int, bytes_max: int, least: int) -> tuple[list[Entry], int]:
+def _entries_of(
+    frame: Frame, offset: int, bytes_max: int, least: int, shift: int
+) -> tuple[list[Entry], int]:
     """A frame's entries from an offset on, up to `bytes_max` but not fewer than `least`."""
     header, data, body_at = frame
     ends = payload_ends(data, body_at, header)
     first = max(0, offset - header.first_offset)
     last = max(first + least, bisect_right(ends, ends[first] + bytes_max) - 1)
     payloads = [data[start:end] for start, end in pairwise(ends[first : last + 1])]
-    offsets = range(header.first_offset + first, header.first_offset + last)
+    first_offset = header.first_offset + shift
+    offsets = range(first_offset + first, first_offset + last)
     entries = list(map(Entry, offsets, repeat(header.timestamp_ms), payloads))
     return entries, ends[last] - ends[first]
