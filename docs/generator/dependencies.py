@@ -11,6 +11,7 @@ _CLASSIFIER = "License :: OSI Approved :: "
 _PARTS = {
     "": "Always",
     "pipeline": "With the extra `pipeline`",
+    "cluster": "With the extra `cluster`",
     "postgres": "With the extra `postgres`",
     "bench": "With the extra `bench`",
 }

@@ -345,6 +345,15 @@ CONTENT_TOUCHED_MAX = 1_000  # of its paths that newer ones changed; beyond it, 
 CONTENT_SHARED_BYTES_MAX = 32 * MIB  # of parsed packages that subscribers of one process share
 CONTENT_SEED_FRAME_BYTES_MAX = 64 * MIB  # of a snapshot: a node, or a thousand failed packages
 
+# --- the order of a cluster ----------------------------------------------------------------------
+TICKS_PER_SECOND = 16  # a guarded write in etcd takes 2 ms, 8 at the worst: an eighth of a tick
+RING_DELAY_TICKS = 3  # 188 ms between two members of the ring: etcd's worst writes take 170
+CUT_SHARES = 64  # each cut says where one in 64 logs stands: 64 of 4,096, 320 bytes; etcd keeps 128
+CUT_LOGS_MAX = 65_536  # sixteen topics of 4,096 partitions
+CUT_BYTES_MAX = 1 * MIB  # not compressed: 65,536 logs of 6 bytes. etcd takes 1.5 MiB
+CUT_NAME_BYTES_MAX = 200  # of a writer, a nonce or a topic
+CUT_SMALL_BYTES = 128  # below this nothing is gained by compressing
+
 # --- pipeline ---------------------------------------------------------------------------------
 FILTER_CONDITIONS_MAX = 256  # more than people write; DuckDB takes about 40 ms for them
 FILTER_DEPTH_MAX = 4  # an $or in an $or: two is all that fields that are ANDed ever need

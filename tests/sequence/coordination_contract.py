@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from holdfast.errors import Forbidden, InvalidArgument, InvalidState, NotFound
-from holdfast.limits import COORDINATION_CUTS_KEPT
+from holdfast.limits import COORDINATION_CUTS_KEPT, CUT_SHARES
 from holdfast.sequence.api import (
     Beaten,
     Chain,
@@ -19,6 +19,7 @@ from holdfast.sequence.api import (
     Registered,
     Replica,
 )
+from holdfast.sequence.cuts import share_of
 
 Join = Callable[[str], Awaitable[Coordination]]
 """A coordination for the member of that name, on the store of this story."""
@@ -43,9 +44,10 @@ def span(epoch: int, owner: str = "a", start: int = 0) -> Range:
     return Range(epoch, owner, f"nonce-{owner}", replicas, {"records": start})
 
 
-def cut(number: int, writer: str = "a", **moved: int) -> Cut:
-    positions = {LogKey("records", int(name[1:])): end for name, end in moved.items()}
-    return Cut(number, writer, f"nonce-{writer}-{number}", positions)
+def cut(number: int, writer: str = "a", **grew: int) -> Cut:
+    grown = {LogKey("records", int(name[1:])): count for name, count in grew.items()}
+    share = {key: count for key, count in grown.items() if share_of(key) == number % CUT_SHARES}
+    return Cut(number, writer, f"nonce-{writer}-{number}", number, grown, share)
 
 
 # --- the cluster and its members ---------------------------------------------------------------

@@ -82,15 +82,26 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """How far logs are acknowledged, numbered. Logs that did not move since the last are not in it.
+    """By how much logs grew on a quorum of disks since the cut before, numbered from 1.
 
-    What it names is the offset behind the last entry that belongs to it.
+    Where a log stands is the sum of what all cuts say of it. Each cut also says where one in 64 of
+    all logs stands, another share each time: a reader can begin with any 64 cuts in a row.
     """
 
     number: int
     writer: str  # the member's name
     nonce: str
-    moved: Mapping[LogKey, int]
+    time_ms: int  # by the writer's clock, but not before the time of the cut before it
+    grown: Mapping[LogKey, int]  # entries, above 0; logs that did not grow are not named
+    positions: Mapping[LogKey, int] = {}  # behind this cut, of its share of the logs
+
+
+class CutPositions(msgspec.Struct, frozen=True):
+    """Where all logs stand as of a cut: the offset behind the last entry that belongs to it."""
+
+    number: int = 0  # 0: before the first cut
+    time_ms: int = 0
+    offsets: Mapping[LogKey, int] = {}  # 0 for a log that is not named
 
 
 class Beaten(NamedTuple):

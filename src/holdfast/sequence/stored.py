@@ -26,6 +26,7 @@ from holdfast.sequence.api import (
     Registered,
     Replica,
 )
+from holdfast.sequence.cut_codec import encode_cut
 from holdfast.sequence.keys import (
     Guard,
     Holds,
@@ -214,7 +215,7 @@ class StoredCoordination:
         head = values.Head(cut.number, cut.writer, cut.nonce)
         puts = (
             Put(values.LATEST, values.encode(head)),
-            Put(values.cut_key(cut.number), values.encode_cut(cut)),
+            Put(values.cut_key(cut.number), encode_cut(cut)),
         )
         guard: Guard = (
             Unchanged(values.LATEST, 0)

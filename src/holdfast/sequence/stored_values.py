@@ -5,7 +5,8 @@ from typing import TypeVar
 import msgspec
 
 from holdfast.errors import DataLoss, InvalidArgument
-from holdfast.sequence.api import Chain, Cut, LogKey, Range
+from holdfast.sequence import cut_codec
+from holdfast.sequence.api import Chain, Cut, Range
 from holdfast.sequence.keys import Row
 
 SETTINGS = "/cluster"
@@ -75,23 +76,15 @@ def cut_key(number: int) -> str:
     return f"{LOG}{number:016}"
 
 
-def encode_cut(cut: Cut) -> bytes:
-    """A cut in bytes."""
-    moved = [(key.topic, key.partition, offset) for key, offset in cut.moved.items()]
-    return msgspec.msgpack.encode((cut.number, cut.writer, cut.nonce, moved))
-
-
 def decode_cut(row: Row) -> Cut:
     """The cut that is stored under a key; DataLoss if it is another one or none."""
     try:
-        number, writer, nonce, moved = msgspec.msgpack.decode(
-            row.value, type=tuple[int, str, str, list[tuple[str, int, int]]]
-        )
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        cut = cut_codec.decode_cut(row.value)
+    except DataLoss as error:
         raise _garbled(row, error) from None
-    if number != number_of(row, LOG):
-        raise _garbled(row, f"it is cut {number}")
-    return Cut(number, writer, nonce, {LogKey(topic, part): end for topic, part, end in moved})
+    if cut.number != number_of(row, LOG):
+        raise _garbled(row, f"it is cut {cut.number}")
+    return cut
 
 
 def number_of(row: Row, prefix: str) -> int:
