@@ -123,6 +123,7 @@ EXPORT_BLOCK_BYTES = 256 * KIB  # ... or so much: 1 ms to deflate it
 EXPORT_BLOCK_BYTES_MAX = 64 * MIB  # of a block: a row is an ENTRY_BYTES_MAX and little more
 INGEST_FILE_BYTES = 64 * MIB  # of rows in one file of RocksDB, as its own files are
 REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
+SETTLE_BRIEFLY_MS = 100  # that a snapshot waits for steps under way: it does without the rest
 STANDBY_ENTRIES = 128  # of a log that a standby applies in one go: 1 ms
 STANDBY_PAUSE_MS = 20  # in which it lets more of them gather: a hundredth of a take-over
 

@@ -12,11 +12,11 @@
 import asyncio
 import gc
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -41,7 +41,7 @@ from holdfast.gateway.content.near import NearContent
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
-from holdfast.journal import Bounds, Journal
+from holdfast.journal import Bounds, DiskJournal, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.layout import layout_of
 from holdfast.logs import configure_unless_done, log
@@ -67,6 +67,10 @@ from holdfast.uploads import Uploads
 _GC_THRESHOLD = (50_000, 20, 50)
 
 
+OpenJournal: TypeAlias = Callable[[LocalJournal, Clock], Awaitable[DiskJournal]]
+"""Makes a journal over the one in a member's folder; closing it closes that one, too."""
+
+
 class Place(Protocol):
     """Where a member stands among others: what it has, and how it reaches the rest."""
 
@@ -77,7 +81,7 @@ class Place(Protocol):
 
     @property
     def own(self) -> Sequence[int]:
-        """The partitions of the member."""
+        """The partitions that the member opens when it starts; more may come, and go, later."""
         ...
 
     @property
@@ -178,7 +182,7 @@ class LocalNode(Node):
     def __init__(
         self,
         folder: Path,
-        journal: LocalJournal,
+        journal: DiskJournal,
         snapshots: Snapshots,
         uploads: Uploads,
         store: RocksStore,
@@ -201,8 +205,8 @@ class LocalNode(Node):
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
         self.upkeep = Upkeep(
-            folder, snapshots, self.runner, journal, config, clock, metrics.storage,
-            self._open_processors, self._reader_positions, uploads, self.content.needs,
+            snapshots, self.runner, journal, config, clock, metrics.storage,
+            self._open_processor, self._reader_positions, uploads, self.content.needs,
         )  # fmt: skip
         self.gateway.show_health(self.health)
         self._opened = store
@@ -210,6 +214,7 @@ class LocalNode(Node):
     async def begin(self) -> None:
         await super().begin()
         self._starts.begin(self.runner)
+        self.runtime.partitions.on_opened.append(self._starts.opened)
         self.upkeep.start(self._opened)
 
     @classmethod
@@ -219,8 +224,12 @@ class LocalNode(Node):
         config: Config | None = None,
         clock: Clock | None = None,
         place: Place | None = None,
+        over: OpenJournal | None = None,
     ) -> "LocalNode":
-        """Opens the node in a folder, or a member of it; a new folder becomes a new node."""
+        """Opens the node in a folder, or a member of it; a new folder becomes a new node.
+
+        With `over` its journal is one that keeps its files in the folder's own.
+        """
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
@@ -228,14 +237,18 @@ class LocalNode(Node):
         try:
             _make_folder(folder)
             steady = SteadyClock(clock)
-            journal = LocalJournal.open(
+            journal: DiskJournal
+            journal = local = LocalJournal.open(
                 folder / "journal", clock=steady, segment_bytes=config.segment_bytes,
                 observer=metrics,
             )  # fmt: skip
             try:
                 _check_division(folder, place)  # it may have changed until the lock was taken
+                if over is not None:
+                    journal = await over(local, steady)
                 _create_topic(journal, config)
-                timekeeping.go_on_from(steady, journal)
+                if over is None:  # else the log has times of other machines
+                    timekeeping.go_on_from(steady, local)
                 # The log keeps the time of the machine, whatever a test does with the node's.
                 hands = PinnableClock(steady) if config.clock_pinning else steady
                 node = await cls._over_good_state(folder, journal, config, hands, metrics, place)
@@ -253,7 +266,7 @@ class LocalNode(Node):
     async def _over_good_state(
         cls,
         folder: Path,
-        journal: LocalJournal,
+        journal: DiskJournal,
         config: Config,
         clock: Clock,
         metrics: Metrics,

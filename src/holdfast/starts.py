@@ -45,6 +45,7 @@ class Starts:
         self._suspects: dict[str, Suspect] = {}
         self._file = -1
         self._timer: asyncio.TimerHandle | None = None
+        self._watched: Runner[EngineState] | None = None  # while its partitions are
 
     def begin(self, runner: Runner[EngineState]) -> None:
         """The node starts: after an unclean stop its partitions are watched for a while."""
@@ -86,11 +87,17 @@ class Starts:
     # --- watching -----------------------------------------------------------------------------
 
     def _watch(self, runner: Runner[EngineState]) -> None:
-        deaths = {digest: suspect.deaths for digest, suspect in self._suspects.items()}
-        for partition, processor in runner.processors.items():
-            quarantine = Quarantine(partition, self, deaths, _BRAKED, _intent_name, self._set_aside)
-            processor.watch(quarantine)
+        self._watched = runner
+        for partition in runner.processors:
+            self.opened(partition)
         self._settle_later(runner)
+
+    def opened(self, partition: int) -> None:
+        """A partition was opened: it is watched while the others are."""
+        if self._watched is not None:
+            deaths = {digest: suspect.deaths for digest, suspect in self._suspects.items()}
+            quarantine = Quarantine(partition, self, deaths, _BRAKED, _intent_name, self._set_aside)
+            self._watched.processors[partition].watch(quarantine)
 
     def _settle_later(self, runner: Runner[EngineState]) -> None:
         loop = asyncio.get_running_loop()
@@ -106,6 +113,7 @@ class Starts:
         }
         self._save()
         if not self._suspects:
+            self._watched = None
             for processor in runner.processors.values():
                 processor.watch(None)
 

@@ -22,12 +22,13 @@ from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.runner import Runner
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
 from holdfast.gateway.node.shapes import Health
-from holdfast.journal.local import LocalJournal
+from holdfast.journal import DiskJournal
 from holdfast.journal.local import scrub as scrub_journal
 from holdfast.limits import (
     RETENTION_INTERVAL_MS,
     SCRUB_INTERVAL_MS,
     SCRUB_PAUSE_MS,
+    SETTLE_BRIEFLY_MS,
     SNAPSHOT_SHARE_MAX,
     SNAPSHOTS_KEPT,
 )
@@ -52,26 +53,24 @@ class Upkeep:
 
     def __init__(
         self,
-        folder: Path,
         snapshots: Snapshots,
         runner: Runner[Any],
-        journal: LocalJournal,
+        journal: DiskJournal,
         config: Config,
         clock: Clock,
         metrics: StorageMetrics,
-        open_processors: Callable[[RocksStore], Processors],
+        open_processor: Callable[[RocksStore, int], Processor[Any]],
         readers: Callable[[str], list[Positions]],
         uploads: Uploads,
         content_needs: Callable[[], Coroutine[Any, Any, ContentNeeds]],
     ) -> None:
-        self._folder = folder
         self._snapshots = snapshots
         self._runner = runner
         self._journal = journal
         self._config = config
         self._clock = clock
         self._metrics = metrics
-        self._open_processors = open_processors
+        self._open_processor = open_processor
         self._readers = readers
         self._uploads = uploads
         self._content_needs = content_needs
@@ -147,8 +146,8 @@ class Upkeep:
             self._snapshots.kept_from(), [*self._readers(TOPIC), *self._uploads.needed_from()],
             self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
         )  # fmt: skip
-        for partition, position in cut.items():
-            self._journal.discard(TOPIC, partition, position)
+        for partition in cut.keys() & self._positions.keys():
+            self._journal.discard(TOPIC, partition, cut[partition])
         log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
 
     async def _retain_regularly(self) -> None:
@@ -189,13 +188,10 @@ class Upkeep:
 
     async def _take(self, *, again: bool) -> bool:
         """Whether there was anything new to take a snapshot of."""
+        await self._runner.standbys.catch_up()
         async with self._files:
-            await self._runner.settled()
-            self._runner.write_state()
-            positions = {
-                partition: processor.stored_offset
-                for partition, processor in self._runner.processors.items()
-            }
+            await self._write_state()
+            positions = self._runner.stored_offsets()
             if positions == self._positions and not again:
                 return False
             try:
@@ -208,11 +204,17 @@ class Upkeep:
         self._metrics.snapshots_taken += 1
         return True
 
+    async def _write_state(self) -> None:
+        """Hands to the store what is acknowledged. A step without a quorum is not waited for."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_BRIEFLY_MS / 1000):
+                await self._runner.settled()
+        self._runner.write_state()
+
     async def export(self, partition: int, blobs: Blobs, name: str) -> None:
         """Stores a partition as it is now as a blob, while commands go on."""
         async with self._files:
-            await self._runner.settled()
-            self._runner.write_state()
+            await self._write_state()
             _, stream = export_partition(self._store, partition)
 
         def store() -> Iterator[None]:
@@ -261,7 +263,7 @@ class Upkeep:
     async def _scrub_log(self) -> bool:
         """Reads the log; whether something of it is damaged."""
         found: dict[str, str] = {}
-        async for damage in self._slowly(scrub_journal(str(self._folder / "journal"))):
+        async for damage in self._slowly(scrub_journal(self._journal.folder)):
             if damage is not None:
                 found[damage.file] = f"{damage.file} at byte {damage.position}: {damage.reason}"
                 if damage.file not in self._damage:
@@ -308,7 +310,7 @@ class Upkeep:
                 self._store.abandon()
                 done += self._snapshots.replace_live()
                 store = await self._open_live()
-                processors, broken = self._open_processors(store), dict[int, Exception]()
+                processors, broken = self._processors(store), dict[int, Exception]()
                 async for _ in recover(processors, self._journal, store, broken):
                     await asyncio.sleep(0)
                 self._watch(store)
@@ -329,6 +331,10 @@ class Upkeep:
         self._scrub_now.set()
         await _attempt("snapshot", self.take_snapshot(again=True))
 
+    def _processors(self, store: RocksStore) -> Processors:
+        """Those of the partitions that are open. Standbys begin by themselves, over any store."""
+        return {each: self._open_processor(store, each) for each in self._runner.processors}
+
     async def _open_live(self) -> RocksStore:
         """Opens what was put in the place of the old store, once nobody reads that any more."""
         for _ in range(_OPEN_ATTEMPTS):
@@ -347,7 +353,7 @@ class Upkeep:
         logs = {each: self._journal.bounds(TOPIC, each) for each in self._runner.processors}
         try:
             done += await finished(self._uploads.restore_missing(store, logs))
-            processors, broken = self._open_processors(store), dict[int, Exception]()
+            processors, broken = self._processors(store), dict[int, Exception]()
             async for _ in recover(processors, self._journal, store, broken):
                 await asyncio.sleep(0)
             write_state([each for n, each in processors.items() if n not in broken], store)

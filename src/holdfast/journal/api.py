@@ -178,3 +178,16 @@ class Journal(Protocol):
     async def close(self) -> None:
         """Finishes what is waiting, refuses what comes after, and lets go of the files."""
         ...
+
+
+class DiskJournal(Journal, Protocol):
+    """A journal with files on this machine, which somebody looks after while it is open."""
+
+    @property
+    def folder(self) -> str:
+        """Where the files are that `journal.local.scrub` reads."""
+        ...
+
+    def heal(self, file: str) -> None:
+        """Does what can be done about a damaged file."""
+        ...

@@ -113,6 +113,11 @@ class LocalJournal(ReadableJournal):
             raise
         return journal
 
+    @property
+    def folder(self) -> str:
+        """Where its files are."""
+        return self._root
+
     def create_topic(self, topic: str, partitions: int, retention: Retention | None = None) -> None:
         """Makes sure that the topic exists; a retention that is given replaces the one it has."""
         self._check_open()
