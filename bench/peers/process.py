@@ -122,6 +122,10 @@ class Process:
         tail = " | ".join([line.strip() for line in lines if line.strip()][-3:])
         return UnmeasurableError(f"{self.name} {what}; its log ends: {tail or '(empty)'}")
 
+    def send(self, what: signal.Signals) -> None:
+        """Sends a signal, as to pause it."""
+        self._child.send_signal(what)
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Asks the process to end, and kills its whole session if it does not."""
         if self.alive:

@@ -272,6 +272,13 @@ COORDINATION_RETRY_MS = 500  # before a member whose lease ran out asks for its 
 COORDINATION_CUTS_KEPT = 128  # in etcd: 8 s at 16 a second, 1.5 MiB if all of 4,096 logs move
 COORDINATION_COMPACT_CUTS = 256  # of history between compactions: 16 s, 3 MiB of such cuts
 COORDINATION_LEASE_MS = 6_000  # a dead member's place is given up; renewed three times as often
+ETCD_CALL_MS_MAX = 2_000  # ten times the slowest write that was seen on a healthy server
+ETCD_CONNECT_MS_MAX = 1_000  # to one server, before the next one is tried
+ETCD_RECONNECT_MS_MAX = 1_000  # between attempts at a server that is away
+ETCD_PING_MS = 10_000  # a connection that is silent is tried; etcd allows one in 5 s
+ETCD_ANSWER_BYTES_MAX = 64 * MIB  # 4,095 chains of 100 ranges each are half of that
+ETCD_WATCH_RETRY_MS = 100  # before a watch that broke is begun again; it doubles up to ...
+ETCD_WATCH_RETRY_MS_MAX = 2_000
 
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX

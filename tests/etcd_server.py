@@ -1,0 +1,40 @@
+"""Real etcd servers for tests, on loopback: those that the benchmarks use."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+from bench.harness import UnmeasurableError
+from bench.peers.etcd import EtcdServer, EtcdServers
+
+
+@contextlib.contextmanager
+def etcd_server(version: str = "3.5", *, tls: list[str] | None = None) -> Iterator[EtcdServer]:
+    """An empty server; the test is skipped, with the reason, where that version cannot be had."""
+    server = EtcdServer(version, tls=tls or [])
+    try:
+        with _skipped_without(version):
+            server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def etcd_servers() -> Iterator[EtcdServers]:
+    """Three servers of one etcd."""
+    servers = EtcdServers()
+    try:
+        with _skipped_without("3.5"):
+            servers.start()
+        yield servers
+    finally:
+        servers.stop()
+
+
+@contextlib.contextmanager
+def _skipped_without(version: str) -> Iterator[None]:
+    try:
+        yield
+    except UnmeasurableError as reason:
+        pytest.skip(f"etcd {version} is not tested here: {reason}")
