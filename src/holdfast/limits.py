@@ -280,6 +280,13 @@ ETCD_ANSWER_BYTES_MAX = 64 * MIB  # 4,095 chains of 100 ranges each are half of 
 ETCD_WATCH_RETRY_MS = 100  # before a watch that broke is begun again; it doubles up to ...
 ETCD_WATCH_RETRY_MS_MAX = 2_000
 
+# --- taking over ------------------------------------------------------------------------------
+TAKE_OVER_MS_MAX = 5_000  # for a quorum to promise and to hold the tail; then it is asked anew
+TAKE_OVER_RETRY_MS_MIN = 10  # before a disk that did not answer is asked again: a round trip or ...
+TAKE_OVER_RETRY_MS_MAX = 200  # ... two ticks at most, in which others notice the silence, too
+TAKE_OVER_HEAL_MS = 500  # that a fenced owner leaves to whoever fenced it: as long as one may take
+HAND_OVER_MS_MAX = 5_000  # for a quorum to hold all that an owner sent, before it gives up
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append

@@ -27,12 +27,6 @@ class Opening(NamedTuple):
     replicas: tuple[Replica, ...]
 
 
-def majority(replicas: int) -> int:
-    """How many of so many replicas are a quorum: any two quorums share a replica."""
-    assert replicas > 0, "a range has a replica"
-    return replicas // 2 + 1
-
-
 def range_of(chain: Chain, epoch: int) -> Range | None:
     """The range of an epoch; None if it was pruned, or was never opened."""
     for each in reversed(chain.ranges):

@@ -1,10 +1,10 @@
 """The rules of an owner: what is acknowledged of its range, and what replicas still lack."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from holdfast.journal.cluster.chain import majority
 from holdfast.sequence.api import Range, Replica
+from holdfast.sequence.quorum import quorum_of, quorum_offset
 
 
 class Lack(NamedTuple):
@@ -15,12 +15,6 @@ class Lack(NamedTuple):
     end: int
 
 
-def reached(counts: Iterable[int], quorum: int) -> int:
-    """How many entries a quorum has: the quorum-th largest count; 0 if there are fewer."""
-    largest = sorted(counts, reverse=True)
-    return largest[quorum - 1] if len(largest) >= quorum else 0
-
-
 class OwnerRange:
     """A range as its owner sees it, which is the start of the member that opened it."""
 
@@ -29,7 +23,7 @@ class OwnerRange:
     def __init__(self, opened: Range) -> None:
         self.epoch = opened.epoch
         self.replicas = opened.replicas
-        self.quorum = majority(len(opened.replicas))
+        self.quorum = quorum_of(len(opened.replicas))
         self.is_fenced = False  # nothing new is taken any more
         self._next: dict[str, int] = {}
         self._acknowledged: dict[str, int] = {}
@@ -105,7 +99,7 @@ class OwnerRange:
 
     def _count(self, topic: str) -> int | None:
         counts = (each.get(topic, 0) for each in self._reports.values())
-        count = reached(counts, self.quorum)
+        count = quorum_offset(counts, self.quorum) or 0
         if count <= self._acknowledged.get(topic, 0):
             return None
         self._acknowledged[topic] = count

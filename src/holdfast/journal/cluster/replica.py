@@ -120,6 +120,11 @@ class ReplicaRules:
         self._raised = max(self._raised, epoch)
         return durable if self.may_report(epoch) else None
 
+    def lost(self, epoch: int, topic: str) -> None:
+        """What was being written of a topic did not get to the disk; nothing of it is under way."""
+        durable = self._durable.get(epoch, {}).get(topic, 0)
+        self._taken.setdefault(epoch, {})[topic] = durable
+
     # --- take-overs ---
 
     def fence(

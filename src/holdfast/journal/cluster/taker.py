@@ -16,11 +16,11 @@ from holdfast.journal.cluster.chain import (
     extended,
     is_opened_by,
     is_rolled_back,
-    majority,
 )  # fmt: skip
 from holdfast.journal.cluster.owner import Lack, OwnerRange
 from holdfast.journal.cluster.replica import Counts
 from holdfast.sequence.api import Chain, Replica
+from holdfast.sequence.quorum import quorum_of
 
 
 class TakePhase(Enum):
@@ -42,7 +42,7 @@ class TakeOver:
         self.opens = chain.epoch + 1
         # The range's own set is fenced, whatever the next one will be.
         self.replicas = chain.last.replicas if chain.last else ()
-        self.quorum = majority(len(self.replicas)) if self.replicas else 0
+        self.quorum = quorum_of(len(self.replicas)) if self.replicas else 0
         self.tail: dict[str, int] = {}
         self.evidence = (0, 0)  # the largest promise, and epoch with entries, that a disk told of
         self._holding: dict[Replica, dict[str, int]] = {}
@@ -69,14 +69,15 @@ class TakeOver:
         if replica not in self.replicas or self.phase not in (TakePhase.FENCING, TakePhase.COPYING):
             return
         self._holds(replica, counts)
-        if newest >= self.opens:  # the range that would be opened has entries already
-            self.evidence = self.evidence[0], max(self.evidence[1], newest)
-            self.phase = TakePhase.BEATEN
+        self.saw(0, newest)
 
-    def refused(self, promise: int) -> None:
-        """A disk is bound by a promise beyond the range that would be opened here."""
-        if promise > self.opens and self.phase in (TakePhase.FENCING, TakePhase.COPYING):
-            self.evidence = max(self.evidence[0], promise), self.evidence[1]
+    def saw(self, promise: int, newest: int) -> None:
+        """A disk has a promise, and entries of epochs up to the newest one.
+
+        Either may be beyond what the chain allows: somebody was faster, or the chain is old.
+        """
+        if promise > self.opens or newest >= self.opens:
+            self.evidence = max(self.evidence[0], promise), max(self.evidence[1], newest)
             self.phase = TakePhase.BEATEN
 
     @property
