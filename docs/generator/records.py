@@ -20,6 +20,7 @@ from holdfast.engine.processes import ops
 from holdfast.engine.processes import values as processes
 from holdfast.engine.requests import values as requests
 from holdfast.engine.timers import values as timers
+from holdfast.engine.transactions import values as transactions
 from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType
 from holdfast.records import keys as keys_module
 
@@ -46,6 +47,7 @@ _INTENTS: dict[ValueType, tuple[type[IntEnum], Mapping[Any, type[Any]]]] = {
     ValueType.TOKEN: (identity.TokenIntent, identity.TOKEN_VALUES),
     ValueType.AUTHORIZATION: (identity.AuthorizationIntent, identity.AUTHORIZATION_VALUES),
     ValueType.REQUEST: (requests.RequestIntent, requests.VALUES),
+    ValueType.TRANSACTION: (transactions.TransactionIntent, transactions.TRANSACTION_VALUES),
 }
 # structs inside values
 _PARTS: tuple[type[Any], ...] = (

@@ -24,6 +24,7 @@ class Code(StrEnum):
     UNKNOWN = "UNKNOWN"
     DATA_LOSS = "DATA_LOSS"
     TASK_FAILED = "TASK_FAILED"
+    ABORTED = "ABORTED"
     INTERNAL = "INTERNAL"
 
 
@@ -128,6 +129,17 @@ class TaskFailed(HoldfastError):
     code = Code.TASK_FAILED
 
 
+class TransactionAborted(HoldfastError):
+    """Nothing of the transaction was done; `refused` names each operation that could not be."""
+
+    code = Code.ABORTED
+
+    @property
+    def refused(self) -> list[dict[str, Any]]:
+        """For each refused operation its place (-1: the whole), code, reason and key."""
+        return list(self.fields.get("refused") or ())
+
+
 class Internal(HoldfastError):
     """A bug in holdfast, reported instead of hidden."""
 
@@ -139,7 +151,7 @@ ERRORS: dict[Code, type[HoldfastError]] = {
     for kind in (
         InvalidArgument, NotFound, AlreadyExists, InvalidState, Unauthorized, Forbidden,
         ResourceExhausted, DeadlineExceeded, Unavailable, Moved, Unknown, DataLoss, TaskFailed,
-        Internal,
+        TransactionAborted, Internal,
     )
 }  # fmt: skip
 

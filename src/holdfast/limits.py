@@ -170,6 +170,15 @@ RESEND_BYTES_MAX = 8 * MIB  # what one step sends again: two of the largest comm
 POSTPONE_MS_MIN = 100  # a partition that has no room is asked again ten times a second at most
 DEPLOYMENT_WAIT_MS = 5_000  # a deployment is answered when all partitions have it, or after this
 
+# --- transactions -----------------------------------------------------------------------------
+TRANSACTION_OPERATIONS_MAX = 1_000  # done in one step: 40 ms at 40 us each
+TRANSACTION_BYTES_MAX = 3 * MIB  # of payloads, variables, results: with the rest it fits a record
+TRANSACTION_PARTITIONS_MAX = 64  # each is two records to prepare, vote, decide and acknowledge
+TRANSACTIONS_OPEN_MAX = 1_000  # by partition, decided or prepared there: 10 MB at 10 KB each
+TRANSACTION_MS = 30_000  # to be decided, unless it says so: a parcel may be lost twice meanwhile
+TRANSACTION_MS_MAX = 600_000  # what it reserves others cannot have: minutes, not hours
+TRANSACTION_KEPT_MS = 900_000  # once all is done: longer than REQUEST_KEPT_MS and an eighth more
+
 # --- batch operations -------------------------------------------------------------------------
 BATCH_OPERATIONS_MAX = 1_000  # that have not ended, by leading partition: 10 MB at 10 KB a filter
 BATCH_OPERATION_BYTES_MAX = 1 * MIB  # filter and plan, encoded: kept by every partition

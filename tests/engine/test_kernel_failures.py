@@ -26,6 +26,7 @@ from holdfast.engine.kernel import (
 )
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.parcels.values import Parcel, ParcelReady, ParcelsReceived
+from holdfast.engine.transactions.values import TransactionDecided, TransactionState
 from holdfast.errors import Code
 from holdfast.limits import DUE_BUG_PAUSE_MS, ENTRY_BYTES_MAX
 from holdfast.records import Delivery, Record, RecordKind, ValueType
@@ -176,6 +177,7 @@ EFFECTS: dict[str, Any] = {
     "CommandTaken": CommandTaken(1, 2),
     "CommandRefused": CommandRefused(1, 2, "no"),
     "DistributionFinished": DistributionFinished(1),
+    "TransactionDecided": TransactionDecided(1, TransactionState.ABORTED),
     "BatchesChanged": BatchesChanged(1),
     "BatchOperationEnded": BatchOperationEnded(1, {"a": []}, {"b": []}, 0),  # pyright: ignore
     "nothing that can be hashed": {"a": [1]},

@@ -7,6 +7,7 @@ from batch_examples import BATCH_EXAMPLES
 from distribution_examples import DISTRIBUTION_EXAMPLES
 from identity_examples import IDENTITY_EXAMPLES
 from process_examples import PROCESS_EXAMPLES
+from transaction_examples import TRANSACTION_EXAMPLES
 
 from holdfast.engine.incidents.values import (
     Incident,
@@ -108,6 +109,7 @@ EXAMPLES: dict[tuple[ValueType, IntEnum], msgspec.Struct] = {
     **DISTRIBUTION_EXAMPLES,
     **BATCH_EXAMPLES,
     **IDENTITY_EXAMPLES,
+    **TRANSACTION_EXAMPLES,
     (ValueType.REQUEST, RequestIntent.ACCEPTED): Accepted("r-1", 17),
     (ValueType.REQUEST, RequestIntent.ANSWERED): Answered(
         "r-1", 1, 0, 77, b"\x91\x05", Rejection(Code.NOT_FOUND, "no"), 0, 17

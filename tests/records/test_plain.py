@@ -10,6 +10,7 @@ from holdfast.engine.distribution.values import Distribution
 from holdfast.engine.jobs.values import JobIntent
 from holdfast.engine.plain import as_json
 from holdfast.engine.processes.values import Deployment, ProcessIntent
+from holdfast.engine.transactions.values import NewTransaction, TransactionOperation
 from holdfast.records import ValueType
 
 
@@ -33,3 +34,11 @@ def test_a_command_inside_is_told_by_name_too() -> None:
     assert (told["value_type"], told["intent"]) == ("PROCESS", "DEPLOY")
     assert told["value"]["process_id"] == "order"
     assert told["value"]["source"] == "<xml/>"
+
+
+def test_an_operation_of_a_transaction_is_told_by_name_too() -> None:
+    inside = msgspec.msgpack.encode(EXAMPLES[ValueType.JOB, JobIntent.CREATE])
+    new = TransactionOperation(2, ValueType.JOB, JobIntent.CREATE, 0, inside)
+    [told] = msgspec.json.decode(as_json(NewTransaction((new,), 1_000)))["operations"]
+    assert (told["value_type"], told["intent"], told["partition"]) == ("JOB", "CREATE", 2)
+    assert told["value"]["payload"] == {"order": 42}

@@ -51,6 +51,7 @@ _OF_CODE: dict[Code, ExitCode] = {
     Code.UNKNOWN: ExitCode.UNAVAILABLE,
     Code.DATA_LOSS: ExitCode.DATA_LOSS,
     Code.TASK_FAILED: ExitCode.TASK_FAILED,
+    Code.ABORTED: ExitCode.CONFLICT,
     Code.INTERNAL: ExitCode.FAILURE,
 }
 

@@ -32,6 +32,8 @@ from holdfast.engine.requests.domain import REQUEST
 from holdfast.engine.state import EngineState
 from holdfast.engine.timers import queries as timer_queries
 from holdfast.engine.timers.domain import SCHEDULE
+from holdfast.engine.transactions import queries as transaction_queries
+from holdfast.engine.transactions.domain import TRANSACTION
 from holdfast.limits import STORE_ROWS_MAX
 from holdfast.state import PartitionState, Store, Writing
 
@@ -39,14 +41,14 @@ JOB = job_domain(OWNER)
 DOMAINS = (
     JOB, JOB_BATCH, INCIDENT, SCHEDULE, PROCESS, PROCESS_INSTANCE, MESSAGE, MESSAGE_SUBSCRIPTION,
     PARCEL, DISTRIBUTION, BATCH_OPERATION, BATCH_OPERATION_CHUNK, BATCH_OPERATION_EXECUTION,
-    USER, GROUP, ROLE, TOKEN, AUTHORIZATION, REQUEST,
+    USER, GROUP, ROLE, TOKEN, AUTHORIZATION, REQUEST, TRANSACTION,
 )  # fmt: skip
 DISPATCH: Dispatch = Dispatch(DOMAINS, distributing, guard, Remembering())
 QUESTIONS = Questions(
     [
         progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,
         process_queries.QUERIES, message_queries.QUERIES, distribution_queries.QUERIES,
-        batch_queries.QUERIES, identity_queries.QUERIES,
+        batch_queries.QUERIES, identity_queries.QUERIES, transaction_queries.QUERIES,
     ]
 )  # fmt: skip
 

@@ -10,12 +10,14 @@ import msgspec
 from holdfast.engine.distribution.values import Continuation, Distribution
 from holdfast.engine.partition import DISPATCH
 from holdfast.engine.processes.ops import Op
+from holdfast.engine.transactions.values import TransactionOperation
 from holdfast.records import ValueType
 
 # Bytes that are JSON already, because nothing else is let in; they are not looked at again.
 _JSON_FIELDS = frozenset({"payload", "result", "variables", "values", "chunks", "filter"})
 _TEXT_FIELDS = frozenset({"source"})
 _OPS = frozenset(get_args(Op))
+_HOLDERS = (Distribution, Continuation, TransactionOperation)
 
 _encode = msgspec.json.Encoder().encode
 _astuple = msgspec.structs.astuple
@@ -63,12 +65,12 @@ def _struct(value: msgspec.Struct) -> dict[str, Any]:
     fields: dict[str, Any] = plan.first | dict(zip(plan.names, _astuple(value), strict=True))
     for name, tell in plan.special:
         fields[name] = tell(fields[name])
-    if isinstance(value, Distribution | Continuation):  # it holds a command: that one by name too
+    if isinstance(value, _HOLDERS):  # it holds a command: that one by name too
         fields |= _command(value)
     return fields
 
 
-def _command(held: Distribution | Continuation) -> dict[str, Any]:
+def _command(held: Distribution | Continuation | TransactionOperation) -> dict[str, Any]:
     """A command inside a value; one that cannot be read stays as it is."""
     number, intent = held.value_type, held.intent
     try:

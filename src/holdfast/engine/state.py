@@ -11,6 +11,7 @@ from holdfast.engine.parcels.state import Parcels
 from holdfast.engine.processes.state import Processes
 from holdfast.engine.requests.state import Requests
 from holdfast.engine.timers.state import Schedules
+from holdfast.engine.transactions.state import Transactions
 from holdfast.state import PartitionState
 
 
@@ -30,3 +31,4 @@ class EngineState:
         self.batches = Batches(partition)
         self.identities = Identities(partition)
         self.requests = Requests(partition, self.due)
+        self.transactions = Transactions(partition, self.due)

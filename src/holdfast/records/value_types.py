@@ -25,3 +25,4 @@ class ValueType(IntEnum):
     TOKEN = 17  # by which a machine says who it is
     AUTHORIZATION = 18  # who may do what with which resource
     REQUEST = 19  # what somebody asked with a request id, and was answered
+    TRANSACTION = 20  # commands for several partitions, of which all are done or none

@@ -28,6 +28,7 @@ class DueKind(IntEnum):
     DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
     TREE = 11  # the deferred work of a tree of calls goes on
     REQUESTS = 12  # answers to requests whose time is over
+    TRANSACTION = 13  # it is open for too long, or decided and kept long enough
 
 
 class DueDates:

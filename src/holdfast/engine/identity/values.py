@@ -83,13 +83,14 @@ class ResourceType(StrEnum):
     SYSTEM = "SYSTEM"
     TASK = "TASK"  # by the type of the job
     TOKEN = "TOKEN"  # by the client's id
+    TRANSACTION = "TRANSACTION"  # to see those that are open; operations need their own
     USER = "USER"  # by the name
 
 
 NAMELESS = frozenset(
     {
         ResourceType.AUTHORIZATION, ResourceType.BATCH, ResourceType.DISTRIBUTION,
-        ResourceType.JOURNAL, ResourceType.SYSTEM,
+        ResourceType.JOURNAL, ResourceType.SYSTEM, ResourceType.TRANSACTION,
     }
 )  # fmt: skip
 """What has no name of its own: it is permitted as a whole, with EVERY_ID."""
@@ -157,6 +158,7 @@ PERMISSIONS: dict[ResourceType, frozenset[Permission]] = {
     _R.SYSTEM: frozenset({_P.READ, _P.UPDATE}),
     _R.TASK: frozenset({_P.CREATE, _P.READ, _P.UPDATE, _P.WORK}),
     _R.TOKEN: frozenset({_P.CREATE, _P.READ, _P.DELETE}),
+    _R.TRANSACTION: frozenset({_P.READ}),
     _R.USER: _ALL_FOUR,
 }  # fmt: skip
 """What can be permitted about which resource."""

@@ -26,6 +26,7 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.engine.kernel import Turn
 from holdfast.engine.state import EngineState
+from holdfast.engine.transactions.values import RESERVED_JOB, RESERVED_KEY
 from holdfast.errors import Code
 from holdfast.limits import LEASE_EXPIRIES_MAX, PURGE_ROWS_MAX
 from holdfast.records import Record, ValueType
@@ -47,7 +48,11 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         if known is not None:
             reason = f"Expected a new idempotency key, but {new.idempotency_key!r} names a task"
             return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
-    add_job(turn, new)
+        by = turn.state.transactions.reserver(RESERVED_KEY, new.idempotency_key)
+        if by is not None:
+            reason = f"Idempotency key {new.idempotency_key!r} is reserved by transaction {by}"
+            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; ask again", key=by)
+    add_job_with_key(turn, command.key or turn.new_key(), new)
 
 
 def add_job(turn: Turn[EngineState], new: NewJob) -> int:
@@ -99,10 +104,22 @@ def held_job(turn: Turn[EngineState], command: Record) -> Job | None:
     if job is None:
         _reject_missing(turn, command)
     else:
+        if is_reserved(turn, command):
+            return None
         lease = command.value.lease
         reason = f"Expected lease {lease} to hold job {command.key}, but it has ended"
         turn.reject(command, Code.INVALID_STATE, reason)
     return None
+
+
+def is_reserved(turn: Turn[EngineState], command: Record) -> bool:
+    """Rejects a command about a job that a transaction is about to complete."""
+    by = turn.state.transactions.reserver(RESERVED_JOB, command.key)
+    if by is None:
+        return False
+    reason = f"Job {command.key} is reserved by transaction {by}, which is not decided; ask again"
+    turn.reject(command, Code.UNAVAILABLE, reason, key=by)
+    return True
 
 
 def fail(turn: Turn[EngineState], command: Record) -> None:
@@ -133,6 +150,8 @@ def cancel(turn: Turn[EngineState], command: Record) -> None:
     job = turn.state.jobs.jobs.get(command.key)
     if job is None:
         return _reject_missing(turn, command)
+    if is_reserved(turn, command):
+        return None
     cancel_job(turn, command.key)
     turn.answer(None, command.key)
 

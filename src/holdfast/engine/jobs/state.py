@@ -152,6 +152,24 @@ class Jobs:
             self._due.remove(lease.deadline_ms, DueKind.LEASE, lease_key)
         return True
 
+    def reserve(self, key: int, by: int) -> None:
+        """Takes a held job out of its lease into one that no worker knows and that has no end."""
+        held = self.leases.get(self.active.get(key) or 0)
+        assert held is not None, "a job is reserved that nobody holds"
+        self.let_go(key)
+        self.leases.put(by, msgspec.structs.replace(held, jobs=(key,), fixed=True, deadline_ms=0))
+        self._open.put(by, 1)
+        self.active.put(key, by)
+
+    def give_back(self, key: int, lease_key: int, lease: Lease) -> None:
+        """A reserved job is held as before; if its time is over meanwhile, it is so at once."""
+        self.let_go(key)
+        if self.leases.get(lease_key) is None:  # nothing else was held under it
+            self.leases.put(lease_key, lease)
+            self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
+        self._open.put(lease_key, (self._open.get(lease_key) or 0) + 1)
+        self.active.put(key, lease_key)
+
     def end(self, key: int, job: Job, outcome: Outcome | None) -> None:
         """The job is over: its rows go, its outcome stays for as long as was asked."""
         if not self.let_go(key):

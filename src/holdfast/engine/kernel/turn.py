@@ -179,18 +179,21 @@ class Turn(Generic[S]):
             self.effects.append(effect)
 
     def attempt(self, command: Record) -> Rejection | None:
+        """Like `tried`, for whom it is enough why not; None: it was done."""
+        return self.tried(command).rejection
+
+    def tried(self, command: Record) -> Reply:
         """Does another command as part of this one, which is the source of all that it writes.
 
-        If it is refused, or throws, nothing of it stays, and whoever attempts it is told why.
+        If it is refused, or throws, nothing of it stays, and whoever tries it is told why.
         """
         mark, reply, is_braked = self.mark(), self.reply, self.is_braked
-        self.reply = rejection = None
+        self.reply = None
         try:
             if self.careful is not None:
                 self.is_braked = self.careful.begin(command)
             self.handle(self.tables.handlers[command.value_type, command.intent], command)
-            answer: Reply | None = self.reply
-            rejection = answer.rejection if answer is not None else None
+            answer: Reply = self.reply or Reply(command.key)
             if len(self.records) == mark[0]:
                 raise Internal("the command wrote nothing: neither an event nor a rejection")
             if self.careful is not None:
@@ -198,11 +201,11 @@ class Turn(Generic[S]):
         except DataLoss:  # no bug: the state cannot be read, and nothing may be decided by it
             raise
         except Exception as error:  # a bug of one must not stop those it is attempted with
-            rejection = failure(error)
+            answer = Reply(command.key, None, failure(error))
         self.reply, self.is_braked = reply, is_braked
-        if rejection is not None:
+        if answer.rejection is not None:
             self.take_back(mark)
-        return rejection
+        return answer
 
     # --- what the processor uses --------------------------------------------------------------
 

@@ -11,10 +11,12 @@ from holdfast.engine.messages.values import (
     OfferAnswer,
     SubscriptionIntent,
     SubscriptionRef,
+    id_of,
 )
 from holdfast.engine.parcels.commands import send
 from holdfast.engine.processes.variables import from_json
 from holdfast.engine.state import EngineState
+from holdfast.engine.transactions.values import RESERVED_MESSAGE
 from holdfast.errors import Code, InvalidArgument
 from holdfast.records import Record, ValueType, partition_of
 
@@ -28,11 +30,15 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
     if known is not None:
         reason = f"Expected a new message id, but {new.message_id!r} was published and is kept"
         return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
+    by = turn.state.transactions.reserver(RESERVED_MESSAGE, id_of(new)) if new.message_id else None
+    if by is not None:
+        reason = f"Message id {new.message_id!r} is reserved by transaction {by}; ask again"
+        return turn.reject(command, Code.UNAVAILABLE, reason, key=by)
     try:
         from_json(new.variables)
     except InvalidArgument as error:
         return turn.reject(command, error.code, error.message)
-    key = turn.new_key()
+    key = command.key or turn.new_key()
     turn.event(MESSAGE, MessageIntent.PUBLISHED, key, new)
     started = start_instances(turn, key, new)
     for subscription, process_id in turn.state.messages.next_of_each(new.name, new.correlation):

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.engine.due.dates import DueDates, DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.messages.free import FreeSubscriptions
-from holdfast.engine.messages.values import NewMessage, NewSubscription
+from holdfast.engine.messages.values import NewMessage, NewSubscription, id_of
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, text_bytes, u64_bytes
 
@@ -61,7 +61,7 @@ class Messages:
 
     def by_id(self, new: NewMessage) -> int | None:
         """The kept message with the same name, key and id."""
-        return self._ids.get(_id(new)) if new.message_id else None
+        return self._ids.get(id_of(new)) if new.message_id else None
 
     def is_taken(self, message: int, process_id: str) -> bool:
         """Whether an instance of the process has had the message."""
@@ -78,7 +78,7 @@ class Messages:
         self._names.insert((_both(message.name, message.correlation), 0, key), EMPTY)
         self._due.add(deadline_ms, DueKind.MESSAGE, key)
         if message.message_id:
-            self._ids.put(_id(message), key)
+            self._ids.put(id_of(message), key)
 
     def expire(self, key: int) -> None:
         stored = self.messages.get(key)
@@ -89,7 +89,7 @@ class Messages:
         self._names.delete((_both(message.name, message.correlation), 0, key))
         self._due.remove(stored.deadline_ms, DueKind.MESSAGE, key)
         if message.message_id:
-            self._ids.delete(_id(message))
+            self._ids.delete(id_of(message))
         for row in [row for row, _ in self._taken.scan(u64_bytes(key))]:
             self._taken.delete(row)
 
@@ -154,7 +154,3 @@ def _both(first: str, second: str) -> str:
 
 def _old_row(key: int, row: OpenSubscription) -> tuple[str, int, int]:
     return _both(row.subscription.name, row.subscription.correlation), 0, key
-
-
-def _id(message: NewMessage) -> str:
-    return f"{message.name}\x01{message.correlation}\x01{message.message_id}"

@@ -46,6 +46,11 @@ class NewMessage(Value, frozen=True, tag=72):
     ttl_ms: int = 0  # for how long it is kept for those that wait later
 
 
+def id_of(message: NewMessage) -> str:
+    """What is not published twice: the id counts for a name and a key."""
+    return f"{message.name}\x01{message.correlation}\x01{message.message_id}"
+
+
 class MessageRef(Value, frozen=True, tag=73):
     """Only the message: EXPIRE and EXPIRED."""
 

@@ -23,6 +23,7 @@ from holdfast.engine.processes.variables import from_json
 from holdfast.engine.processes.waits import next_of_cycle
 from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
+from holdfast.engine.transactions.values import RESERVED_KEY
 from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import HELD_PAUSE_MS
 from holdfast.records import Record, ValueType, partition_of
@@ -37,6 +38,10 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         if known is not None:
             reason = f"Expected a new idempotency key, but {new.idempotency_key!r} is known"
             return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
+        by = turn.state.transactions.reserver(RESERVED_KEY, remembered_key(new))
+        if by is not None:
+            reason = f"Idempotency key {new.idempotency_key!r} is reserved by transaction {by}"
+            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; ask again", key=by)
     definition = turn.state.processes.definition_of(new.process_id, new.version)
     if definition is None:
         which = f" version {new.version}" if new.version else ""

@@ -23,6 +23,7 @@ STATUS_OF_CODE: dict[Code, int] = {
     Code.NOT_FOUND: 404,
     Code.ALREADY_EXISTS: 409,
     Code.INVALID_STATE: 409,
+    Code.ABORTED: 409,
     Code.RESOURCE_EXHAUSTED: 503,
     Code.UNAVAILABLE: 503,
     Code.MOVED: 503,

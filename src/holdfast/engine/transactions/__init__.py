@@ -1,0 +1,1 @@
+"""Transactions: commands for several partitions of which all are done, or none."""
