@@ -1,4 +1,4 @@
-"""What all tests have in common: one Spark for those that need it; no traces in the process."""
+"""What all tests have in common: Spark and etcd where they are needed; no traces in the process."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from bench.peers.etcd import EtcdServer
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
@@ -38,3 +39,12 @@ def spark() -> "Iterator[SparkSession]":
     register(session)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def etcd() -> "Iterator[EtcdServer]":
+    """A real etcd of the test's own, on loopback, to be killed and paused; it takes 0.3 s."""
+    from tests.etcd_server import etcd_server
+
+    with etcd_server() as server:
+        yield server

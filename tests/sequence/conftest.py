@@ -12,10 +12,3 @@ def shared_etcd(request: pytest.FixtureRequest) -> Iterator[EtcdServer]:
     """A server of each version, for tests that do nothing to it but use a cluster of their own."""
     with etcd_server(request.param) as server:
         yield server
-
-
-@pytest.fixture
-def etcd() -> Iterator[EtcdServer]:
-    """A server of its own, to be killed and paused."""
-    with etcd_server() as server:
-        yield server
