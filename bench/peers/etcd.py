@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.harness import UnmeasurableError
-from bench.peers.process import Process, answers, data_folder, free_port
+from bench.peers.process import Process, data_folder, free_port
 
 VERSIONS = ("3.5", "3.4")
 _HOST = "127.0.0.1"
@@ -72,6 +72,7 @@ class EtcdServer:
         self.folder: Path | None = None
         self._durable = durable
         self._tls = list(tls)  # options of the server
+        self._health_port = 0
         self._name, self._cluster = "alone", ""
         self._process: Process | None = None
 
@@ -93,6 +94,7 @@ class EtcdServer:
         self.folder = data_folder("etcd")
         for attempt in range(1, _START_ATTEMPTS_MAX + 1):
             self.port, self.peer_port = free_port(), free_port()
+            self._health_port = free_port() if self._tls else self.port
             try:
                 self.run()
                 return
@@ -125,6 +127,8 @@ class EtcdServer:
             "--log-level=error",
             *self._tls,
         ]
+        if self._tls:
+            options.append(f"--listen-metrics-urls=http://{_HOST}:{self._health_port}")
         if not self._durable:
             options += ["--heartbeat-interval=50", "--election-timeout=500"]
             options += [] if self.version == "3.4" else ["--unsafe-no-fsync"]
@@ -182,10 +186,9 @@ class EtcdServer:
         self._name, self._cluster = name, cluster
 
     def _is_healthy(self) -> bool:
-        if self._tls:
-            return answers(self.port)
+        health = f"http://{_HOST}:{self._health_port or self.port}/health"
         try:
-            with urllib.request.urlopen(f"http://{self.endpoint}/health", timeout=1) as answer:
+            with urllib.request.urlopen(health, timeout=1) as answer:
                 return b'"true"' in answer.read()
         except OSError:
             return False

@@ -29,7 +29,7 @@ from holdfast.limits import (
     ETCD_RECONNECT_MS_MAX,
 )
 from holdfast.logs import log
-from holdfast.sequence.etcd_messages import AUTHENTICATE, Message, new, parser, serialize
+from holdfast.sequence.etcd_messages import AUTHENTICATE, STATUS, Message, new, parser, serialize
 from holdfast.sequence.etcd_numbers import EtcdNumbers
 from holdfast.sequence.etcd_url import EtcdAddress
 
@@ -136,6 +136,7 @@ class EtcdClient:
         """A connection that is up; Unavailable if there is none to any server for a while."""
         if self._is_closed:
             raise Unavailable("The connection to etcd was closed")
+        channel = self._channels[self._current]
         for _ in self._channels:
             channel = self._channels[self._current]
             if channel.get_state(try_to_connect=True) is grpc.ChannelConnectivity.READY:
@@ -149,7 +150,10 @@ class EtcdClient:
                 self._rotate()
         self.available = False
         self.numbers.failed(is_unknown=False)
-        raise Unavailable(f"etcd is not reached at {self.address}: check that it runs there")
+        reason = await _why(channel)
+        raise Unavailable(
+            f"etcd is not reached at {self.address}: check that it runs there ({reason})"
+        )
 
     async def _authenticate(self, channel: grpc.aio.Channel) -> None:
         """Gets a token, where there is a user and none was got yet."""
@@ -207,6 +211,16 @@ async def _ready(channel: grpc.aio.Channel) -> None:
         state = channel.get_state(try_to_connect=True)
         if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
             raise ConnectionError
+
+
+async def _why(channel: grpc.aio.Channel) -> str:
+    """Why there is no connection: only a call is told."""
+    path, kind, answer = STATUS
+    try:
+        await channel.unary_unary(path, serialize, parser(answer))(new(kind), timeout=0.1)
+    except grpc.aio.AioRpcError as error:
+        return error.details() or error.code().name
+    return "it took too long"
 
 
 def _is_old_token(error: grpc.aio.AioRpcError) -> bool:
