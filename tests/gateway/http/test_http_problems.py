@@ -49,6 +49,7 @@ STATUS_OF_KIND = {
     errors.Unknown: 503,
     errors.DataLoss: 500,
     errors.TaskFailed: 500,
+    errors.TransactionAborted: 409,
     errors.Internal: 500,
 }
 
