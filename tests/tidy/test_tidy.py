@@ -127,6 +127,7 @@ HOMES = {
         "content/blobs.py",
         "transport/link.py",
         "members/supervisor.py",
+        "journal/cluster/taking.py",
     ),
     "typer": "cli/",
     "typing_extensions": "records/record.py",

@@ -76,7 +76,8 @@ class TakeOver:
 
         Either may be beyond what the chain allows: somebody was faster, or the chain is old.
         """
-        if promise > self.opens or newest >= self.opens:
+        is_ended = self.phase is TakePhase.WON
+        if not is_ended and (promise > self.opens or newest >= self.opens):
             self.evidence = max(self.evidence[0], promise), max(self.evidence[1], newest)
             self.phase = TakePhase.BEATEN
 

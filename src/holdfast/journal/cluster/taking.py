@@ -1,0 +1,347 @@
+"""The shell of a take-over: asks the disks, writes the chain, finds out what became of it.
+
+What is decided is decided in `taker.py`. Here are the calls to members, the waiting and the
+retries. Disks are asked side by side; each is asked again until it answers, or until it no longer
+matters. A write of the chain whose outcome is unknown is read back before anything else is done.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, NamedTuple
+
+from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
+
+from holdfast.clock import Clock
+from holdfast.errors import Forbidden, Unavailable, Unknown
+from holdfast.journal.cluster.asking import ReplicaDisks
+from holdfast.journal.cluster.chain import Opening, is_opened_by, is_rolled_back
+from holdfast.journal.cluster.messages import (
+    Copy,
+    Fence,
+    Fenced,
+    Fetch,
+    Fetched,
+    OwnerHeard,
+    Promised,
+    Stretch,
+    Survey,
+    Surveyed,
+    TailCopied,
+)
+from holdfast.journal.cluster.owner import Lack, OwnerRange
+from holdfast.journal.cluster.taker import TakeOver, TakePhase
+from holdfast.limits import (
+    HAND_OVER_MS_MAX,
+    READ_BYTES_MAX,
+    TAKE_OVER_HEAL_MS,
+    TAKE_OVER_MS_MAX,
+    TAKE_OVER_RETRY_MS_MAX,
+    TAKE_OVER_RETRY_MS_MIN,
+)
+from holdfast.logs import log
+from holdfast.sequence.api import Beaten, Chain, Coordination, LiveMember, Replica, RolledBack
+
+_TAKEN = "Another member has taken it over"
+ChooseSet = Callable[[int], tuple[Replica, ...]]
+
+
+class NotTaken(NamedTuple):
+    """The partition was not taken over, or not handed on."""
+
+    chain: Chain | None  # as it was read last, if it could be read
+    reason: str
+
+
+class Taking:
+    """What one start of a member does to chains. One thing at a time for each partition."""
+
+    def __init__(
+        self,
+        disks: ReplicaDisks,
+        coordination: Coordination,
+        clock: Clock,
+        *,
+        nonce: str,
+        choose_set: ChooseSet,
+        learned: Callable[[Chain], None],
+    ) -> None:
+        self.on_rolled_back: list[Callable[[int, str], None]] = []
+        self._disks = disks
+        self._coordination = coordination
+        self._clock = clock
+        self._nonce = nonce
+        self._choose_set = choose_set
+        self._learned = learned  # told of every chain that is read or written
+        self._locks: dict[int, asyncio.Lock] = {}
+
+    # --- what may be asked for ---
+
+    async def take_over(
+        self, partition: int, *, used: int = 0, is_drain: bool = False
+    ) -> Chain | NotTaken:
+        """Opens the next range of a partition for this start of this member.
+
+        An open range of this start that is newer than the one it has `used` is taken as it is.
+        `is_drain`: the owner agrees, so it does not matter who hears it.
+        """
+        deadline = self._clock.monotonic() + TAKE_OVER_MS_MAX / 1_000
+        async with self._lock(partition):
+            try:
+                while True:
+                    chain = await self._read(partition)
+                    opening = self._opening(partition)
+                    if chain.epoch > used and is_opened_by(chain, chain.epoch, opening):
+                        return chain
+                    take = TakeOver(chain, opening)
+                    is_own = chain.last is not None and chain.last.owner == opening.owner
+                    outcome = await self._attempt(take, is_drain or is_own, deadline)
+                    if outcome is not None:
+                        return outcome
+            except (Unavailable, Unknown, Forbidden) as error:
+                # The store is away, so nobody fences; or this member was removed.
+                return NotTaken(None, error.message)
+
+    async def hand_over(
+        self, partition: int, ours: OwnerRange, to: LiveMember, replicas: tuple[Replica, ...]
+    ) -> Chain | NotTaken:
+        """A planned move: closes the range of this owner and opens the next one for a live member.
+
+        With this member itself as the target it changes the replica set. From here on the range
+        takes no appends, whatever comes of it: if it is not handed on, it has to be taken over.
+        """
+        ours.stop()
+        opening = Opening(to.member, to.nonce, replicas)
+        deadline = self._clock.monotonic() + HAND_OVER_MS_MAX / 1_000
+        async with self._lock(partition):
+            while not ours.is_drained:
+                if self._clock.monotonic() >= deadline:
+                    return NotTaken(None, "Not all that was sent is on a quorum of disks")
+                await asyncio.sleep(TAKE_OVER_RETRY_MS_MIN / 1_000)
+            try:
+                while True:
+                    chain = await self._read(partition)
+                    if chain.epoch != ours.epoch:
+                        return NotTaken(chain, _TAKEN)
+                    outcome = await self._close(TakeOver.by_owner(chain, ours, opening))
+                    if outcome is not None:
+                        return outcome
+            except (Unavailable, Unknown) as error:
+                return NotTaken(None, error.message)
+
+    async def heal(self, partition: int, epoch: int, promise: int) -> Chain | NotTaken:
+        """A disk has promised more than the epoch of this owner: finds out, and goes on.
+
+        Whoever fenced gets its time. If the range is open after that, the owner takes over itself.
+        """
+        try:
+            chain = await self._read(partition)
+            if is_rolled_back(chain, promise, 0):
+                return self._alarm(chain, promise, 0)
+            if chain.epoch == epoch:
+                await asyncio.sleep(TAKE_OVER_HEAL_MS / 1_000)
+                chain = await self._read(partition)
+        except (Unavailable, Unknown) as error:
+            return NotTaken(None, error.message)
+        if chain.epoch == epoch:
+            return await self.take_over(partition, used=epoch, is_drain=True)
+        mine = is_opened_by(chain, chain.epoch, self._opening(partition))
+        return chain if mine else NotTaken(chain, _TAKEN)
+
+    # --- one attempt ---
+
+    async def _attempt(
+        self, take: TakeOver, is_drain: bool, deadline: float
+    ) -> Chain | NotTaken | None:
+        """Fences, copies and closes; None: the chain has changed, to be read and tried again."""
+        heard: set[str] = set()
+        if take.replicas:
+            fencing = {each: self._fence(take, each, is_drain, heard) for each in take.replicas}
+            async with _side_by_side(fencing.values()) as fences:
+                await self._until(lambda: take.can_choose, take, fences, deadline)
+                if take.can_choose:
+                    take.choose()
+                bringing = [
+                    self._bring(take, each, fence)
+                    for each, fence in zip(fencing, fences, strict=True)
+                    if take.phase is TakePhase.COPYING
+                ]
+                async with _side_by_side(bringing) as copies:
+                    await self._until(lambda: take.can_close, take, copies, deadline)
+        else:
+            await self._look_around(take)
+        if take.phase is TakePhase.BEATEN:
+            return await self._beaten(take)
+        if not take.can_close:
+            return NotTaken(take.chain, _reason(take, heard))
+        return await self._close(take)
+
+    async def _until(
+        self,
+        reached: Callable[[], bool],
+        take: TakeOver,
+        tasks: list["asyncio.Task[None]"],
+        deadline: float,
+    ) -> None:
+        """Waits until it is reached, the take-over has ended, or it is too late."""
+        pending = set(tasks)
+        while pending and not reached() and take.phase is not TakePhase.BEATEN:
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                return
+            done, pending = await asyncio.wait(
+                pending, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:
+                task.result()  # a bug is not hidden
+
+    async def _fence(
+        self, take: TakeOver, replica: Replica, is_drain: bool, heard: set[str]
+    ) -> None:
+        """Asks one disk for its promise until it answers."""
+        partition, epoch = take.chain.partition, take.opens - 1
+        message = Fence(replica.disk, partition, epoch, take.opens, is_drain)
+        async for attempt in self._tries():
+            with attempt:
+                answer = await self._disks.ask(replica, message)
+                if isinstance(answer, Promised):
+                    heard.discard(replica.member)
+                    take.promised(replica, answer.counts, answer.newest)
+                elif isinstance(answer, Fenced):
+                    take.saw(answer.promise, 0)
+                else:
+                    assert isinstance(answer, OwnerHeard), answer
+                    heard.add(replica.member)
+                    raise Unavailable(f"Member {replica.member} still hears the owner")
+
+    async def _bring(self, take: TakeOver, replica: Replica, fence: "asyncio.Task[None]") -> None:
+        """Gives one disk what it lacks of the tail, once it has promised."""
+        await asyncio.wait([fence])
+        async for attempt in self._tries():
+            with attempt:
+                for lack in take.lacks(replica):
+                    await self._bring_topic(take, replica, lack)
+
+    async def _bring_topic(self, take: TakeOver, replica: Replica, lack: Lack) -> None:
+        while lack.first < lack.end and take.phase is TakePhase.COPYING:
+            stretches = await self._fetch(take, lack)
+            answer = await self._disks.ask(replica, Copy(replica.disk, take.opens, stretches))
+            if isinstance(answer, Fenced):
+                take.saw(answer.promise, 0)
+                return
+            assert isinstance(answer, TailCopied), answer
+            take.copied(replica, answer.counts)
+            has = answer.counts.get(lack.topic, 0)
+            if has <= lack.first:
+                raise Unavailable(f"Member {replica.member} did not take the tail")
+            lack = lack._replace(first=has)
+
+    async def _fetch(self, take: TakeOver, lack: Lack) -> list[Stretch]:
+        """Entries of the tail, from whoever has them; the own disk is the nearest."""
+        partition, epoch = take.chain.partition, take.opens - 1
+        message = Fetch(partition, epoch, lack.topic, lack.first, lack.end, READ_BYTES_MAX)
+        holders = sorted(take.holders(lack.topic), key=lambda each: each != self._disks.own)
+        for holder in holders:
+            with contextlib.suppress(Unavailable, Unknown):
+                answer = await self._disks.ask(holder, message)
+                assert isinstance(answer, Fetched), answer
+                if answer.stretches:
+                    return answer.stretches
+        raise Unavailable(f"No disk gives entry {lack.first} of {lack.topic} in epoch {epoch}")
+
+    async def _look_around(self, take: TakeOver) -> None:
+        """Nobody is fenced for a first range; but if disks have one, the chain is too old."""
+        for replica in take.opening.replicas:
+            with contextlib.suppress(Unavailable, Unknown):
+                answer = await self._disks.ask(replica, Survey(replica.disk, take.chain.partition))
+                assert isinstance(answer, Surveyed), answer
+                take.saw(answer.promise, max(answer.counts, default=0))
+
+    # --- writing the chain ---
+
+    async def _close(self, take: TakeOver) -> Chain | NotTaken | None:
+        """Writes the chain; None: the guard will never hold, to be read and tried again."""
+        wanted = take.close()
+        async for attempt in self._tries():  # as long as it takes: it may have been written
+            with attempt:
+                with contextlib.suppress(Unknown):
+                    written = await self._coordination.replace(wanted)
+                    if not isinstance(written, Beaten):
+                        self._learned(written)
+                        return written
+                chain = await self._read(take.chain.partition)
+                phase = take.read_back(chain)
+                if phase is TakePhase.WON:
+                    return chain
+                if phase is TakePhase.BEATEN:
+                    return await self._beaten(take)
+                raise Unavailable("The chain was not written yet")
+        raise AssertionError("tried for ever")
+
+    async def _beaten(self, take: TakeOver) -> NotTaken | None:
+        chain = await self._read(take.chain.partition)
+        if take.is_rolled_back(chain):
+            return self._alarm(chain, *take.evidence)
+        if chain.epoch < take.opens:
+            return None
+        return NotTaken(chain, _TAKEN)
+
+    def _alarm(self, chain: Chain, promise: int, newest: int) -> NotTaken:
+        seen = f"a promise of epoch {promise}" if promise > newest else f"entries of epoch {newest}"
+        reason = (
+            f"A disk has {seen} of partition {chain.partition}, but the chain in the store ends "
+            f"with epoch {chain.epoch}: the store was put back to an older copy. Nothing is taken "
+            "over. See the how-to on restoring a cluster"
+        )
+        log.error("store rolled back", partition=chain.partition, reason=reason)
+        for tell in self.on_rolled_back:
+            tell(chain.partition, reason)
+        return NotTaken(chain, reason)
+
+    # --- helpers ---
+
+    async def _read(self, partition: int) -> Chain:
+        chain = await self._coordination.chain(partition)
+        self._learned(chain)
+        return chain
+
+    def _opening(self, partition: int) -> Opening:
+        return Opening(self._disks.own.member, self._nonce, self._choose_set(partition))
+
+    def _lock(self, partition: int) -> asyncio.Lock:
+        return self._locks.setdefault(partition, asyncio.Lock())
+
+    def _tries(self) -> AsyncRetrying:
+        return AsyncRetrying(
+            retry=retry_if_exception(_may_pass),
+            wait=wait_exponential(
+                TAKE_OVER_RETRY_MS_MIN / 1_000, max=TAKE_OVER_RETRY_MS_MAX / 1_000
+            ),
+        )
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, Unavailable | Unknown) and not isinstance(error, RolledBack)
+
+
+def _reason(take: TakeOver, heard: set[str]) -> str:
+    if heard:
+        return f"The owner is still heard by {', '.join(sorted(heard))}"
+    have = len(take.answered())
+    if have < take.quorum:
+        return f"{have} of {len(take.replicas)} disks have promised, {take.quorum} are needed"
+    return f"The tail of epoch {take.opens - 1} is not on {take.quorum} disks yet"
+
+
+@contextlib.asynccontextmanager
+async def _side_by_side(
+    coroutines: Iterable[Coroutine[Any, Any, None]],
+) -> AsyncIterator[list["asyncio.Task[None]"]]:
+    """Runs them until the block is left."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
