@@ -10,7 +10,7 @@ class Loss(Enum):
 
     NOTHING = "it lets everything through"
     REQUEST = "a request does not arrive: the connection is cut"
-    ANSWER = "a request arrives, and the connection is cut when it is answered"
+    ANSWER = "a request arrives, its answer does not, and the connection stays"
     SILENCE = "neither arrives, and the connection stays"
 
 
@@ -71,7 +71,7 @@ class EtcdProxy:
     ) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65_536):
-                if self.loss is Loss.SILENCE:
+                if self.loss is Loss.SILENCE or self.loss is loss is Loss.ANSWER:
                     continue
                 if self.loss is loss:
                     break

@@ -66,8 +66,16 @@ def test_a_write_that_was_sent_and_not_answered_is_unknown_and_reading_tells(
         async with EtcdProxy(etcd.port) as proxy, opened(proxy.url) as a, opened(etcd.url) as b:
             assert await a.publish(cut(1))
             proxy.loss = loss
+            writing = asyncio.create_task(a.publish(cut(2)))
+            if is_done:
+
+                async def is_written() -> bool:
+                    return await b.latest() == cut(2)
+
+                await until(is_written)
+                proxy.cut()
             with pytest.raises(Unknown, match="it may have been written"):
-                await a.publish(cut(2))
+                await writing
             assert not a.available
             assert (await b.latest() == cut(2)) == is_done
             proxy.loss = Loss.NOTHING
