@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,6 @@ from holdfast.blobs import Blobs
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.content.publisher.retention import ContentNeeds
-from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.runner import Runner
@@ -35,8 +34,15 @@ from holdfast.limits import (
 from holdfast.logs import log
 from holdfast.metrics import StorageMetrics
 from holdfast.pieces import finished, in_thread
-from holdfast.state.copies import Positions
-from holdfast.state.moving import export_partition
+from holdfast.retained import Retained
+from holdfast.state.copies import Positions, pieces_of
+from holdfast.state.moving import (
+    check_export,
+    export_partition,
+    import_partition,
+    remove_partition,
+)
+from holdfast.state.portable import Header
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.uploads import Uploads
@@ -71,9 +77,9 @@ class Upkeep:
         self._clock = clock
         self._metrics = metrics
         self._open_processor = open_processor
-        self._readers = readers
         self._uploads = uploads
-        self._content_needs = content_needs
+        self._retained = Retained(journal, config, snapshots, uploads, readers, content_needs)
+        self.held = self._retained.held
         self._positions: Positions = {}  # of the last snapshot
         self._files = asyncio.Lock()  # whoever has it may use the store beside the runner
         self._thread = threading.get_ident()
@@ -142,12 +148,7 @@ class Upkeep:
         if not await self._take(again=again) and not self._uploads.is_behind():
             return
         await self._uploads.run()
-        cut = cut_before(
-            self._snapshots.kept_from(), [*self._readers(TOPIC), *self._uploads.needed_from()],
-            self._journal.bytes_used(TOPIC), self._config.journal_bytes_max,
-        )  # fmt: skip
-        for partition in cut.keys() & self._positions.keys():
-            self._journal.discard(TOPIC, partition, cut[partition])
+        cut = self._retained.cut(self._positions)
         log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
 
     async def _retain_regularly(self) -> None:
@@ -157,34 +158,7 @@ class Upkeep:
 
     async def enforce_retention(self) -> None:
         """Drops what the retention of topics no longer keeps and no reader needs."""
-        content = await self._content_needs()
-        needed = {
-            topic: self._needed(topic, range(1, count + 1), content)
-            for topic, count in self._journal.topics().items()
-        }
-        self._journal.enforce_retention(needed=needed)
-
-    def _needed(
-        self, topic: str, partitions: Iterable[int], content: ContentNeeds
-    ) -> dict[int, int]:
-        """The first offset of each partition that recovery or a reader needs.
-
-        Recovery needs what the kept snapshots do not stand for. Of other topics only those of
-        content are recovered, and read by subscribers.
-        """
-        if topic == TOPIC:
-            kept, readers = self._snapshots.kept_from(), [*self._uploads.needed_from()]
-            recovery = {each: kept.get(each, 0) for each in partitions}
-        else:
-            recovery, readers = {e: self._journal.bounds(topic, e).next for e in partitions}, []
-            if topic in content.recovery:
-                recovery[1] = content.recovery[topic]
-            if topic in content.subscribers:
-                readers = [recovery | {1: content.subscribers[topic]}]
-        return cut_before(
-            recovery, [*readers, *self._readers(topic)],
-            self._journal.bytes_used(topic), self._config.journal_bytes_max,
-        )  # fmt: skip
+        await self._retained.enforce()
 
     async def _take(self, *, again: bool) -> bool:
         """Whether there was anything new to take a snapshot of."""
@@ -211,11 +185,21 @@ class Upkeep:
                 await self._runner.settled()
         self._runner.write_state()
 
-    async def export(self, partition: int, blobs: Blobs, name: str) -> None:
-        """Stores a partition as it is now as a blob, while commands go on."""
+    # --- partitions that come and go ----------------------------------------------------------
+
+    async def exported(self, partition: int) -> tuple[Header, AsyncGenerator[bytes, None]]:
+        """A partition as it is now: what it stands for, and its stream, while commands go on."""
+        header, stream = await self._exported(partition)
+        return header, self._slowly(stream)
+
+    async def _exported(self, partition: int) -> tuple[Header, Iterator[bytes]]:
         async with self._files:
             await self._write_state()
-            _, stream = export_partition(self._store, partition)
+            return export_partition(self._store, partition)
+
+    async def export(self, partition: int, blobs: Blobs, name: str) -> None:
+        """Stores a partition as it is now as a blob, while commands go on."""
+        _, stream = await self._exported(partition)
 
         def store() -> Iterator[None]:
             with blobs.upload(name) as upload:
@@ -226,6 +210,24 @@ class Upkeep:
         async with contextlib.aclosing(self._slowly(store())) as pieces:
             async for _ in pieces:
                 pass
+
+    async def take_in(self, partition: int, file: Path, begin: Callable[[], None]) -> None:
+        """Puts an export in the place of what is known of a partition that is not open here.
+
+        `begin` is called when the store has it, and before its log is followed from there.
+        """
+        with file.open("rb") as stream:  # before anything is given up for it
+            await finished(check_export(pieces_of(stream), str(file), partition))
+        with self._runner.standbys.arriving(partition):
+            async with self._files:
+                if self._rebuilding:
+                    raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+                remove_partition(self._store, partition)
+                with file.open("rb") as stream:
+                    taking = import_partition(self._store, pieces_of(stream), str(file), partition)
+                    imported = await finished(taking)
+            begin()
+        log.info("partition taken in", partition=partition, rows=imported.rows)
 
     # --- reading what is at rest --------------------------------------------------------------
 

@@ -160,6 +160,20 @@ def test_rows_that_are_taken_in_are_all_there_at_the_end_and_none_before(store: 
     assert store.get(b"b010") == b"later" and store.get(b"b011") is None
 
 
+def test_a_range_of_rows_is_removed_and_others_may_come_in_its_place(store: Store) -> None:
+    store.write([(bytes([each]), b"old") for each in range(10)], [])
+    store.flush()
+    store.write([(b"\x04\x01", b"old")], [])
+    scan = store.scan(b"", b"\xff")
+    store.remove(b"\x03", b"\x07")
+    assert len(list(scan)) == 11, "a scan shows the rows of when it began"
+    assert [key[0] for key, _ in store.scan(b"", b"\xff")] == [0, 1, 2, 7, 8, 9]
+    for _ in store.ingest(iter([[(b"\x05", b"new")]])):
+        pass
+    assert store.get(b"\x05") == b"new" and store.get(b"\x04") is None
+    assert len(list(store.scan(b"", b"\xff"))) == 7
+
+
 def test_what_was_taken_in_is_durable_at_once() -> None:
     store = MemoryStore()
     list(store.ingest(iter([[(b"a", b"1")]])))

@@ -48,6 +48,10 @@ class Store(Protocol):
         """Applies all changes of a batch, in their order, or none."""
         ...
 
+    def remove(self, start: bytes, end: bytes) -> None:
+        """Deletes all rows with start <= key < end as a whole, and durably."""
+        ...
+
     def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
         """Takes in any number of new rows, in the order of their keys, in bounded memory.
 

@@ -6,8 +6,9 @@ that yield after each piece: whoever drives them decides where they run and how 
 """
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 from zlib import crc32
 
 import msgspec
@@ -109,6 +110,11 @@ def load_manifest(folder: Path) -> Manifest | None:
         return None
     except (ValueError, msgspec.MsgspecError) as error:
         raise _differs(path, f"it is no manifest: {error}") from error
+
+
+def pieces_of(stream: BinaryIO) -> Iterator[bytes]:
+    """A file in pieces."""
+    return iter(lambda: stream.read(COPY_BYTES), b"")
 
 
 def finish(pieces: Generator[None, None, object]) -> None:

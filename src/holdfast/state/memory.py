@@ -92,6 +92,12 @@ class MemoryStore:
         rows = batch.changes.items()
         self.write([(k, v) for k, v in rows if v is not None], [k for k, v in rows if v is None])
 
+    def remove(self, start: bytes, end: bytes) -> None:
+        keys = [key for key, _ in self.scan(start, end)]
+        self.write([], keys)
+        for key in keys:
+            self._durable.pop(key, None)
+
     def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
         rows: dict[bytes, bytes] = {}
         for page in pages:

@@ -79,11 +79,7 @@ def import_partition(
     reader = ExportReader(stream, source)
     header = reader.header
     if partition not in (None, header.partition):
-        raise InvalidArgument(
-            f"Expected an export of partition {partition} in {source}, but it is of"
-            f" {header.partition}",
-            partition=partition,
-        )
+        raise _another(partition, reader)
     if has_rows(store, header.partition):
         raise AlreadyExists(
             f"Expected no state of partition {header.partition} where {source} is imported, but"
@@ -112,6 +108,34 @@ def import_partition(
 
     yield from store.ingest(rows())
     return Imported(header, reader.rows)
+
+
+def _another(partition: int | None, reader: ExportReader) -> InvalidArgument:
+    return InvalidArgument(
+        f"Expected an export of partition {partition} in {reader.source}, but it is of"
+        f" {reader.header.partition}",
+        partition=partition,
+    )
+
+
+def check_export(
+    stream: Iterable[bytes], source: str, partition: int
+) -> Generator[None, None, Header]:
+    """Reads what is to be an export of a partition, as a whole; what it stands for.
+
+    DataLoss where it is not whole, InvalidArgument where it is another partition's.
+    """
+    reader = ExportReader(stream, source)
+    if reader.header.partition != partition:
+        raise _another(partition, reader)
+    for _ in reader.pages():
+        yield
+    return reader.header
+
+
+def remove_partition(store: Store, partition: int) -> None:
+    """Forgets all that the store knows of a partition, at once; nobody has it open."""
+    store.remove(*partition_range(partition))
 
 
 def has_rows(store: Store, partition: int) -> bool:

@@ -186,6 +186,12 @@ class RocksStore:
         except Exception as error:
             raise self._failed(error, "it takes no more rows") from error
 
+    def remove(self, start: bytes, end: bytes) -> None:
+        batch: Any = self.batch()
+        batch.delete_range(start, end)
+        self.write_batch(batch)
+        self.flush()
+
     def ingest(self, pages: Iterator[Sequence[tuple[bytes, bytes]]]) -> Iterator[None]:
         """Rows become files of RocksDB beside it, and RocksDB takes all of them at once."""
         folder = self._importing / secrets.token_hex(4)

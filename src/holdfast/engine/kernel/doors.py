@@ -28,7 +28,6 @@ class Doors(Generic[S]):
         look_at: Callable[[Sequence[int]], None],
         something_new: Callable[[], None],
     ) -> None:
-        self.opening: set[int] = set()  # partitions that are
         self._lives = lives
         self._work = work
         self._outcomes = outcomes
@@ -43,10 +42,11 @@ class Doors(Generic[S]):
         Its standby goes on until the partition is taken; only the rest of the log is read then.
         """
         self._halt.check()
-        if partition in self.opening:
-            raise InvalidState(f"Partition {partition} is being opened here already")
         lives = self._lives
-        self.opening.add(partition)
+        if partition in lives.opening:
+            raise InvalidState(f"Partition {partition} is being opened here already")
+        self._standbys.check_there(partition)
+        lives.opening.add(partition)
         try:
             taken = await lives.take(partition, epoch)
             self._halt.check()
@@ -59,7 +59,7 @@ class Doors(Generic[S]):
             self._outcomes.stop(partition, error)
             raise lives.why_closed(partition) from error
         finally:
-            self.opening.discard(partition)
+            lives.opening.discard(partition)
             self._something_new()  # whoever waits until nothing is opened looks again
         self._work.changed[partition] = lives.processors[partition].state.changed_rows()
         self._outcomes.away.discard(partition)

@@ -46,6 +46,7 @@ class Lives(Generic[S]):
         self.store = store
         self.on_moved: Callable[[int], None] = _nobody  # told when a partition is not open any more
         self.epochs: dict[int, int] = {}  # of the partitions that are open
+        self.opening: set[int] = set()  # partitions that are being opened
         self.closed: dict[int, HoldfastError] = {}  # why the others are not
         self.writing: Writing | None = None  # to the store, under way
         self.inbox = Inbox(in_flight_max, metrics, self.why_closed)

@@ -303,7 +303,7 @@ class Runner(Generic[S]):
 
     def _is_busy(self) -> bool:
         """Whether a step is under way, or a partition is being opened."""
-        return bool(self._outcomes.late or self._outcomes.opening or self._doors.opening)
+        return bool(self._outcomes.late or self._outcomes.opening or self._lives.opening)
 
     def _is_asked(self) -> bool:
         """Whether somebody waits for an answer. What is left over otherwise is on the log."""

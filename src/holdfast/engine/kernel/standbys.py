@@ -9,7 +9,8 @@ and the standby begins with what the store has, which is acknowledged.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from holdfast.engine.kernel.behind import WriteBehind
@@ -19,7 +20,7 @@ from holdfast.engine.kernel.lives import Lives
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, write_state
 from holdfast.engine.kernel.work import Work
-from holdfast.errors import DataLoss, NotFound, Unavailable
+from holdfast.errors import DataLoss, InvalidState, NotFound, Unavailable
 from holdfast.journal import Entry, Journal
 from holdfast.limits import REPLAY_BYTES, STANDBY_ENTRIES, STANDBY_PAUSE_MS, STORE_ROWS_MAX
 from holdfast.logs import log
@@ -38,6 +39,7 @@ class Standbys(Generic[S]):
         self.missing: set[int] = set()  # those of them whose log does not reach back far enough
         self.stopped: dict[int, str] = {}  # those of them that could not go on, and why
         self.on_missing: list[Callable[[int], None]] = []  # told of each that is missing
+        self.closed_to: set[int] = set()  # partitions whose rows are being replaced
         self._journal = journal
         self._lives = lives
         self._work = work
@@ -88,6 +90,34 @@ class Standbys(Generic[S]):
         self._drop(partition)
         return processor
 
+    @contextmanager
+    def arriving(self, partition: int) -> Iterator[None]:
+        """While another state takes the place of the partition's, nobody uses what the store has.
+
+        Afterwards its log is followed from there.
+        """
+        if partition in {*self._lives.epochs, *self._lives.opening, *self.closed_to}:
+            raise InvalidState(f"Partition {partition} is open here, or another state of it comes")
+        self._drop(partition)
+        self._lives.finish_writing()  # it may have rows of the partition
+        self._offsets.pop(partition, None)
+        self.closed_to.add(partition)
+        try:
+            yield
+        finally:
+            self.closed_to.discard(partition)
+            if partition in self.wanted:
+                self.go_on(partition)
+
+    def check_there(self, partition: int) -> None:
+        """Unavailable while the state of a partition is being replaced."""
+        if partition in self.closed_to:
+            raise Unavailable(
+                f"The state of partition {partition} is still coming from another member; ask"
+                " again",
+                partition=partition,
+            )
+
     def pause(self) -> None:
         """The store is about to be replaced: drops what was read from it."""
         for partition in list(self._tasks):
@@ -129,7 +159,7 @@ class Standbys(Generic[S]):
     # --- following ----------------------------------------------------------------------------
 
     def _start(self, partition: int) -> None:
-        is_free = partition in self.wanted and partition not in self._lives.epochs
+        is_free = partition in self.wanted - self._lives.epochs.keys() - self.closed_to
         if is_free and partition not in self._tasks and not self._halt.reason:
             loop = asyncio.get_running_loop()
             task = loop.create_task(self._stand_by(partition), name=f"standby {partition}")
@@ -138,6 +168,9 @@ class Standbys(Generic[S]):
     async def _stand_by(self, partition: int) -> None:
         try:
             processor = self._lives.read_state(partition)
+            if processor.next_offset < self._journal.bounds(TOPIC, partition).earliest:
+                self.lacks(partition)
+                return
             self._processors[partition] = processor
             if self.is_hot:
                 await self._follow(processor)
