@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import gc
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -211,7 +211,9 @@ class Upkeep:
             async for _ in pieces:
                 pass
 
-    async def take_in(self, partition: int, file: Path, begin: Callable[[], None]) -> None:
+    async def take_in(
+        self, partition: int, file: Path, begin: Callable[[], Awaitable[None]]
+    ) -> None:
         """Puts an export in the place of what is known of a partition that is not open here.
 
         `begin` is called when the store has it, and before its log is followed from there.
@@ -226,7 +228,7 @@ class Upkeep:
                 with file.open("rb") as stream:
                     taking = import_partition(self._store, pieces_of(stream), str(file), partition)
                     imported = await finished(taking)
-            begin()
+            await begin()
         log.info("partition taken in", partition=partition, rows=imported.rows)
 
     # --- reading what is at rest --------------------------------------------------------------

@@ -49,7 +49,7 @@ class MemberLog:
     def discard(self, topic: str, partition: int, before: int) -> None:
         self.earliest[topic, partition] = max(self.bounds(topic, partition).earliest, before)
 
-    def begin_at(self, partition: int, positions: dict[str, int]) -> None:
+    async def begin_at(self, partition: int, positions: dict[str, int]) -> None:
         for topic, offset in positions.items():
             self.earliest[topic, partition] = offset
 

@@ -66,7 +66,7 @@ class TransferBegun(msgspec.Struct, frozen=True, array_like=True, tag=1):
     offsets: dict[str, int]  # by topic, where the log is needed from
 
 
-class Chunk(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class PartitionChunk(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Answer: some bytes of the stream."""
 
     content: bytes
@@ -76,7 +76,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_call = msgspec.msgpack.Decoder(BeginTransfer | NextChunk).decode
-_decode_answer = msgspec.msgpack.Decoder(TransferBegun | Chunk).decode
+_decode_answer = msgspec.msgpack.Decoder(TransferBegun | PartitionChunk).decode
 
 
 # --- the member that has it -------------------------------------------------------------------
@@ -129,7 +129,7 @@ class _Sending:
             left += piece or b""
         content = bytes(left[:TRANSFER_CHUNK_BYTES])
         del left[:TRANSFER_CHUNK_BYTES]
-        return _encode(Chunk(content, crc32(content), is_last and not left))
+        return _encode(PartitionChunk(content, crc32(content), is_last and not left))
 
     async def close(self) -> None:
         await self._stream.aclose()
@@ -211,14 +211,16 @@ Ask: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
 Sources: TypeAlias = Callable[[int], Sequence[str]]
 """The members that may have a partition, the best first."""
 
-BeginAt: TypeAlias = Callable[[int, Mapping[str, int]], None]
+BeginAt: TypeAlias = Callable[[int, Mapping[str, int]], Awaitable[None]]
 """Tells the journal where the logs of a partition begin for this member, by topic."""
 
 
 class Arrivals(Protocol):
     """What is asked of the upkeep of the member that wants the partition."""
 
-    async def take_in(self, partition: int, file: Path, begin: Callable[[], None]) -> None: ...
+    async def take_in(
+        self, partition: int, file: Path, begin: Callable[[], Awaitable[None]]
+    ) -> None: ...
 
     async def take_snapshot(self, *, again: bool = False) -> None: ...
 
@@ -293,14 +295,14 @@ class TransferTarget:
                 number, is_last = number + 1, chunk.is_last
         return begun
 
-    async def _chunk(self, member: str, call: NextChunk) -> Chunk:
+    async def _chunk(self, member: str, call: NextChunk) -> PartitionChunk:
         """A chunk that is as it was sent; asked for again while the way to the member is broken."""
         body, attempts = _encode(call), 0
         while True:
             attempts += 1
             try:
                 chunk = _decode_answer(await self._ask(member, body))
-                if isinstance(chunk, Chunk) and crc32(chunk.content) == chunk.crc:
+                if isinstance(chunk, PartitionChunk) and crc32(chunk.content) == chunk.crc:
                     return chunk
                 raise DataLoss(f"Chunk {call.number} from {member} does not match its checksum")
             except (Unavailable, Unknown, DataLoss):
