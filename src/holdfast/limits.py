@@ -301,6 +301,13 @@ TAKE_OVER_RETRY_MS_MAX = 200  # ... two ticks at most, in which others notice th
 TAKE_OVER_HEAL_MS = 500  # that a fenced owner leaves to whoever fenced it: as long as one may take
 HAND_OVER_MS_MAX = 5_000  # for a quorum to hold all that an owner sent, before it gives up
 
+# --- the journal of a cluster -----------------------------------------------------------------
+CLUSTER_MARKS_MS = 62  # how often owners tell how far their logs are acknowledged: once a tick
+CLUSTER_SEND_BYTES = 4 * MIB  # of appends in one message: replicas sync it while the next is sent
+CLUSTER_FETCH_BYTES = 4 * MIB  # of a log, fetched from another member in one go: 10 ms to store
+CLUSTER_HELD_BYTES = 4 * MIB  # appends that are kept while what came before them is fetched
+CLUSTER_RETRY_MS = 500  # before what no member could give is asked for again
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append
@@ -381,9 +388,6 @@ CUT_SHARES = 64  # each cut says where one in 64 logs stands: 64 of 4,096, 320 b
 CUT_LOGS_MAX = 65_536  # sixteen topics of 4,096 partitions
 CUT_BYTES_MAX = 1 * MIB  # not compressed: 65,536 logs of 6 bytes. etcd takes 1.5 MiB
 CUT_NAME_BYTES_MAX = 200  # of a writer, a nonce or a topic
-PUBLISHER_LOOK_SECONDS = 1.0  # how often a member that has no turn reads: hints may be lost
-PUBLISHER_RETRY_SECONDS_MAX = 2.0  # pauses double from a tick on while etcd is away
-TICK_LATENESS_BUCKETS = (0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0, 4.0)  # seconds
 CUT_SMALL_BYTES = 128  # below this nothing is gained by compressing
 
 # --- pipeline ---------------------------------------------------------------------------------

@@ -303,6 +303,11 @@ class ClusterDisk:
         """The logical offset below which nothing is kept."""
         return self._notes.earliest(topic, partition)
 
+    def earliest_of(self, partition: int) -> dict[str, int]:
+        """By topic, the logical offset below which nothing of a partition is kept."""
+        found = {topic: self.earliest(topic, partition) for topic in self.local.topics()}
+        return {topic: offset for topic, offset in found.items() if offset}
+
     def discard(self, chain: Chain, topic: str, before: int) -> None:
         """Gives up entries below a logical offset; after a crash some of them may be back."""
         partition = chain.partition
