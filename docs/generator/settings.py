@@ -20,6 +20,7 @@ from holdfast.metrics import (
     ImportNumbers,
     Metrics,
 )
+from holdfast.sequence.tick_numbers import TickNumbers
 
 _UNITS = ("KIB", "MIB")
 
@@ -103,6 +104,7 @@ def metrics_page() -> str:
     metrics.distribution.gauges = lambda: DistributionGauges({1: 0}, {2: 0}, {2: 0})
     one = {("", ""): 0}
     metrics.batch.numbers = lambda: BatchNumbers(one, one, one, 0.0)
+    metrics.order.numbers = TickNumbers()
     metrics.content.numbers = lambda: ContentNumbers(
         {"": 0}, [DeliveryNumbers("", "", 0, False, 0)], [ImportNumbers("", 0, 0, 0.0)], 0, 0, 0, 0
     )

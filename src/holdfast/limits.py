@@ -388,6 +388,9 @@ CUT_SHARES = 64  # each cut says where one in 64 logs stands: 64 of 4,096, 320 b
 CUT_LOGS_MAX = 65_536  # sixteen topics of 4,096 partitions
 CUT_BYTES_MAX = 1 * MIB  # not compressed: 65,536 logs of 6 bytes. etcd takes 1.5 MiB
 CUT_NAME_BYTES_MAX = 200  # of a writer, a nonce or a topic
+PUBLISHER_LOOK_SECONDS = 1.0  # how often a member that has no turn reads: hints may be lost
+PUBLISHER_RETRY_SECONDS_MAX = 2.0  # pauses double from a tick on while etcd is away
+TICK_LATENESS_BUCKETS = (0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0, 4.0)  # seconds
 CUT_SMALL_BYTES = 128  # below this nothing is gained by compressing
 
 # --- pipeline ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from prometheus_client.core import (
 
 from holdfast.metrics.content import ContentMetrics
 from holdfast.metrics.engine import BatchMetrics, DistributionMetrics, PartitionMetrics
+from holdfast.metrics.sequence import OrderMetrics
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
 
 _SYNC_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
@@ -56,6 +57,7 @@ class Metrics:
         self.storage = StorageMetrics()
         self.http = HttpMetrics()
         self.content = ContentMetrics()
+        self.order = OrderMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self.clock: Callable[[], ClockNumbers] = lambda: ClockNumbers(0, 0.0)
         self._partitions: dict[int, PartitionMetrics] = {}
@@ -102,6 +104,7 @@ class Metrics:
         yield from self.storage.collect()
         yield from self.http.collect()
         yield from self.content.collect()
+        yield from self.order.collect()
         yield from self._pipeline()
         clock = self.clock()
         yield CounterMetricFamily(
