@@ -60,8 +60,8 @@ class Everywhere:
     def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
         return self._group.owner(partition).partitions.activate(partition, command)
 
-    async def ask(self, partition: int, query: Any, asker: Any = None) -> Any:
-        return await self._group.owner(partition).partitions.ask(partition, query, asker)
+    async def ask(self, partition: int, query: Any, asker: Any = None, **how: Any) -> Any:
+        return await self._group.owner(partition).partitions.ask(partition, query, asker, **how)
 
     def follow(self, topic: Any, tell: Any) -> Callable[[], None]:
         stops = [each.runtime.partitions.follow(topic, tell) for each in self._group.nodes.values()]

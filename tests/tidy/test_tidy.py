@@ -73,7 +73,17 @@ IMPURE = {
 }  # fmt: skip
 ALLOWED = {  # the shell around the processors
     f"engine/kernel/{name}.py": {"asyncio"}
-    for name in ("alarms", "behind", "doors", "halt", "inbox", "outcomes", "runner", "standbys")
+    for name in (
+        "alarms",
+        "behind",
+        "doors",
+        "halt",
+        "inbox",
+        "others",
+        "outcomes",
+        "runner",
+        "standbys",
+    )
 }
 IMPURE_CALLS = {"open", "input", "print", "asyncio.sleep", "datetime.now", "datetime.utcnow"}
 

@@ -29,7 +29,7 @@ def find_progress(reader: Reader, query: FindProgress) -> FoundProgress:
 class FindBounds(Query[tuple[int, int]], frozen=True):
     """Where the log of a partition begins and ends; with a time, where what came since begins."""
 
-    is_settled = False  # the journal tells only what is durable
+    is_settled = is_fresh = False  # the journal tells only what is durable
     since_ms: int | None = None
 
 
@@ -43,7 +43,7 @@ def find_bounds(reader: Reader, query: FindBounds) -> tuple[int, int]:
 class ReadLog(Query[list[Entry]], frozen=True):
     """Entries of the log of a partition, from a position on."""
 
-    is_settled = False
+    is_settled = is_fresh = False
     position: int
     bytes_max: int
 

@@ -84,8 +84,19 @@ class Partitions(Protocol):
         """Like `submit` for an activation; if no job waits, NOT_FOUND and nothing on the log."""
         ...
 
-    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
-        """What a partition answers to a query, in the name of whoever asks."""
+    async def ask(
+        self,
+        partition: int,
+        query: Query[A],
+        asker: Asker | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> A:
+        """What a partition answers to a query, in the name of whoever asks.
+
+        It is of the partition's owner as of now, or newer. With `may_be_stale` a member that was
+        the owner, and has not heard otherwise, may answer.
+        """
         ...
 
     def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:

@@ -1,7 +1,7 @@
 """Partitions of this process, over the runner that has them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from holdfast.clock import Clock
@@ -9,6 +9,7 @@ from holdfast.engine.asker import Asker
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.inbox import tell as refuse
+from holdfast.engine.kernel.lives import moved
 from holdfast.engine.kernel.query import Query
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import DISPATCH, QUESTIONS
@@ -21,6 +22,9 @@ from holdfast.partitions.followers import Followers
 from holdfast.records import Rejection
 
 A = TypeVar("A")
+
+Confirm = Callable[[int], Awaitable[bool]]
+"""Whether nobody had taken a partition over when this was asked."""
 
 OnLeft = Callable[[int, Sequence[Submission], Moved], None]
 """Has the tickets of submissions settled by the partition's next owner."""
@@ -35,6 +39,8 @@ class LocalPartitions:
         self._runner = runner
         self._journal = journal
         self._clock = clock
+        # A journal that others may take over without this member's knowing says whether they have.
+        self._confirm: Confirm | None = getattr(journal, "confirm", None)
         self._waiting: Waiting | None = None
         self.on_opened: list[Callable[[int], None]] = []
         self.on_left: OnLeft | None = None
@@ -76,7 +82,18 @@ class LocalPartitions:
         nothing.set_result([Reply(rejection=_NO_JOB)])
         return nothing
 
-    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+    async def ask(
+        self,
+        partition: int,
+        query: Query[A],
+        asker: Asker | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> A:
+        if self._confirm is not None and query.is_fresh and not may_be_stale:
+            self._runner.processor(partition)  # or why it is not open
+            if not await self._confirm(partition):
+                raise moved(partition, "a quorum does not confirm that this member still owns it")
         if query.is_settled:
             await self._runner.settled(partition)
         processor = self._runner.processor(partition)

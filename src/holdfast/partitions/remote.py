@@ -103,9 +103,16 @@ class RemotePartitions:
             answer.fields.setdefault("partition", partition)
             future.set_exception(answer)
 
-    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+    async def ask(
+        self,
+        partition: int,
+        query: Query[A],
+        asker: Asker | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> A:
         try:
-            answer = await self.link.call(ASK, encode_query(partition, query, asker))
+            answer = await self.link.call(ASK, encode_query(partition, query, asker, may_be_stale))
         except (Unavailable, Unknown) as error:
             error.fields.setdefault("partition", partition)
             raise

@@ -237,11 +237,20 @@ class RoutedPartitions:
 
     # --- queries and topics -------------------------------------------------------------------
 
-    async def ask(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+    async def ask(
+        self,
+        partition: int,
+        query: Query[A],
+        asker: Asker | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> A:
         deadline: float | None = None
         while True:
             try:
-                return await self._owner(partition).ask(partition, query, asker)
+                return await self._owner(partition).ask(
+                    partition, query, asker, may_be_stale=may_be_stale
+                )
             except (Moved, NotSent) as error:
                 if isinstance(error, Moved) and self.placements.learn_from(error):
                     continue
@@ -251,13 +260,20 @@ class RoutedPartitions:
                 if not await self.room.change(partition, deadline):
                     raise
 
-    async def _ask_here(self, partition: int, query: Query[A], asker: Asker | None = None) -> A:
+    async def _ask_here(
+        self,
+        partition: int,
+        query: Query[A],
+        asker: Asker | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> A:
         """Of a partition of this member, which may not be open yet."""
         assert self.room is not None
         deadline = self.room.deadline()
         while True:
             try:
-                return await self._local.ask(partition, query, asker)
+                return await self._local.ask(partition, query, asker, may_be_stale=may_be_stale)
             except Moved:
                 if not self._is_here(partition):
                     raise self.placements.moved(partition) from None

@@ -77,7 +77,10 @@ class Serving:
     async def _answer(self, body: bytes) -> bytes:
         asked = decode_query(body)
         self._check(asked.partition)
-        return encode_answer(await self._ask(asked.partition, asked.query, asked.asker))
+        answer = await self._ask(
+            asked.partition, asked.query, asked.asker, may_be_stale=asked.may_be_stale
+        )
+        return encode_answer(answer)
 
     def _check(self, partition: int) -> None:
         """Nothing of what is refused here reached a log. One that has stopped says so itself."""

@@ -55,6 +55,7 @@ class ReceivedQuery(NamedTuple):
     partition: int
     query: Query[Any]
     asker: Asker | None
+    may_be_stale: bool
 
 
 class Submitted(NamedTuple):
@@ -74,7 +75,7 @@ _value: Any = reduce(or_, dict.fromkeys(known[2] for known in _KNOWN.values()))
 _submitted = msgspec.msgpack.Decoder(tuple[int, int, list[_Command[_value]]]).decode
 _plain_replies = msgspec.msgpack.Decoder(list[Reply]).decode
 _replies = msgspec.msgpack.Decoder(list[_Reply]).decode
-_asked = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw, Asker | None]).decode
+_asked = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw, Asker | None, bool]).decode
 _topic = msgspec.msgpack.Decoder(tuple[str, int | str | None, int]).decode
 _named = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
 
@@ -134,18 +135,21 @@ def _reply(answer: Any, reply: _Reply) -> Reply:
 # --- queries and answers ----------------------------------------------------------------------
 
 
-def encode_query(partition: int, query: Query[Any], asker: Asker | None) -> bytes:
+def encode_query(
+    partition: int, query: Query[Any], asker: Asker | None, may_be_stale: bool = False
+) -> bytes:
     """A query to a partition, in the name of whoever asks."""
-    return _encode((type(query).__name__, partition, query, asker))
+    return _encode((type(query).__name__, partition, query, asker, may_be_stale))
 
 
 def decode_query(body: bytes) -> ReceivedQuery:
     """The query in a message."""
-    name, partition, query, asker = _asked(body)
+    name, partition, query, asker, may_be_stale = _asked(body)
     question = QUESTIONS.by_name.get(name)
     if question is None:
         raise InvalidArgument(f"Expected a query of this version, but found {name!r}")
-    return ReceivedQuery(question, partition, _decoder(question.query)(query), asker)
+    decoded = _decoder(question.query)(query)
+    return ReceivedQuery(question, partition, decoded, asker, may_be_stale)
 
 
 encode_answer: Callable[[Any], bytes] = _encode

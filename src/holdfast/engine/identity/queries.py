@@ -37,7 +37,7 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class FindToken(Query[Token | None], frozen=True):
     """A token by its id."""
 
-    is_settled = False
+    is_settled = is_fresh = False
     id: str
 
 
@@ -49,7 +49,7 @@ def find_token(reader: Reader, query: FindToken) -> Token | None:
 class FindPassword(Query[bytes], frozen=True):
     """What is kept of a user's password; nothing if there is no such user, or no password."""
 
-    is_settled = False
+    is_settled = is_fresh = False
     username: str
 
 
@@ -65,7 +65,7 @@ class IsLetIn(Query[bool], frozen=True):
     log by its name is for nothing that there is.
     """
 
-    is_settled = False
+    is_settled = is_fresh = False
     asker: Asker
     alternatives: tuple[tuple[ResourceType, Permission], ...]
 
@@ -89,7 +89,7 @@ class FoundMissing(_Answer, frozen=True):
 class FindMissing(Query[FoundMissing | None], frozen=True):
     """The first of some permissions that whoever asks lacks; None: they have all."""
 
-    is_settled = False
+    is_settled = is_fresh = False
     required: tuple[Required, ...]
 
 
@@ -103,7 +103,7 @@ def find_missing(reader: Reader, query: FindMissing) -> FoundMissing | None:
 class FindAllowed(Query[list[frozenset[str] | None]], frozen=True):
     """With which resources whoever asks may do something, right by right; None: with all."""
 
-    is_settled = False
+    is_settled = is_fresh = False
     rights: tuple[tuple[ResourceType, Permission], ...]
 
 

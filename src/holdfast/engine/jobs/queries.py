@@ -133,6 +133,7 @@ def _standing(reader: Reader, key: int) -> Standing:
 class FindWaitingTypes(Query[list[str]], frozen=True):
     """Those of some types that have waiting jobs."""
 
+    is_fresh = False  # whoever hears of one asks for it, which is on the log
     types: tuple[str, ...]
 
 
@@ -143,7 +144,7 @@ def find_waiting_types(reader: Reader, query: FindWaitingTypes) -> list[str]:
 class FindTaskDefaults(Query[TaskDefaults | None], frozen=True):
     """What workers said about a type of tasks."""
 
-    is_settled = False  # they are asked for by submissions, which wait for nobody
+    is_settled = is_fresh = False  # they are asked for by submissions, which wait for nobody
     type: str
 
 

@@ -96,8 +96,8 @@ class Outcomes(Generic[S]):
             self._work.abandon(*stepped, error)
         except Exception as error:
             self._fail(error)
+        self.landed()  # before the partition goes on: whoever waits for its state sees it now
         self._wake(partition)
-        self.landed()
 
     def _open_again(self, stepped: Stepped, reason: BaseException) -> None:
         """Nobody knows whether the log has a step: its partition begins anew from what it has."""
@@ -129,13 +129,15 @@ class Outcomes(Generic[S]):
         self._landings.append(landing)
         await landing
 
-    def landed(self) -> None:
-        """Something has: whoever waits looks again."""
-        if self._landings:
-            landings, self._landings = self._landings, []
-            for landing in landings:
-                if not landing.done():
-                    landing.set_result(None)
+    def landed(self) -> bool:
+        """Something has: whoever waits looks again; whether somebody does."""
+        if not self._landings:
+            return False
+        landings, self._landings = self._landings, []
+        for landing in landings:
+            if not landing.done():
+                landing.set_result(None)
+        return True
 
     async def wait_for_late(self) -> None:
         """The node closes: what is late has a moment, then nobody waits for it any more."""

@@ -18,6 +18,9 @@ class Query(msgspec.Struct, Generic[A], frozen=True, gc=False, array_like=True):
     # Whether the answer tells only what is durable. One that may be a moment ahead of the disk
     # waits for nobody.
     is_settled: ClassVar[bool] = True
+    # Whether the answer must be of the partition's owner as of now. In a cluster that costs a round
+    # trip to a quorum; one that may be of a former owner, who does not know yet, costs nothing.
+    is_fresh: ClassVar[bool] = True
 
 
 class Question(NamedTuple):

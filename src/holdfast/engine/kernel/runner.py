@@ -17,6 +17,7 @@ from holdfast.engine.kernel.doors import Doors
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.inbox import tell
 from holdfast.engine.kernel.lives import Lives, OpenProcessor
+from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.outside import Outside
 from holdfast.engine.kernel.processor import Processor
@@ -334,7 +335,8 @@ class Runner(Generic[S]):
             commands = sum([each.step.commands for each in steps])
             self._inbox.worked(commands, self._clock.monotonic() - started)
             self.behind.soon()
-        self._outcomes.landed()
+        if self._outcomes.landed():
+            await others()  # else the next step would begin before they have looked
 
     async def _make_durable(self, steps: list[Stepped], now_ms: int) -> None:
         try:

@@ -17,6 +17,7 @@ from holdfast.engine.kernel.behind import WriteBehind
 from holdfast.engine.kernel.careful import reason_of
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.lives import Lives
+from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC, write_state
 from holdfast.engine.kernel.work import Work
@@ -194,7 +195,7 @@ class Standbys(Generic[S]):
             async for entries in stream:
                 await self._apply(processor, _from(entries, processor.next_offset))
                 # What comes meanwhile is applied together, at a part of the cost.
-                await _others(STANDBY_PAUSE_MS / 1000)
+                await others(STANDBY_PAUSE_MS / 1000)
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
@@ -217,9 +218,9 @@ class Standbys(Generic[S]):
                 processor.replay(entries[first : first + STANDBY_ENTRIES])
                 changed = self._work.changed[partition] = processor.state.changed_rows()
                 self._behind.soon()
-                await _others()
+                await others()
             while changed > STORE_ROWS_MAX and self._lives.writing is not None:
-                await _others()
+                await others()
                 changed = processor.state.changed_rows()
 
     def _stop(self, partition: int, error: Exception) -> None:
@@ -243,14 +244,3 @@ def _from(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:
     if entries[0].offset >= offset:
         return entries
     return [entry for entry in entries if entry.offset >= offset]
-
-
-async def _others(seconds: float = 0.0) -> None:
-    """Lets everybody else have a turn, or so much time."""
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, over.set_result, None)
-    try:
-        await over
-    finally:
-        timer.cancel()
