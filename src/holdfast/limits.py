@@ -391,6 +391,9 @@ CUT_NAME_BYTES_MAX = 200  # of a writer, a nonce or a topic
 PUBLISHER_LOOK_SECONDS = 1.0  # how often a member that has no turn reads: hints may be lost
 PUBLISHER_RETRY_SECONDS_MAX = 2.0  # pauses double from a tick on while etcd is away
 TICK_LATENESS_BUCKETS = (0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0, 4.0)  # seconds
+CUTS_READ_MAX = 256  # in one read of the cuts that are kept: 3 MB of the largest, 15 KB of small
+CUTS_KEPT_BYTES = 256 * MIB  # by each member: 3 days if nothing happens, 20 minutes of 4,096 logs
+CUTS_KEEP_SECONDS = 1.0  # between writes of cuts that are kept: etcd has those of the last 8 s
 CUT_SMALL_BYTES = 128  # below this nothing is gained by compressing
 
 # --- pipeline ---------------------------------------------------------------------------------

@@ -45,6 +45,14 @@ def follow(before: CutPositions, cut: Cut) -> CutPositions:
     return CutPositions(cut.number, max(cut.time_ms, before.time_ms), offsets)
 
 
+def rewind(after: CutPositions, cut: Cut, time_ms: int) -> CutPositions:
+    """Where all logs stood before a cut, from where they stand behind it; the time of then."""
+    assert cut.number == after.number, (cut.number, after.number)
+    offsets = {key: at - cut.grown.get(key, 0) for key, at in after.offsets.items()}
+    left = {key: at for key, at in offsets.items() if at}
+    return CutPositions(cut.number - 1, time_ms, left)
+
+
 def restore(cuts: Sequence[Cut]) -> CutPositions | None:
     """Where all logs stand as of the last of these cuts, which are in a row; None if too few.
 
