@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def discover() -> None:
-    """Imports every module beside this one, so that its benchmarks are registered."""
+    """Imports every module and package beside this one, so that its benchmarks are registered."""
     for module in pkgutil.iter_modules(bench.__path__):
-        if not module.name.startswith("_") and not module.ispkg:
+        if not module.name.startswith("_"):
             importlib.import_module(f"bench.{module.name}")
 
 

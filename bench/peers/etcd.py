@@ -146,11 +146,11 @@ class EtcdServer:
     def pause(self) -> None:
         """SIGSTOP: the connections stay, and nothing is answered."""
         assert self._process is not None
-        self._process.send(signal.SIGSTOP)
+        self._process.pause()
 
     def resume(self) -> None:
         assert self._process is not None
-        self._process.send(signal.SIGCONT)
+        self._process.resume()
 
     def stop(self) -> None:
         """Ends it and removes what it wrote."""

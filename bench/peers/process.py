@@ -122,9 +122,15 @@ class Process:
         tail = " | ".join([line.strip() for line in lines if line.strip()][-3:])
         return UnmeasurableError(f"{self.name} {what}; its log ends: {tail or '(empty)'}")
 
-    def send(self, what: signal.Signals) -> None:
-        """Sends a signal, as to pause it."""
-        self._child.send_signal(what)
+    def pause(self) -> None:
+        """Stops all of its threads, and returns when they have stopped."""
+        self._child.send_signal(signal.SIGSTOP)
+        tasks = Path("/proc", str(self._child.pid), "task")
+        if tasks.exists():
+            self.wait_until(lambda: all(_is_stopped(each) for each in tasks.iterdir()))
+
+    def resume(self) -> None:
+        self._child.send_signal(signal.SIGCONT)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Asks the process to end, and kills its whole session if it does not."""
@@ -138,6 +144,11 @@ class Process:
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _is_stopped(task: Path) -> bool:
+    """By its state in /proc, behind its name in brackets."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def _guard(user: str | None) -> list[str]:

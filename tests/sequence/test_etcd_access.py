@@ -16,8 +16,9 @@ from cryptography.x509.oid import NameOID
 from tests.etcd_server import etcd_server
 from tests.sequence.coordination_contract import cut, live
 
-from holdfast.errors import Forbidden, HoldfastError, Unauthorized, Unavailable
+from holdfast.errors import HoldfastError, Unavailable
 from holdfast.sequence import etcd_client
+from holdfast.sequence import etcd_messages as messages
 from holdfast.sequence.etcd import EtcdCoordination
 from holdfast.sequence.opening import open_coordination
 
@@ -79,6 +80,11 @@ def test_a_user_does_all_that_a_member_does(guarded: EtcdServer) -> None:
                 while await _latest(a) != cut(number):
                     pass
         assert await a.keys._keep_alive(a.keys._lease)
+        revision = (await a.keys.read()).revision
+        await a.keys.compact(revision)
+        again = messages.new("CompactionRequest", revision=revision)
+        with pytest.raises(Unavailable, match="has been compacted"):
+            await a.keys._client.write(messages.COMPACT, again)
 
     async def _latest(a: EtcdCoordination) -> object:
         try:
@@ -92,16 +98,17 @@ def test_a_user_does_all_that_a_member_does(guarded: EtcdServer) -> None:
 
 def test_whoever_is_not_let_in_is_told_why(guarded: EtcdServer) -> None:
     wrong = play(f"etcd://holdfast:wrong@{guarded.endpoint}", reads)
-    assert isinstance(wrong, Unauthorized)
+    assert isinstance(wrong, Unavailable)
     assert "does not take the user and password" in wrong.message
     stranger = play(guarded.url, reads)
-    assert isinstance(stranger, Unauthorized)
+    assert isinstance(stranger, Unavailable)
     assert "etcd://USER:PASSWORD@HOST:PORT" in stranger.message
     without_rights = play(f"etcd://nobody:p%40ss%2Fnobody@{guarded.endpoint}", reads)
-    assert isinstance(without_rights, Forbidden)
+    assert isinstance(without_rights, Unavailable)
     assert "grant it readwrite on /holdfast/" in without_rights.message
     other = play(f"etcd://holdfast:p%40ss%2Fholdfast@{guarded.endpoint}/other", reads)
-    assert isinstance(other, Forbidden)
+    assert isinstance(other, Unavailable)
+    assert "does not let its user do this" in other.message
 
 
 def test_credentials_that_etcd_does_not_ask_for_do_no_harm(etcd: EtcdServer) -> None:

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("etcd")
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for seconds."""
-    monkeypatch.setattr(etcd_client, "ETCD_CALL_MS_MAX", 400)
+    monkeypatch.setattr(etcd_client, "ETCD_CALL_MS_MAX", 800)
     monkeypatch.setattr(etcd_client, "ETCD_CONNECT_MS_MAX", 400)
     monkeypatch.setattr(etcd_module, "_BEAT_S", 0.05)
 

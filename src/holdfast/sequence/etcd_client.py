@@ -6,21 +6,14 @@ not sent.
 """
 
 import asyncio
+import contextlib
 import time
 from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 
-from holdfast.errors import (
-    Forbidden,
-    HoldfastError,
-    InvalidState,
-    ResourceExhausted,
-    Unauthorized,
-    Unavailable,
-    Unknown,
-)
+from holdfast.errors import Unavailable, Unknown
 from holdfast.limits import (
     ETCD_ANSWER_BYTES_MAX,
     ETCD_CALL_MS_MAX,
@@ -40,7 +33,8 @@ _OPTIONS = [
     ("grpc.enable_retries", 0),  # nothing is sent twice behind our back
     ("grpc.max_receive_message_length", ETCD_ANSWER_BYTES_MAX),
     ("grpc.keepalive_time_ms", ETCD_PING_MS),
-    ("grpc.keepalive_timeout_ms", ETCD_PING_MS),
+    ("grpc.keepalive_timeout_ms", ETCD_PING_MS // 2),
+    ("grpc.http2.max_pings_without_data", 0),  # a watch may be silent for long
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", ETCD_RECONNECT_MS_MAX),
@@ -75,14 +69,10 @@ class EtcdClient:
 
     async def read(self, method: Method, request: Message) -> Message:
         """Sends what changes nothing, to another server too if one fails. Raises Unavailable."""
-        failed: HoldfastError | None = None
-        for _ in self._channels:
-            try:
+        for _ in self._channels[1:]:
+            with contextlib.suppress(Unavailable):
                 return await self._call(method, request, is_write=False)
-            except Unavailable as error:
-                failed = error
-        assert failed is not None
-        raise failed
+        return await self._call(method, request, is_write=False)
 
     async def write(self, method: Method, request: Message) -> Message:
         """Sends once. Raises Unavailable if it was certainly not done, and Unknown."""
@@ -192,9 +182,10 @@ class EtcdClient:
             if is_write:
                 raise Unknown(f"{said}: it may have been written") from None
             raise Unavailable(said) from None
-        self.available = True
+        refusal = _refusal(code, details)
+        self.available = isinstance(refusal, LeaseGone)
         self.numbers.failed(is_unknown=False)
-        raise _refusal(code, details) from None
+        raise refusal from None
 
 
 def _channel(endpoint: str, credentials: grpc.ChannelCredentials | None) -> grpc.aio.Channel:
@@ -227,26 +218,25 @@ def _is_old_token(error: grpc.aio.AioRpcError) -> bool:
     return any(text in (error.details() or "") for text in _OLD_TOKEN)
 
 
-def _refusal(code: grpc.StatusCode, details: str) -> HoldfastError:
-    """What etcd has certainly not done, and why."""
+def _refusal(code: grpc.StatusCode, details: str) -> Unavailable:
+    """What etcd has certainly not done, and why. For whoever needs it, it is away."""
     if "user name is empty" in details:
-        return Unauthorized(
+        return Unavailable(
             "etcd wants a user and a password: give them as etcd://USER:PASSWORD@HOST:PORT"
         )
     if code is Code.UNAUTHENTICATED or "authentication failed" in details:
-        return Unauthorized(f"etcd does not take the user and password ({details})")
+        return Unavailable(f"etcd does not take the user and password ({details})")
     if code is Code.PERMISSION_DENIED:
-        return Forbidden(
+        return Unavailable(
             f"etcd does not let its user do this ({details}): grant it readwrite on /holdfast/"
         )
     if "lease not found" in details:
         return LeaseGone("The lease of this member has run out")
-    if code is Code.RESOURCE_EXHAUSTED:
-        return ResourceExhausted(
-            f"etcd takes no more ({details}). If its space is exceeded: compact and defragment "
-            "it, then disarm the alarm"
+    if "space exceeded" in details:
+        return Unavailable(
+            f"etcd takes no more ({details}): compact and defragment it, then disarm its alarm"
         )
-    return InvalidState(f"etcd refused the call: {details} ({code.name})")
+    return Unavailable(f"etcd refused the call: {details} ({code.name})")
 
 
 class LeaseGone(Unavailable):

@@ -39,7 +39,9 @@ def etcd_address(url: str, *, ca: str = "", certificate: str = "", key: str = ""
             "Expected etcds:// with files for TLS, but found etcd://, which is not encrypted"
         )
     if bool(certificate) != bool(key):
-        raise InvalidArgument("Expected cluster_cert and cluster_key, but found only one of them")
+        raise InvalidArgument(
+            "Expected cluster_certificate and cluster_key, but found only one of them"
+        )
     return msgspec.structs.replace(
         address, ca=_pem(ca), certificate=_pem(certificate), key=_pem(key)
     )

@@ -1,0 +1,14 @@
+"""What a cluster costs and how quick it is; each part in a module of its own."""
+
+from collections.abc import Iterator
+
+from bench.cluster.cuts import cuts_in_etcd
+from bench.harness import Figure, Run, benchmark
+
+PARTS = (cuts_in_etcd,)
+
+
+@benchmark("cluster")
+def cluster(run: Run) -> Iterator[Figure]:
+    for part in PARTS:
+        yield from part(run)

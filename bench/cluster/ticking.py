@@ -1,0 +1,150 @@
+"""Cuts written to a real etcd at the pace of a cluster, in turn with bare guarded writes."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import grpc.aio
+
+from bench.peers.etcd import EtcdServer
+from holdfast.sequence import etcd_messages as messages
+from holdfast.sequence.api import Cut, LogKey
+from holdfast.sequence.cut_codec import encode_cut
+from holdfast.sequence.cuts import START, follow, make_cut
+from holdfast.sequence.etcd import EtcdCoordination
+from holdfast.sequence.keys import Put, Unchanged, Write, Written
+from holdfast.sequence.opening import open_coordination
+
+TICK_S = 1 / 16
+GROWN_MAX = 1_000  # entries of a log in a tick: 16,000/s
+
+
+class Ticks(NamedTuple):
+    """What a stretch of time at 16 cuts a second was like."""
+
+    writes_s: list[float]  # each write to etcd that published a cut
+    publications_s: list[float]  # with the encoding of the cut
+    bare_s: list[float]  # each bare guarded write of as many bytes
+    late: int  # cuts that were not published before the next tick
+    cut_bytes: float  # median
+    busy_s: float  # processor time of all publications
+    bare_busy_s: float
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that this share of all do not exceed."""
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(len(ranked) * share))]
+
+
+class BareWriter:
+    """One key, written again and again if it is as this writer left it: nothing else is done."""
+
+    def __init__(self, endpoint: str, prefix: str) -> None:
+        self._prefix = prefix
+        self._channel = grpc.aio.insecure_channel(endpoint)
+        path, _, answer = messages.TXN
+        self._call = self._channel.unary_unary(path, messages.serialize, messages.parser(answer))
+        self._revision = 0
+
+    async def write(self, value: bytes) -> None:
+        guarded = Write((Unchanged("/key", self._revision),), (Put("/key", value),))
+        answer = await self._call(messages.write_request(guarded, self._prefix, 0), timeout=5)
+        assert answer.succeeded
+        self._revision = answer.header.revision
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+class CutWriter:
+    """A member that writes cuts in which all of its logs have moved."""
+
+    def __init__(self, coordination: EtcdCoordination, logs: int) -> None:
+        self.coordination = coordination
+        self._dice = random.Random(logs)
+        self._marks = {LogKey("records", number): 0 for number in range(1, logs + 1)}
+        self._at = START
+
+    def next_cut(self) -> Cut:
+        for key in self._marks:
+            self._marks[key] += self._dice.randint(1, GROWN_MAX)
+        number = self._at.number + 1
+        cut = make_cut(self._at, self._marks, "bench", f"{number:016x}", time.time_ns() // 10**6)
+        self._at = follow(self._at, cut)
+        return cut
+
+
+async def tick(server: EtcdServer, logs: int, seconds: float, cluster: str) -> Ticks:
+    """Publishes at 16 Hz, and half a tick later writes as many bytes barely."""
+    coordination = open_coordination(f"{server.url}/{cluster}", "bench")
+    writer, bare = CutWriter(coordination, logs), BareWriter(server.endpoint, f"/bare/{cluster}")
+    await coordination.latest()
+    await bare.write(b"")
+    ticks = Ticks([], [], [], 0, 0, 0, 0)
+    _time_writes(coordination, ticks.writes_s)
+    late, busy, bare_busy, sizes = 0, 0.0, 0.0, []
+    due = time.perf_counter() + TICK_S
+    for _ in range(max(16, round(seconds / TICK_S))):
+        cut = writer.next_cut()
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        begun, worked = time.perf_counter(), _busy()
+        assert await coordination.publish(cut)
+        ended = time.perf_counter()
+        busy += _busy() - worked
+        ticks.publications_s.append(ended - begun)
+        late += ended > due + TICK_S
+        value = encode_cut(cut)
+        sizes.append(len(value))
+        await asyncio.sleep(max(0.0, due + TICK_S / 2 - time.perf_counter()))
+        begun, worked = time.perf_counter(), _busy()
+        await bare.write(value)
+        ticks.bare_s.append(time.perf_counter() - begun)
+        bare_busy += _busy() - worked
+        due = max(due + TICK_S, time.perf_counter())
+    await coordination.close()
+    await bare.close()
+    return ticks._replace(
+        late=late, cut_bytes=statistics.median(sizes), busy_s=busy, bare_busy_s=bare_busy
+    )
+
+
+def _time_writes(coordination: EtcdCoordination, spans: list[float]) -> None:
+    """Notes how long each write of the store takes."""
+    write_once = coordination.keys.write
+
+    async def write(write: Write) -> Written:
+        begun = time.perf_counter()
+        written = await write_once(write)
+        spans.append(time.perf_counter() - begun)
+        return written
+
+    coordination.keys.write = write
+
+
+async def database_bytes(server: EtcdServer, logs: int, cuts: int, cluster: str) -> int:
+    """The largest that etcd's file is while cuts are written as fast as they go."""
+    coordination = open_coordination(f"{server.url}/{cluster}", "bench")
+    grown = _some_growths(logs)
+    largest = 0
+    for number in range(1, cuts + 1):
+        cut = Cut(number, "bench", f"{number:016x}", 0, grown[number % len(grown)])
+        assert await coordination.publish(cut)
+        if number % 256 == 0:
+            largest = max(largest, await coordination.keys.db_bytes())
+    await coordination.close()
+    return largest
+
+
+def _some_growths(logs: int) -> list[Mapping[LogKey, int]]:
+    """Made beforehand: what is measured is etcd."""
+    dice = random.Random(logs)
+    keys = [LogKey("records", number) for number in range(1, logs + 1)]
+    return [{key: dice.randint(1, GROWN_MAX) for key in keys} for _ in range(16)]
+
+
+def _busy() -> float:
+    return time.process_time()
