@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.journal.cluster.trio import settled_journal
 
 from holdfast.errors import InvalidArgument, NotFound, Unavailable
 from holdfast.journal import Append, Appended, Bounds, Entry, Journal, Retention, Start
@@ -39,7 +40,7 @@ def clock() -> Hands:
     return Hands()
 
 
-@pytest.fixture(params=["memory", "local", "local on a simulated disk"])
+@pytest.fixture(params=["memory", "local", "local on a simulated disk", "three members"])
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -56,13 +57,17 @@ def play(backend: str, tmp_path: Path, clock: Hands) -> Play:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Journal]:
+        if backend == "three members":
+            async with settled_journal(clock, is_taken=True) as journal:
+                yield journal
+            return
         journal = fresh()
-        journal.create_topic("t", 3)
         yield journal
         await journal.close()
 
     async def run(story: Story) -> None:
         async with opened() as journal:
+            journal.create_topic("t", 3)
             await story(journal)
 
     return lambda story: asyncio.run(run(story))

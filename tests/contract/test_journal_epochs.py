@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.journal.cluster.trio import settled_journal
 
+from holdfast.clock import SystemClock
 from holdfast.errors import InvalidArgument, Unknown
 from holdfast.journal import Append, Appended, Entry, Journal, Refused, Start, Taken
 from holdfast.journal.local import JournalReader, LocalJournal
@@ -38,17 +40,30 @@ def _gaps() -> Callable[[], int]:
     return gap
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=[*BACKENDS, "three members"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     """Plays a story on a fresh journal with a topic `t` of three partitions."""
+    if request.param == "three members":
+        return lambda story: asyncio.run(_of_three_members(story))
+    return lambda story: asyncio.run(_of_one(BACKENDS[request.param](tmp_path), story))
 
-    async def run(story: Story) -> None:
-        journal: Journal = BACKENDS[request.param](tmp_path)
+
+@pytest.fixture(params=BACKENDS)
+def play_chosen(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
+    """As `play`, where the writer may choose an epoch; in a cluster the chain of ranges does."""
+    return lambda story: asyncio.run(_of_one(BACKENDS[request.param](tmp_path), story))
+
+
+async def _of_one(journal: Journal, story: Story) -> None:
+    journal.create_topic("t", 3)
+    await story(journal)
+    await journal.close()
+
+
+async def _of_three_members(story: Story) -> None:
+    async with settled_journal(SystemClock()) as journal:
         journal.create_topic("t", 3)
         await story(journal)
-        await journal.close()
-
-    return lambda story: asyncio.run(run(story))
 
 
 async def taken(journal: Journal, partition: int = 1, epoch: int | None = None) -> Taken:
@@ -107,7 +122,7 @@ def test_a_newer_epoch_has_the_last_word(play: Play) -> None:
     play(story)
 
 
-def test_an_append_in_an_epoch_that_nobody_took_begins_it(play: Play) -> None:
+def test_an_append_in_an_epoch_that_nobody_took_begins_it(play_chosen: Play) -> None:
     async def story(journal: Journal) -> None:
         end = await appended(journal, Append("t", 1, [b"a"], 7, 0 if _plain(journal) else None))
         (older,) = await journal.append_many([Append("t", 1, [b"b"], 6)])
@@ -115,7 +130,7 @@ def test_an_append_in_an_epoch_that_nobody_took_begins_it(play: Play) -> None:
         assert (older.epoch, older.next) == (7, end.next)
         assert (await taken(journal)).epoch == 8
 
-    play(story)
+    play_chosen(story)
 
 
 def _plain(journal: Journal) -> bool:
@@ -181,7 +196,7 @@ def test_a_commit_of_which_everything_is_refused_writes_nothing(play: Play) -> N
     play(story)
 
 
-def test_a_plain_append_goes_on_in_the_newest_epoch(play: Play) -> None:
+def test_a_plain_append_goes_on_in_the_newest_epoch(play_chosen: Play) -> None:
     async def story(journal: Journal) -> None:
         epoch, following = await taken(journal, epoch=5)
         await journal.append("t", 1, [b"whoever"])
@@ -189,10 +204,10 @@ def test_a_plain_append_goes_on_in_the_newest_epoch(play: Play) -> None:
         assert isinstance(moved, Refused)
         assert (moved.epoch, moved.next) == (5, journal.bounds("t", 1).next)
 
-    play(story)
+    play_chosen(story)
 
 
-def test_an_epoch_only_goes_up(play: Play) -> None:
+def test_an_epoch_only_goes_up(play_chosen: Play) -> None:
     async def story(journal: Journal) -> None:
         await taken(journal, epoch=5)
         for epoch in (0, 4, 5):
@@ -207,7 +222,7 @@ def test_an_epoch_only_goes_up(play: Play) -> None:
             with pytest.raises(InvalidArgument, match="an epoch"):
                 await journal.append_many([Append("t", 1, [b"x"], wrong)])
 
-    play(story)
+    play_chosen(story)
 
 
 def test_a_stream_goes_over_epochs_and_gaps(play: Play) -> None:

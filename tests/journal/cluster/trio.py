@@ -10,24 +10,28 @@ delays, fills up and is cut. Time is virtual, and every message goes through its
 """
 
 import asyncio
+import contextlib
 import copy
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from holdfast.clock import Clock
 from holdfast.errors import Unavailable, Unknown
-from holdfast.journal import Append, Appended, Journal, Refused, Retention, Taken
+from holdfast.journal import Append, Appended, Journal, Outcome, Refused, Retention, Taken
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import begin_identity
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.messages import Answer, Call, Told
+from holdfast.journal.local import Disk
 from holdfast.limits import MEMBER_BYTES_MAX, SEGMENT_BYTES_MIN
 from holdfast.sequence.api import Replica
 from holdfast.sequence.memory import MemoryCluster, MemoryCoordination
 from holdfast.testing import VirtualClock, run
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import Outcome as Loss
+from holdfast.testing.disk import SimulatedDisk
 
 NAMES = ("a", "b", "c")
 _told, _call, _answer = (msgspec.msgpack.Decoder(each) for each in (Told, Call, Answer))
@@ -163,11 +167,12 @@ def _set(answer: "asyncio.Future[Answer]", found: "bytes | Exception") -> None:
 class Trio:
     """Three members, their disks and what is between them."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.wire = Wire()
         self.store = MemoryCluster(clock)
-        self.disks = {name: SimulatedDisk() for name in NAMES}
+        self.disks: dict[str, Any] = {name: SimulatedDisk() for name in NAMES}
+        self.folders = dict.fromkeys(NAMES, "/m")
         self.ids: dict[str, str] = {}  # disks of the members, as they were last
         self.starts = 0
         self.topics: dict[str, tuple[int, Retention | None]] = {"t": (3, None)}
@@ -187,7 +192,7 @@ class Trio:
         self.ids[name] = identity.disk
         self.starts += 1
         disk = ClusterDisk.open(
-            "/m", identity, clock=self.clock, disk=self.disks[name],
+            self.folders[name], identity, clock=self.clock, disk=self.disks[name],
             segment_bytes=self.segment_bytes,
         )  # fmt: skip
         peers = self.wire.peers[name] = WirePeers(self.wire, name)
@@ -209,19 +214,19 @@ class Trio:
 
     async def _identity(self, name: str) -> Any:
         return await begin_identity(
-            self.disks[name], "/m", name, MemoryCoordination(self.store, name),
+            self.disks[name], self.folders[name], name, MemoryCoordination(self.store, name),
             lambda: f"{name}{len(self.ids)}{self.starts}",
         )  # fmt: skip
 
     # --- what happens to members --------------------------------------------------------------
 
-    async def kill(self, name: str, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
+    async def kill(self, name: str, loss: Loss = Loss.DROP, *, seed: int = 0) -> None:
         """The machine of a member loses its power."""
         journal = self.wire.members.pop(name)
         for other in NAMES:
             if other != name:
                 self.wire.drop(name, other)
-        self.disks[name] = self.disks[name].after_crash(outcome, seed=seed)
+        self.disks[name] = self.disks[name].after_crash(loss, seed=seed)
         await forget(journal)
 
     def cut(self, one: str, other: str) -> None:
@@ -257,7 +262,7 @@ class Trio:
 
 async def forget(journal: ClusterJournal) -> None:
     """Ends a journal as a killed process does: nothing is written any more."""
-    journal._is_closed = True
+    journal._is_closed = journal._is_over = True
     journal._sending.close()
     journal.positions.wake_all()
     for partition in list(journal._sending.owned):
@@ -278,6 +283,55 @@ def play(story: Callable[[Trio], Awaitable[None]]) -> None:
         await trio.close()
 
     run(played(), clock)
+
+
+class SettledJournal:
+    """A member's journal for stories that know of one journal: what is slow is waited for.
+
+    Whoever appends without an epoch takes the partition first, if nobody has.
+    """
+
+    def __init__(self, journal: ClusterJournal) -> None:
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
+        await self._take([Append(topic, partition, entries)])
+        return await self._journal.append(topic, partition, entries)
+
+    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
+        await self._take(appends)
+        outcomes = await self._journal.append_many(appends)
+        return [await each if isinstance(each, asyncio.Future) else each for each in outcomes]
+
+    async def _take(self, appends: Sequence[Append]) -> None:
+        for topic, partition, _, epoch, _ in appends:
+            known = 1 <= partition <= self._journal.topics().get(topic, 0)
+            if epoch is None and known and not self._journal.chain(partition).ranges:
+                await self._journal.take(topic, partition)
+
+
+@contextlib.asynccontextmanager
+async def settled_journal(
+    clock: Clock,
+    disks: dict[str, Disk] | None = None,
+    folders: dict[str, str] | None = None,
+    *,
+    is_taken: bool = False,
+) -> AsyncIterator[Any]:
+    """The journal of one of three members, for the journal's contract."""
+    trio = Trio(clock)
+    trio.disks.update(disks or {})
+    trio.folders.update(folders or {})
+    journals = await trio.start_all()
+    for partition in (1, 2, 3) if is_taken else ():
+        await take(journals[0], partition)
+    try:
+        yield SettledJournal(journals[0])
+    finally:
+        await trio.close()
 
 
 async def take(journal: Journal, partition: int = 1, topic: str = "t") -> Taken:

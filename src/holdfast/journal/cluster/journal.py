@@ -101,6 +101,7 @@ class ClusterJournal(ClusterReading):
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._learning: set[int] = set()
+        self._is_over = False  # other members get no answers any more
         self.on_fenced = self._sending.on_fenced
         self.on_cut = self._fetching.on_cut
         self._connect_parts()
@@ -325,6 +326,7 @@ class ClusterJournal(ClusterReading):
             await asyncio.wait(waiting, timeout=LATE_APPEND_MS / 1000)
         for partition in list(self._sending.owned):
             self._sending.end(partition)
+        self._is_over = True
         self._sending.close()
         self.positions.wake_all()
         for task in list(self._tasks):
@@ -344,7 +346,7 @@ class ClusterJournal(ClusterReading):
 
     def told(self, member: str, message: Told) -> None:
         """Takes what another member tells."""
-        if self._is_closed:
+        if self._is_over:
             return
         if isinstance(message, Appending):
             self._receiving.appending(member, message)
@@ -364,7 +366,8 @@ class ClusterJournal(ClusterReading):
 
     async def called(self, member: str, message: Call) -> Answer:
         """Answers another member, or this one's own take-over."""
-        self._check_open()
+        if self._is_over:
+            raise Unavailable(f"the journal of {self.member} is closed")
         try:
             if isinstance(message, Fence):
                 return await self._receiving.fence(member, message)
