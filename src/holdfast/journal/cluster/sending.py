@@ -13,6 +13,7 @@ from holdfast.clock import Clock
 from holdfast.errors import Unknown
 from holdfast.journal.api import Append, Appended, Outcome, Refused
 from holdfast.journal.cluster.messages import Appending, Marks, Reached, Stretch
+from holdfast.journal.cluster.opened import OPENED_TOPIC
 from holdfast.journal.cluster.owner import OwnerRange
 from holdfast.journal.cluster.ports import Peers
 from holdfast.journal.cluster.positions import Positions
@@ -59,7 +60,7 @@ class OwnerSending:
         self._peers = peers
         self._positions = positions
         self._clock = clock
-        self._moved: dict[tuple[int, str], int] = {}  # (partition, topic) -> count, to be told
+        self._moved: dict[tuple[int, int, str], int] = {}  # (partition, epoch, topic) -> to be told
         self._behind: set[str] = set()  # members that did not take what was sent
         self._unmarked: set[str] = set()  # ... or the marks
         self._timer: asyncio.TimerHandle | None = None
@@ -70,6 +71,8 @@ class OwnerSending:
         """A range was opened for this start of this member."""
         self.end(partition)
         owned = self.owned[partition] = Owned(opened, partition, self._replica.member, last_ms)
+        self._moved[partition, opened.epoch, OPENED_TOPIC] = 0  # who hears it reads the chain
+        self._tick_soon()
         return owned
 
     def end(self, partition: int) -> None:
@@ -195,7 +198,7 @@ class OwnerSending:
                     self._give_up(owned)
                 continue
             self._positions.reached(partition, epoch, topic, acknowledged)
-            self._moved[partition, topic] = acknowledged
+            self._moved[partition, epoch, topic] = acknowledged
             pending = owned.pending.get(topic)
             while pending and pending[0].end <= acknowledged:
                 _, answer, appended = pending.popleft()
@@ -251,11 +254,7 @@ class OwnerSending:
         self._timer = None
         heard = sorted(self._peers.heard())
         moved, self._moved = self._moved, {}
-        marks = [
-            Reached(partition, self.owned[partition].epoch, topic, count)
-            for (partition, topic), count in moved.items()
-            if partition in self.owned
-        ]
+        marks = [Reached(*log, count) for log, count in moved.items()]
         unmarked, self._unmarked = self._unmarked.intersection(heard), set()
         if marks and heard:
             self._tell_marks(heard, marks)
