@@ -26,3 +26,11 @@ SHORT = {
     "cuts": Scope((ALL,) * 3, (2, 1), cuts=2, writes=2),
     "planned moves": Scope((ALL, CHANGED, CHANGED), (2, 1), moves=True),
 }
+
+# Where writing and syncing are two steps
+ONE_ENTRY = Scope((ALL,) * 3, (1, 0))
+LATE_SHORT = Scope((ALL,) * 3, (1, 1))
+LATE_WHOLE = {
+    "one taker": Scope((ALL,) * 3, (2, 1)),
+    "planned moves": Scope((ALL, CHANGED, CHANGED), (1, 1), moves=True),
+}

@@ -56,6 +56,7 @@ class Disk(NamedTuple):
     logs: tuple[Log, ...]  # by epoch
     reported: tuple[int, ...]  # by process, how many of its entries
     told: tuple[Any, ...]  # by taker: its answer to the fence; later, whether it has all the tail
+    writing: tuple[Any, ...] = ()  # what is on its way to the disk, see `late_syncs.py`
 
 
 class Taker(NamedTuple):
@@ -372,8 +373,7 @@ class Exploration:
         return wanted.revision == self.chain(s.chain).revision
 
     def moves(self, s: State) -> Next:
-        sent = max(len(each.logs[1]) for each in s.disks)
-        for count in range(sent, self.scope.appends[0] + 1) if s.stopped < 0 else ():
+        for count in range(self.sent(s), self.scope.appends[0] + 1) if s.stopped < 0 else ():
             yield ("process 0 stops after entry", count), s._replace(stopped=count)
         target = next((t for t, each in enumerate(s.takers) if each.phase == IDLE), None)
         if s.stopped < 0 or target is None:
@@ -388,6 +388,10 @@ class Exploration:
             ranges = (*s.chain, (target + 1, wanted.ranges[-1].starts.get(TOPIC, 0)))
             opened = with_taker(s._replace(chain=ranges), target, Taker(1, OWNER))
             yield ("process 0 hands over to process", target + 1), opened
+
+    def sent(self, s: State) -> int:
+        """How many entries the first owner has certainly sent."""
+        return max(len(each.logs[1]) for each in s.disks)
 
     def failures(self, s: State) -> Next:
         for r, disk in enumerate(s.disks):
