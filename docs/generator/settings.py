@@ -20,6 +20,7 @@ from holdfast.metrics import (
     ImportNumbers,
     Metrics,
 )
+from holdfast.sequence.etcd_numbers import EtcdNumbers
 from holdfast.sequence.tick_numbers import TickNumbers
 
 _UNITS = ("KIB", "MIB")
@@ -96,6 +97,14 @@ def errors_page() -> str:
     )
 
 
+class _EtcdSource:
+    """Coordination that nobody has used yet."""
+
+    numbers = EtcdNumbers()
+    available = True
+    rolled_back = ""
+
+
 def metrics_page() -> str:
     """Every metric of a node."""
     metrics = Metrics()
@@ -105,6 +114,7 @@ def metrics_page() -> str:
     one = {("", ""): 0}
     metrics.batch.numbers = lambda: BatchNumbers(one, one, one, 0.0)
     metrics.order.numbers = TickNumbers()
+    metrics.etcd.source = _EtcdSource()
     metrics.content.numbers = lambda: ContentNumbers(
         {"": 0}, [DeliveryNumbers("", "", 0, False, 0)], [ImportNumbers("", 0, 0, 0.0)], 0, 0, 0, 0
     )

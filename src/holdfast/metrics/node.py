@@ -14,6 +14,7 @@ from prometheus_client.core import (
 
 from holdfast.metrics.content import ContentMetrics
 from holdfast.metrics.engine import BatchMetrics, DistributionMetrics, PartitionMetrics
+from holdfast.metrics.etcd import EtcdMetrics
 from holdfast.metrics.sequence import OrderMetrics
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
 
@@ -58,6 +59,7 @@ class Metrics:
         self.http = HttpMetrics()
         self.content = ContentMetrics()
         self.order = OrderMetrics()
+        self.etcd = EtcdMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self.clock: Callable[[], ClockNumbers] = lambda: ClockNumbers(0, 0.0)
         self._partitions: dict[int, PartitionMetrics] = {}
@@ -105,6 +107,7 @@ class Metrics:
         yield from self.http.collect()
         yield from self.content.collect()
         yield from self.order.collect()
+        yield from self.etcd.collect()
         yield from self._pipeline()
         clock = self.clock()
         yield CounterMetricFamily(

@@ -145,13 +145,12 @@ class Coordination(Protocol):
         """Takes a member out: its key counts for nothing from now on. NotFound if it is not one."""
         ...
 
-    async def begin_disk(self, replica: Replica, boots: int, nonce: str = "") -> bool:
+    async def begin_disk(self, replica: Replica, boots: int) -> bool:
         """Notes a start of a disk that has counted `boots` before; whether it is up to date.
 
         False: the disk was started more often than it knows, so it was rolled back to an older copy
-        and must not answer for itself any more. The same start may be noted again with its nonce,
-        as after an unknown outcome, or by a process that died before it could count the start: the
-        nonce is on the disk before the call. Without one it is that of this object.
+        and must not answer for itself any more. The disk counts this start before the call, so that
+        a process that dies in between is not taken for a roll-back.
         """
         ...
 

@@ -36,7 +36,7 @@ _OPTIONS = [
     ("grpc.keepalive_timeout_ms", ETCD_PING_MS // 2),
     ("grpc.http2.max_pings_without_data", 0),  # a watch may be silent for long
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", ETCD_CONNECT_MS_MAX),  # so long may one attempt take
     ("grpc.max_reconnect_backoff_ms", ETCD_RECONNECT_MS_MAX),
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),  # a client that is made anew connects anew

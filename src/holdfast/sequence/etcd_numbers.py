@@ -2,17 +2,17 @@
 
 from bisect import bisect_left
 
-BOUNDS_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Of the histogram: a guarded write takes 2 ms, a late tick begins at 62."""
+# Of the histogram: a guarded write takes 2 ms, a late tick begins at 62.
+_BOUNDS_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class EtcdNumbers:
     """Plain counters, since the start."""
 
     def __init__(self) -> None:
-        self.calls = 0  # that were answered
-        self.seconds = 0.0  # that they took
-        self.buckets = [0] * (len(BOUNDS_SECONDS) + 1)  # by how long they took; the last is longer
+        self.seconds = 0.0  # that calls took which were answered
+        self.bounds_seconds = _BOUNDS_SECONDS
+        self.buckets = [0] * (len(_BOUNDS_SECONDS) + 1)  # how many took up to so long, or longer
         self.failures = 0  # calls that were not answered, or refused
         self.unknowns = 0  # of them, writes that may have been done
         self.lapses = 0  # leases that ran out
@@ -20,9 +20,8 @@ class EtcdNumbers:
 
     def answered(self, seconds: float) -> None:
         """A call was answered after so long."""
-        self.calls += 1
         self.seconds += seconds
-        self.buckets[bisect_left(BOUNDS_SECONDS, seconds)] += 1
+        self.buckets[bisect_left(_BOUNDS_SECONDS, seconds)] += 1
 
     def failed(self, *, is_unknown: bool) -> None:
         """A call was not done, or nobody knows."""

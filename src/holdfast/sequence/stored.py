@@ -115,20 +115,19 @@ class StoredCoordination:
                 return
         raise _contended(values.REGISTERED)
 
-    async def begin_disk(self, replica: Replica, boots: int, nonce: str = "") -> bool:
-        """A start that is noted already is this one if it has the same nonce."""
-        nonce = nonce or self._nonce
+    async def begin_disk(self, replica: Replica, boots: int) -> bool:
+        """A start that is noted already is this one if it has this member's nonce."""
         member = values.check_name("member", replica.member)
         key = f"{values.DISKS}{member}/{values.check_name('disk', replica.disk)}"
         for _ in range(COORDINATION_ATTEMPTS_MAX):
             row = await self._get(key)
             if row is not None:
                 known = values.decode(row, values.Boots)
-                if known.boots == boots + 1 and known.nonce == nonce:
+                if known.boots == boots + 1 and known.nonce == self._nonce:
                     return True
                 if known.boots > boots:
                     return False
-            put = Put(key, values.encode(values.Boots(boots + 1, nonce)))
+            put = Put(key, values.encode(values.Boots(boots + 1, self._nonce)))
             if (await self._write((_as_read(key, row),), put)).is_done:
                 return True
         raise _contended(key)
