@@ -11,28 +11,35 @@
 
 import asyncio
 import gc
-import stat
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from holdfast import timekeeping
-from holdfast.blobs import Blobs, open_blobs
+from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock, SystemClock
-from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.config import Config
 from holdfast.content.publisher import ContentService
+from holdfast.content.publisher.retention import ContentNeeds
+from holdfast.content_life import ContentLife
 from holdfast.engine.batch.selector import Selector
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.engine.partition import open_partition
 from holdfast.engine.state import EngineState
-from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, InvalidState, Unavailable
-from holdfast.files import make_folder
+from holdfast.errors import DataLoss, HoldfastError, Unavailable
+from holdfast.folders import (
+    check_division,
+    content_blobs,
+    create_records,
+    make_private,
+    stored_snapshots,
+)
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
 from holdfast.gateway.content.blobs import ContentBlobs
@@ -43,7 +50,6 @@ from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
 from holdfast.journal import Bounds, DiskJournal, Journal
 from holdfast.journal.local import LocalJournal
-from holdfast.layout import layout_of
 from holdfast.logs import configure_unless_done, log
 from holdfast.metrics import Metrics, PipelineLag
 from holdfast.partitions import Partitions
@@ -57,7 +63,6 @@ from holdfast.state import Store
 from holdfast.state.copies import Positions
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
-from holdfast.state.stored import StoredSnapshots
 from holdfast.steady_clock import SteadyClock
 from holdfast.upkeep import Processors, Upkeep
 from holdfast.uploads import Uploads
@@ -133,6 +138,9 @@ class Node:
         )
         metrics.content.numbers = self.content.numbers
         far = None if place is None else place.far_content
+        self.content_life = ContentLife(self.content, self.runner)
+        self.runtime.partitions.on_opened.append(self.content_life.opened)
+        self.runtime.on_stopped.append(self.content_life.stopped)
         self.content_home: ContentHome = NearContent(self.content)
         if far is not None:
             self.content_home = far_content(far)
@@ -148,7 +156,7 @@ class Node:
             if self._is_pinnable:  # its log may be of any time
                 self.runner.clock_turned()
             self.runner.start()
-            await self.content.start()
+            await self.content_life.begin()
         except BaseException:
             self.runtime.stop()
             self.runner.forget_timers()
@@ -166,6 +174,7 @@ class Node:
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
         self.runtime.stop()
+        await self.content_life.settled()
         await self.content.stop()
         try:
             await self.runner.close()
@@ -196,7 +205,7 @@ class LocalNode(Node):
         content = self._home / "content"
         super().__init__(
             journal, store, config, clock, metrics, open_tables=self._open_tables, place=place,
-            content_store=partial(open_blobs, config.content_store or str(content / "blobs")),
+            content_store=partial(content_blobs, config, journal, content / "blobs"),
             content_uploads=content / "uploads",
         )  # fmt: skip
         self._starts = Starts(folder)
@@ -206,7 +215,7 @@ class LocalNode(Node):
         metrics.pipeline_lag = self._pipeline_lag
         self.upkeep = Upkeep(
             snapshots, self.runner, journal, config, clock, metrics.storage,
-            self._open_processor, self._reader_positions, uploads, self.content.needs,
+            self._open_processor, self._reader_positions, uploads, self._content_needs,
         )  # fmt: skip
         self.gateway.show_health(self.health)
         self._opened = store
@@ -233,9 +242,10 @@ class LocalNode(Node):
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
-        _check_division(folder, place)
+        home = None if place is None else place.home
+        check_division(folder, home)
         try:
-            _make_folder(folder)
+            make_private(folder)
             steady = SteadyClock(clock)
             journal: DiskJournal
             journal = local = LocalJournal.open(
@@ -243,10 +253,12 @@ class LocalNode(Node):
                 observer=metrics,
             )  # fmt: skip
             try:
-                _check_division(folder, place)  # it may have changed until the lock was taken
+                check_division(
+                    folder, None if place is None else place.home
+                )  # it may have changed until the lock was taken
                 if over is not None:
                     journal = await over(local, steady)
-                _create_topic(journal, config)
+                create_records(journal, config)
                 if over is None:  # else the log has times of other machines
                     timekeeping.go_on_from(steady, local)
                 # The log keeps the time of the machine, whatever a test does with the node's.
@@ -274,7 +286,7 @@ class LocalNode(Node):
     ) -> "LocalNode":
         """A node over the live state; if that is damaged, over a good snapshot and the log."""
         snapshots = Snapshots(folder / "state")
-        uploads = Uploads(snapshots, _stored(config), metrics.storage)
+        uploads = Uploads(snapshots, stored_snapshots(config), metrics.storage)
         own = range(1, journal.topics()[TOPIC] + 1) if place is None else place.own
         logs = {each: journal.bounds(TOPIC, each) for each in own}
         store, repairs = snapshots.open_store()
@@ -308,6 +320,9 @@ class LocalNode(Node):
         self.store = await self.upkeep.stop()
         await super().close()
         self._starts.end()
+
+    def _content_needs(self) -> Coroutine[Any, Any, ContentNeeds]:
+        return self.content_life.needs(self.content_home)
 
     async def take_snapshot(self) -> None:
         """Takes a snapshot if something has happened since the last, and cuts the log behind it."""
@@ -358,43 +373,3 @@ class LocalNode(Node):
             msgspec.json.decode(path.read_bytes(), type=dict[int, int], strict=False)
             for path in (readers if topic == TOPIC else readers / topic).glob("*.json")
         ]
-
-
-def _check_division(folder: Path, place: Place | None) -> None:
-    """Refuses a folder whose partitions are other processes', or are being divided anew."""
-    layout = layout_of(folder if place is None else place.home)
-    if place is None and layout.members > 1:
-        raise InvalidState(
-            f"Expected the partitions of {folder} to be in one process, but they are divided among"
-            f" {layout.members}; start it with holdfast start {folder}, or run holdfast partitions"
-            f" rebalance {folder} --processes 1",
-            path=str(folder),
-        )
-
-
-def _make_folder(folder: Path) -> None:
-    """What is in the folder is for its owner alone: payloads, and digests of passwords."""
-    make_folder(folder)
-    mode = stat.S_IMODE(folder.stat().st_mode)
-    if mode & 0o077:
-        log.warning(
-            "data folder is open to others", folder=str(folder), mode=f"{mode:o}",
-            advice=f"chmod -R go= {folder}",
-        )  # fmt: skip
-
-
-def _stored(config: Config) -> StoredSnapshots | None:
-    """The snapshots outside of the folder, if the node is to have any."""
-    return StoredSnapshots(open_blobs(config.snapshot_store)) if config.snapshot_store else None
-
-
-def _create_topic(journal: Journal, config: Config) -> None:
-    """The number of partitions is fixed when a folder is first used."""
-    existing = journal.topics().get(TOPIC)
-    if existing is None:
-        journal.create_topic(TOPIC, config.partitions or DEFAULT_PARTITIONS)
-    elif config.partitions not in (None, existing):
-        raise InvalidArgument(
-            f"Expected {config.partitions} partitions, but the folder was made with {existing};"
-            " the number cannot be changed"
-        )

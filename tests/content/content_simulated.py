@@ -54,16 +54,17 @@ class RoughJournal(MemoryJournal):
         super().__init__(**options)
         self._world = world
 
-    async def append(self, topic: str, partition: int, entries: Any) -> int:
+    async def append_many(self, appends: Any) -> Any:
+        [(topic, partition, *_)] = appends
         fails = self._world.is_rough and self._world.random.random() < 0.01
         if fails and self._world.random.random() < 0.5:
             raise Unavailable("the disk is away")
         before = self.bounds(topic, partition).next
-        first = await super().append(topic, partition, entries)
+        outcomes = await super().append_many(appends)
         self._world.appended(topic, self.read_now(topic, partition, before, 2**40))
         if fails:
             raise Unknown("nobody knows")
-        return first
+        return outcomes
 
 
 class NetworkLog:

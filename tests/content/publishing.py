@@ -17,6 +17,7 @@ from holdfast.content.messages import (
     SubscriberProgress,
 )
 from holdfast.content.publisher import ContentService
+from holdfast.journal import Append, Outcome
 from holdfast.journal.memory import MemoryJournal
 
 
@@ -75,15 +76,15 @@ class CountingJournal(MemoryJournal):
         await asyncio.sleep(0)  # as with a disk, others have their turn
         return await super().read(topic, partition, offset, bytes_max)
 
-    async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
+    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
         if self.failure is not None:
             if self.is_kept:
-                await super().append(topic, partition, entries)
+                await super().append_many(appends)
             raise self.failure
-        first = await super().append(topic, partition, entries)
+        outcomes = await super().append_many(appends)
         for _ in range(5):  # nor is a disk that quick
             await asyncio.sleep(0)
-        return first
+        return outcomes
 
 
 class Setting:

@@ -94,6 +94,7 @@ class Fellows:
         partitions: int,
         clocks: Mapping[str, Clock] | None = None,
         journal: MemoryJournal | None = None,
+        log: Callable[[Any, str], Any] = lambda journal, name: SharedLog(journal),
     ) -> None:
         clock = asyncio.get_running_loop().clock  # type: ignore[attr-defined]
         self.partitions = partitions
@@ -103,9 +104,9 @@ class Fellows:
         self.nodes: dict[str, Node] = {}
         self._clocks = clocks or {}
         for name in names:
-            log: Any = SharedLog(self.journal)
+            own_clock = self._clocks.get(name, clock)
             self.nodes[name] = Node(
-                log, self.stores[name], Config(), self._clocks.get(name, clock), Metrics(),
+                log(self.journal, name), self.stores[name], Config(), own_clock, Metrics(),
                 place=FellowPlace(self),
             )  # fmt: skip
 

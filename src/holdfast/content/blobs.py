@@ -17,7 +17,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
-from holdfast.errors import NotFound, Unavailable
+from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.limits import CONTENT_BLOB_LOOK_MS, CONTENT_BLOB_LOOKS_MAX
 
 P = ParamSpec("P")
@@ -29,6 +29,10 @@ SNAPSHOTS: Final = "content/snapshots/"
 MARKS: Final = "content/marks/"
 
 _BINARY: Final = re.compile(f"{BINARIES}[0-9a-f]{{64}}")
+
+
+class NoSharedStore(InvalidState):
+    """The members of a cluster have no store for large files that all of them reach."""
 
 
 def binary_blob(sha256: bytes) -> str:

@@ -30,6 +30,7 @@ class Runtime:
     ) -> None:
         self.partitions = LocalPartitions(runner, journal, clock)
         self.routed: Partitions = self.partitions  # with those that are elsewhere
+        self.on_stopped: list[Callable[[int], None]] = []  # told when one is not open here any more
         self.post = Post(runner, lambda: self.routed, metrics.distribution)
         self.batches = BatchDriver(runner, clock)
         metrics.distribution.gauges = lambda: distribution_gauges(runner)
@@ -86,6 +87,8 @@ class Runtime:
         """Nothing of it can be had here: whoever follows asks, and is told so."""
         self.partitions.placed()
         self.partitions.followers.missed(partition)
+        for callback in self.on_stopped:
+            callback(partition)
 
     def left(self, partition: int, left: Sequence[Submission], error: Moved) -> None:
         self.partitions.left(partition, left, error)

@@ -111,6 +111,7 @@ class MemoryNode:
     async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
         """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
         self.node.runtime.batches.stop()
+        self.node.content_life.abandon()
         self.node.content.abandon()
         runner = self.node.runner
         assert runner._task is not None

@@ -17,6 +17,10 @@ class ContentNeeds(NamedTuple):
     subscribers: dict[str, int]  # for those that are behind, as far as there is room
 
 
+EVERYTHING = ContentNeeds({each.topic: 0 for each in ContentTopic}, {})
+"""What is needed while that is not known."""
+
+
 def first_needed(behind: Iterable[int], next_offset: int, too_old: int) -> int:
     """The first package that is kept, whatever its age.
 

@@ -36,6 +36,7 @@ from holdfast.content.publisher.views import (
     SubscriberSummary,
 )
 from holdfast.content.topics import ContentTopic
+from holdfast.errors import HoldfastError
 from holdfast.journal import Journal
 from holdfast.limits import (
     CONTENT_BACKLOG_FREE,
@@ -184,6 +185,7 @@ class RunningContent:
 
     def announce(self, discovery: Discovery) -> None:
         """Takes up what a subscriber says; it is written together with what others say."""
+        self.discoveries.check_open()
         discovery = checked_discovery(discovery, self.state)
         self.state.topology.hear(discovery, self._clock.now_ms(), self.state.last_numbers())
         self.upkeep.said(discovery)
@@ -259,6 +261,11 @@ class RunningContent:
     async def needs(self, too_old_ms: int) -> ContentNeeds:
         """What of the topics is needed."""
         return await needs_of(self.state, self._journal, self.upkeep.recovery, too_old_ms)
+
+    def shut(self, error: HoldfastError) -> None:
+        """Another member has the topics: whoever waits is told to ask there."""
+        for each in self.logs.values():
+            each.shut(error)
 
     async def stop(self) -> None:
         """Writes what was gathered, and lets go; callers that wait are told."""

@@ -20,7 +20,8 @@ from holdfast.content.messages import (
     SnapshotTaken,
 )
 from holdfast.content.ports import Published, TopicEntries
-from holdfast.content.publisher.retention import ContentNeeds
+from holdfast.content.publisher.retention import EVERYTHING, ContentNeeds
+from holdfast.content.publisher.topic_log import moved
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import NotFound, Unavailable
 from holdfast.journal import Journal
@@ -64,11 +65,14 @@ class ContentService:
         self._running: RunningContent | None = None
         self._failure = ""  # why the topics could not be read
         self._is_stopped = False
+        self._is_here = True  # the topics; else they are at another member
+        self._reason = ""  # why they are not
 
     # --- its life -------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begins to read what the topics say, where content was distributed before."""
+        """The topics are here: begins to read what they say, where content was distributed."""
+        self._is_here, self._is_stopped = True, False
         if self.is_used:
             self._begin()
 
@@ -79,6 +83,13 @@ class ContentService:
             await asyncio.wait([self._opening])
         if self._running is not None:
             await self._running.stop()
+        self._opening = self._running = None
+
+    def leave(self, reason: str) -> None:
+        """The topics are at another member: whoever waits is told to ask there. `stop` follows."""
+        self._is_here, self._reason = False, reason
+        if self._running is not None:
+            self._running.shut(moved(reason))
 
     def abandon(self) -> None:
         """The process ends: nothing is written, and nobody is told."""
@@ -102,11 +113,16 @@ class ContentService:
 
     async def running(self) -> RunningContent:
         """What runs, from the first use on."""
+        self._check_here()
         if self._running is None or self._is_stopped:
             if self._is_stopped:
                 raise Unavailable("Expected a running node, but it is closing; try again later")
             return await asyncio.shield(self._begin())
         return self._running
+
+    def _check_here(self) -> None:
+        if not self._is_here:
+            raise moved(self._reason)
 
     def _begin(self) -> asyncio.Task[RunningContent]:
         if self._opening is None or (
@@ -181,6 +197,7 @@ class ContentService:
 
     async def publishers(self) -> list[str]:
         """The publishers, by name."""
+        self._check_here()
         return (await self.running()).state.names() if self.is_used else []
 
     async def publishers_of(self, subscriber: str) -> list[str]:
@@ -228,6 +245,7 @@ class ContentService:
 
     async def snapshots(self) -> list[SnapshotSummary]:
         """What subscribers stored for others to begin with, newest first."""
+        self._check_here()
         if not self.is_used:
             return []
         return (await self.running()).snapshots()
@@ -262,16 +280,17 @@ class ContentService:
 
     async def needs(self) -> ContentNeeds:
         """What retention must not drop; everything, while it is not known what the topics say."""
+        self._check_here()
         if not self.is_used:
             return ContentNeeds({}, {})
         if self._running is None:
-            return ContentNeeds({each.topic: 0 for each in ContentTopic}, {})
+            return EVERYTHING
         return await self._running.needs(self._clock.now_ms() - self._kept_ms)
 
     @property
     def is_ready(self) -> bool:
         """Whether what the topics say is known; nothing is to be known where they are not used."""
-        return self._running is not None or not self.is_used
+        return self._running is not None or not self._is_here or not self.is_used
 
     def numbers(self) -> ContentNumbers:
         """What is measured; nothing, before content is used."""
@@ -292,6 +311,7 @@ class ContentService:
 
     async def _look(self) -> RunningContent:
         """What runs; looking at a node without content creates no topics."""
+        self._check_here()
         if not self.is_used:
             raise NotFound("Expected a publisher or a subscriber, but this node has none yet")
         return await self.running()

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from holdfast.content.ports import TopicEntries, TopicEntry
 from holdfast.content.publisher.recent import RecentEntries
 from holdfast.content.topics import PARTITION, ContentTopic
-from holdfast.errors import HoldfastError, Unavailable
-from holdfast.journal import Journal
+from holdfast.errors import HoldfastError, Moved, Unavailable
+from holdfast.journal import Append, Appended, Journal, Refused
 from holdfast.limits import (
     CONTENT_BATCH_BYTES_MAX,
     CONTENT_BATCH_MESSAGES_MAX,
@@ -55,6 +55,7 @@ class TopicLog(Generic[M]):
         self._waiting: dict[asyncio.Future[None], None] = {}  # in the order in which they came
         self._reading: dict[int, asyncio.Future[None]] = {}
         self._is_closed = False
+        self._closed_by: HoldfastError = _closed()  # what is said when it is
         self._woken_at = -1.0
         self._waking: asyncio.TimerHandle | None = None
 
@@ -68,7 +69,7 @@ class TopicLog(Generic[M]):
 
     async def append(self, messages: list[M]) -> int:
         """Appends messages together; the offset of the first one, once durable and taken up."""
-        self._check_open()
+        self.check_open()
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._pending.append((messages, answer))
         if self._writing is None:
@@ -113,7 +114,7 @@ class TopicLog(Generic[M]):
             return
         try:
             await self.take_up()  # there is something only if an outcome was unknown
-            first = await self._journal.append(self.topic.topic, PARTITION, self._encode(messages))
+            first = await self._append(self._encode(messages))
             offsets = [each.offset for each in await self.take_up() if each.offset >= first]
         except BaseException as error:
             await self._learn(answers, error)
@@ -124,6 +125,21 @@ class TopicLog(Generic[M]):
                 if not answer.done():
                     answer.set_result(offsets[number])
 
+    async def _append(self, entries: list[bytes]) -> int:
+        """Appends where the log is known to end: what was encoded stands on what is before it.
+
+        Moved if it ends elsewhere, as when another member has written meanwhile.
+        """
+        append = Append(self.topic.topic, PARTITION, entries, offset=self.end)
+        [outcome] = await self._journal.append_many([append])
+        if isinstance(outcome, asyncio.Future):
+            outcome = await outcome
+        if isinstance(outcome, Appended):
+            return outcome.first
+        if isinstance(outcome, Refused):
+            raise moved(outcome.reason)
+        raise outcome
+
     async def _learn(
         self, answers: list[tuple[int, asyncio.Future[int]]], error: BaseException
     ) -> None:
@@ -132,7 +148,7 @@ class TopicLog(Generic[M]):
             with contextlib.suppress(HoldfastError):
                 await self.take_up()
         else:
-            error = _closed()
+            error = self._closed_by
         for _, answer in answers:
             _fail(answer, error)
 
@@ -156,11 +172,11 @@ class TopicLog(Generic[M]):
 
     async def read(self, offset: int, bytes_max: int, wait_ms: int = 0) -> TopicEntries:
         """Entries from an offset on; waits for some at the end."""
-        self._check_open()
+        self.check_open()
         offset = max(offset, self.earliest)
         if offset >= self.end and wait_ms > 0:
             await self._more(wait_ms)
-            self._check_open()
+            self.check_open()
         while offset < self.end:
             if (kept := self._recent.read(offset, bytes_max)) is not None:
                 entries, offset = kept
@@ -225,11 +241,18 @@ class TopicLog(Generic[M]):
 
     async def close(self) -> None:
         """Finishes what is being written; everything that waits ends with Unavailable."""
-        self._is_closed = True
-        while self._pending:
-            _fail(self._pending.popleft()[1], _closed())
+        self.shut(self._closed_by)
         if self._writing is not None:
             await asyncio.wait([self._writing])
+        self._wake()
+
+    def shut(self, error: HoldfastError) -> None:
+        """Takes nothing any more; what waits ends with an error. What is being written goes on."""
+        self._is_closed, self._closed_by = True, error
+        while self._pending:
+            _fail(self._pending.popleft()[1], error)
+        if self._waking is not None:
+            self._waking.cancel()
         self._wake()
 
     def abandon(self) -> None:
@@ -239,9 +262,17 @@ class TopicLog(Generic[M]):
         if self._writing is not None:
             self._writing.cancel()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises what is said when it is closed."""
         if self._is_closed:
-            raise _closed()
+            raise _own(self._closed_by)
+
+
+def moved(reason: str) -> Moved:
+    """What whoever asks is told while another member has the topics: nothing reached a log."""
+    return Moved(
+        f"The topics of content are not at this member: {reason}; ask again", partition=PARTITION
+    )
 
 
 def _closed() -> Unavailable:
@@ -259,11 +290,13 @@ def _fail(answer: "asyncio.Future[int]", error: Exception) -> None:
     """Each caller gets an error of its own: tracebacks grow where they are raised."""
     if answer.done():
         return
-    if isinstance(error, HoldfastError):
-        own = type(error)(error.message, **error.fields)
-        own.__cause__ = error
-        error = own
-    answer.set_exception(error)
+    answer.set_exception(_own(error) if isinstance(error, HoldfastError) else error)
+
+
+def _own(error: HoldfastError) -> HoldfastError:
+    own = type(error)(error.message, **error.fields)
+    own.__cause__ = error
+    return own
 
 
 def entries_of(messages: Sequence[M], encode: Callable[[M], bytes]) -> list[bytes]:

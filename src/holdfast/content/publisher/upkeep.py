@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from holdfast.content.blobs import NoSharedStore
 from holdfast.content.messages import Discovery, RememberedSubscribers
 from holdfast.content.publisher.opening import ReadBack
 from holdfast.content.topics import ContentTopic
@@ -78,6 +79,8 @@ class ContentUpkeep:
                 done = await self._running.keeper.clean_if_due()
                 if done is not None:
                     log.info("content: blobs cleaned up", seen=done.seen, removed=done.removed)
+            except NoSharedStore:
+                return  # then there are none
             except HoldfastError as error:  # it is tried again
                 log.warning("content: blobs not cleaned up", error=error.message)
             except Exception as error:

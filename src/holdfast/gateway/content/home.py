@@ -13,6 +13,7 @@ import msgspec
 
 from holdfast.content.messages import Discovery, Package, PackageStatus, SnapshotTaken
 from holdfast.content.ports import Published, TopicEntries
+from holdfast.content.publisher.retention import ContentNeeds
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.content.shapes import (
     CleanUpView,
@@ -73,6 +74,10 @@ class ContentHome(Protocol):
     async def forget(self, subscriber: str) -> None: ...
 
     async def clean_up(self) -> CleanUpView: ...
+
+    async def needs(self) -> ContentNeeds:
+        """What of the topics no member may drop."""
+        ...
 
 
 # --- between processes ------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import msgspec
 from holdfast.content.messages import Discovery, Package, PackageStatus, SnapshotTaken
 from holdfast.content.ports import Published, TopicEntries
 from holdfast.content.publisher import ContentService
+from holdfast.content.publisher.retention import ContentNeeds
 from holdfast.content.publisher.views import QueueItem
 from holdfast.gateway.content.checked import topic_of
 from holdfast.gateway.content.shapes import (
@@ -103,6 +104,9 @@ class NearContent:
 
     async def clean_up(self) -> CleanUpView:
         return _shape(CleanUpView, await self._service.clean_up())
+
+    async def needs(self) -> ContentNeeds:
+        return await self._service.needs()
 
 
 def _shape(shape: type[S], summary: object) -> S:
