@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         current_job,
     )
     from holdfast.client.process import ProcessHandle
+    from holdfast.client.transaction import MessageHandle, Transaction
     from holdfast.config import Config
     from holdfast.content.subscriber.conditions import SubscriberCondition
     from holdfast.content.subscriber.decisions import Admission
@@ -73,6 +74,7 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "InvalidState",
+    "MessageHandle",
     "Moved",
     "NotFound",
     "Process",
@@ -83,6 +85,7 @@ __all__ = [
     "SubscriberCondition",
     "Task",
     "TaskFailed",
+    "Transaction",
     "TransactionAborted",
     "Unauthorized",
     "Unavailable",
@@ -114,6 +117,7 @@ _HOMES = {
         "current_job",
     ),
     "holdfast.client.process": ("ProcessHandle",),
+    "holdfast.client.transaction": ("MessageHandle", "Transaction"),
     "holdfast.client.content_publisher": ("ContentPublisher", "ContentQueue"),
     "holdfast.client.content_subscriber": ("ContentSubscriber",),
     "holdfast.content.subscriber.conditions": ("SubscriberCondition",),

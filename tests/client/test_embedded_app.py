@@ -243,6 +243,8 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
         "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",
         "__version__", "current_job",
+        # transactions
+        "MessageHandle", "Transaction", "TransactionAborted",
         # content
         "Admission", "ContentPublisher", "ContentQueue", "ContentSubscriber", "SubscriberCondition",
         # the words of processes

@@ -24,6 +24,11 @@ from holdfast.gateway.processes.shapes import (
     ProcessInstanceQuery,
 )
 from holdfast.gateway.tasks.shapes import IncidentQuery, NewSchedule, NewTask, TaskQuery
+from holdfast.gateway.transactions.shapes import (
+    TransactionQuery,
+    TransactionRequest,
+    TransactionStep,
+)
 from holdfast.testing.loop import run
 from holdfast.testing.node import MemoryNode
 
@@ -34,6 +39,16 @@ CALLS: dict[str, Any] = {
     "MessagePublication.message_id": lambda api: api.messages.publish(
         NewMessage("a", "b", message_id="")
     ),
+    "NewMessage.message_id": lambda api: api.transactions.commit(
+        TransactionRequest([TransactionStep(publish=NewMessage("a", "b", message_id=""))])
+    ),
+    "TransactionRequest.id": lambda api: api.transactions.commit(
+        TransactionRequest([TransactionStep(submit=NewTask("a"))], id="")
+    ),
+    "TransactionRequest.home_job": lambda api: api.transactions.commit(
+        TransactionRequest([TransactionStep(submit=NewTask("a"))], home_job="")
+    ),
+    "TransactionQuery.after": lambda api: api.transactions.page(TransactionQuery(after="")),
     "NewUser.password": lambda api: api.identity.create_user(NewUser("ann", password="")),
     "UserChange.password": lambda api: api.identity.update_user("ann", UserChange(password="")),
     "BatchPageQuery.after": lambda api: api.batches.page(

@@ -16,6 +16,7 @@ from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process import ProcessCalls
 from holdfast.client.task import BoundTask, Options, Span, Task, backoff_of, span_ms
+from holdfast.client.transaction import Transaction
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
 from holdfast.engine.timers.values import CatchUp, catch_up_of
@@ -264,6 +265,17 @@ class Holdfast(ProcessCalls, ContentCalls):
 
     def _handles(self, receipts: list[TaskReceipt], bound: list[BoundTask[R]]) -> list[Handle[R]]:
         return [self._handle(receipt, task) for receipt, task in zip(receipts, bound, strict=True)]
+
+    # --- transactions -------------------------------------------------------------------------
+
+    def transaction(self, *, id: str | None = None, timeout: Span = 30.0) -> Transaction:
+        """Operations that are all done when the block ends, or not at all.
+
+        `with app.transaction() as t:` or `async with`; then `t.submit`, `t.start`, `t.publish` and
+        `t.complete`. A transaction with an `id` that was decided within the last minutes is not
+        done again: its outcome is the same. It is aborted if partitions do not answer in `timeout`.
+        """
+        return Transaction(self, id, timeout)
 
     # --- schedules and incidents --------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextvars import ContextVar
@@ -28,6 +28,7 @@ from holdfast.client.portal import Portal
 from holdfast.client.task import Task
 from holdfast.errors import InvalidArgument, InvalidState
 from holdfast.gateway.tasks.shapes import ActivatedJob, JobError
+from holdfast.logs import log
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
@@ -39,6 +40,7 @@ class Done(msgspec.Struct, frozen=True, gc=False):
     final: bool = False
     retry_after_ms: int | None = None
     thrown: "BusinessError | None" = None  # for the process that the job belongs to
+    is_over: bool = False  # a transaction completed it: there is nothing to report
 
 
 Report = Callable[[Done], None]
@@ -88,21 +90,47 @@ def _business_error(code: str, message: str, variables: dict[str, Any]) -> Busin
 
 
 _encode_job = msgspec.json.Encoder().encode
-_current: ContextVar[ActivatedJob] = ContextVar("job")
+
+
+class _Running:
+    """The job that a function was called for, and whether a transaction has completed it."""
+
+    __slots__ = ("is_over", "job")
+
+    def __init__(self, job: ActivatedJob) -> None:
+        self.job = job
+        self.is_over = False
+
+
+_current: ContextVar[_Running] = ContextVar("job")
 
 
 def current_job() -> ActivatedJob:
     """The job that the running function was called for: its key, attempt, process and headers."""
     try:
-        return _current.get()
+        return _current.get().job
     except LookupError:
         raise InvalidState("Expected to be inside a running task, but this is none") from None
 
 
+def completed(job_keys: Collection[str]) -> None:
+    """Jobs are completed: if that of the running function is, its worker reports nothing."""
+    running = _current.get(None)
+    if running is not None and running.job.job_key in job_keys:
+        running.is_over = True
+
+
 def run_function(task: Task[..., Any], job: ActivatedJob) -> Any:
     """Calls the task's function with the arguments in a job's payload."""
-    _current.set(job)
+    _current.set(_Running(job))
     return task.function(**task.arguments.decode(job.payload))
+
+
+def returned(task: Task[..., Any], job: ActivatedJob, result: Any) -> Done:
+    """What is told of an attempt that came to its end."""
+    if _current.get().is_over:
+        return Done(job, is_over=True)
+    return Done(job, encoded_result(task, result))
 
 
 def encoded_result(task: Task[..., Any], result: Any) -> bytes:
@@ -112,6 +140,10 @@ def encoded_result(task: Task[..., Any], result: Any) -> bytes:
 
 def failed(job: ActivatedJob, error: BaseException) -> Done:
     """What is told of an attempt that raised."""
+    running = _current.get(None)
+    if running is not None and running.is_over and running.job.job_key == job.job_key:
+        log.warning("task raised after its job was completed", job=job.job_key, error=repr(error))
+        return Done(job, is_over=True)
     if isinstance(error, BusinessError) and job.origin is not None:
         try:
             encode(error.variables, place="variables")
@@ -159,7 +191,7 @@ class Threads:
             if not started(job):
                 continue
             try:
-                done = Done(job, encoded_result(task, run_function(task, job)))
+                done = returned(task, job, run_function(task, job))
             except BaseException as error:
                 done = failed(job, error)
             report(done)
@@ -186,7 +218,7 @@ class Loop:
             if not self._started(job):
                 return
             try:
-                done = Done(job, encoded_result(task, await run_function(task, job)))
+                done = returned(task, job, await run_function(task, job))
             except BaseException as error:
                 done = failed(job, error)
             self._report(done)
@@ -275,7 +307,7 @@ def _begin_child() -> None:
     threading.Thread(target=end_with_worker, name="holdfast-parent", daemon=True).start()
 
 
-_Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None]
+_Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None, bool]
 """The fields of a `Done` behind its job."""
 
 _decode_job = msgspec.json.Decoder(ActivatedJob).decode
@@ -288,10 +320,12 @@ def _in_child(module: str, name: str, encoded: bytes) -> _Outcome:
         task: Any = importlib.import_module(module)
         for part in name.split("."):
             task = getattr(task, part)
-        return encoded_result(task, run_function(task, job)), None, False, None, None
+        done = returned(task, job, run_function(task, job))
     except BaseException as error:
         done = failed(job, error)
-        return None, done.error, done.final, done.retry_after_ms, done.thrown
+    return (
+        done.result, done.error, done.final, done.retry_after_ms, done.thrown, done.is_over
+    )  # fmt: skip
 
 
 def is_async(task: Task[..., Any]) -> bool:

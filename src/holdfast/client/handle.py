@@ -8,7 +8,7 @@ import msgspec
 
 from holdfast.client.patience import no_later_than
 from holdfast.engine.jobs.values import JobState
-from holdfast.errors import DeadlineExceeded, NotFound, TaskFailed
+from holdfast.errors import DeadlineExceeded, InvalidState, NotFound, TaskFailed
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import TaskOutcome, TaskView
 from holdfast.limits import WAIT_MS_MAX
@@ -70,6 +70,8 @@ _OPEN = (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE)
 
 async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOutcome:
     """How a task ended, over many long polls if need be; DeadlineExceeded after the time-out."""
+    if not key:
+        raise InvalidState("Expected a handle with a key, but its transaction is not committed")
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     while True:

@@ -159,7 +159,7 @@ class ProcessCalls:
     ) -> ProcessHandle:
         """Starts a process; durable when it returns. The same `key` is the same instance."""
         self.begin()
-        new = _new_instance(process_id, variables, version, key, keep_result)
+        new = new_instance(process_id, variables, version, key, keep_result)
         return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
 
     async def start_async(
@@ -173,7 +173,7 @@ class ProcessCalls:
     ) -> ProcessHandle:
         """Like `start`, for an event loop."""
         self.begin()
-        new = _new_instance(process_id, variables, version, key, keep_result)
+        new = new_instance(process_id, variables, version, key, keep_result)
         return self._process_handles(await self.portal.reach(self.api.instances.start([new])))[0]
 
     def start_many(
@@ -186,7 +186,7 @@ class ProcessCalls:
     ) -> list[ProcessHandle]:
         """Starts a process once for each set of variables: one append for every 10,000."""
         self.begin()
-        new = [_new_instance(process_id, each, version, None, keep_result) for each in variables]
+        new = [new_instance(process_id, each, version, None, keep_result) for each in variables]
         return self._process_handles(self.portal.call(self._start_many(new)))
 
     async def _start_many(self, new: list[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
@@ -220,7 +220,7 @@ class ProcessCalls:
 
         It is kept for `ttl` for those that begin to wait later.
         """
-        new = NewMessage(name, str(key), _json(variables or {}), message_id, span_ms(ttl))
+        new = new_message(name, key, variables, ttl, message_id)
         return self.portal.call(self.api.messages.publish(new)).message_key
 
     def _process_handles(self, receipts: list[ProcessInstanceReceipt]) -> list[ProcessHandle]:
@@ -230,15 +230,23 @@ class ProcessCalls:
         ]
 
 
-def _new_instance(
+def new_instance(
     process_id: str,
     variables: Variables | None,
     version: int,
     key: str | None,
     keep_result: Span | None,
 ) -> NewProcessInstance:
+    """A process to start, as it goes to the node."""
     keep_ms = None if keep_result is None else span_ms(keep_result)
     return NewProcessInstance(process_id, version, _json(variables or {}), key, None, keep_ms)
+
+
+def new_message(
+    name: str, key: str | int, variables: Variables | None, ttl: Span, message_id: str | None
+) -> NewMessage:
+    """A message to publish, as it goes to the node."""
+    return NewMessage(name, str(key), _json(variables or {}), message_id, span_ms(ttl))
 
 
 def _json(variables: Variables) -> msgspec.Raw:

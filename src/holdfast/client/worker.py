@@ -322,6 +322,7 @@ class Worker:
             if item.error is not None
         ]
         errors = [job_error(item) for item in done if item.thrown is not None]
+        self.completed += sum(item.is_over for item in done)
         if errors:
             self.completed += await self._tell(self._api.jobs.throw, errors)
         if completions:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs 
     from holdfast.gateway.node.api import NodeApi
     from holdfast.gateway.processes.api import InstanceApi, MessageApi, ProcessApi
     from holdfast.gateway.tasks.api import IncidentApi, JobApi, ScheduleApi, TaskApi
+    from holdfast.gateway.transactions.api import TransactionApi
 
 
 class Api:
@@ -30,6 +31,7 @@ class Api:
     processes: "ProcessApi"
     instances: "InstanceApi"
     messages: "MessageApi"
+    transactions: "TransactionApi"
     distributions: "DistributionApi"
     batches: "BatchApi"
     content: "ContentApi"
@@ -50,6 +52,7 @@ _HOMES = {
     "processes": (_PROCESSES, "ProcessApi"),
     "instances": (_PROCESSES, "InstanceApi"),
     "messages": (_PROCESSES, "MessageApi"),
+    "transactions": ("holdfast.gateway.transactions.api", "TransactionApi"),
     "distributions": ("holdfast.gateway.distribution.api", "DistributionApi"),
     "batches": ("holdfast.gateway.batch.api", "BatchApi"),
     "content": ("holdfast.gateway.content.api", "ContentApi"),

@@ -25,6 +25,7 @@ from holdfast.limits import (
     SPAN_MS_MAX,
     TIMESTAMP_MS_MAX,
     TOKEN_MS_MAX,
+    TRANSACTION_MS_MAX,
     VERSION_MAX,
     WAIT_MS_MAX,
     WHOLE_MAX,
@@ -39,6 +40,7 @@ LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
 WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS_MAX)]
 # a negative one does not wait; one above WAIT_MS_MAX is cut to it, as clients say "for ever" so
 RequestTimeoutMs = Annotated[int, Meta(ge=-WHOLE_MAX - 1, le=WHOLE_MAX)]
+TransactionMs = Annotated[int, Meta(ge=1, le=TRANSACTION_MS_MAX)]
 TtlMs = Annotated[int, Meta(ge=0, le=MESSAGE_TTL_MS_MAX)]
 TokenMs = Annotated[int, Meta(ge=0, le=TOKEN_MS_MAX)]
 TimestampMs = Annotated[int, Meta(ge=0, le=TIMESTAMP_MS_MAX)]  # since 1970

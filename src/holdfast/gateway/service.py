@@ -28,6 +28,7 @@ from holdfast.gateway.tasks.incidents import IncidentService
 from holdfast.gateway.tasks.jobs import JobService
 from holdfast.gateway.tasks.schedules import ScheduleService
 from holdfast.gateway.tasks.service import TaskService
+from holdfast.gateway.transactions.service import TransactionService
 from holdfast.metrics import Metrics
 from holdfast.partitions import Partitions
 
@@ -59,6 +60,7 @@ class Gateway(RestApi):
         self.processes = ProcessService(asked, distributions, clock)
         self.instances = InstanceService(asked, config)
         self.messages = MessageService(asked)
+        self.transactions = TransactionService(asked, config, clock, defaults)
         self.journal = JournalService(asked)
         self.content = content = ContentGateway(asked)
         self.serve_content = content.serve

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from holdfast.engine.kernel import Turn
 from holdfast.engine.parcels.commands import send
 from holdfast.engine.state import EngineState
-from holdfast.engine.transactions.operations import KINDS, do_all, part_of, refusals
+from holdfast.engine.transactions.operations import do_all, part_of, refusals
 from holdfast.engine.transactions.state import StoredTransaction
 from holdfast.engine.transactions.values import (
+    KINDS,
     Acknowledgement,
     NewTransaction,
     Preparation,

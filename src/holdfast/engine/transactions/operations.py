@@ -5,14 +5,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.engine.jobs.values import Completion, JobIntent, NewJob
+from holdfast.engine.jobs.values import Completion, NewJob
 from holdfast.engine.kernel import Turn
 from holdfast.engine.kernel.turn import FROM_OUTSIDE
-from holdfast.engine.messages.values import MessageIntent, NewMessage, id_of
+from holdfast.engine.messages.values import NewMessage, id_of
 from holdfast.engine.processes.instances import remembered_key
-from holdfast.engine.processes.values import InstanceIntent, NewInstance
+from holdfast.engine.processes.values import NewInstance
 from holdfast.engine.state import EngineState
 from holdfast.engine.transactions.values import (
+    COMPLETE,
     RESERVED_JOB,
     RESERVED_KEY,
     RESERVED_MESSAGE,
@@ -23,16 +24,9 @@ from holdfast.engine.transactions.values import (
 )
 from holdfast.errors import Code
 from holdfast.limits import BATCH_ERROR_CHARS_MAX
-from holdfast.records import Record, RecordKind, ValueType
+from holdfast.records import Record, RecordKind
 
 Claims = dict[str, Any] | None
-
-SUBMIT = (ValueType.JOB, JobIntent.CREATE)
-COMPLETE = (ValueType.JOB, JobIntent.COMPLETE)
-START = (ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE)
-PUBLISH = (ValueType.MESSAGE, MessageIntent.PUBLISH)
-KINDS = {SUBMIT: "submit", COMPLETE: "complete", START: "start", PUBLISH: "publish"}
-"""What a transaction may consist of."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _replace = msgspec.structs.replace

@@ -107,24 +107,4 @@ def list_transactions(reader: Reader, query: ListTransactions) -> TransactionRow
     return TransactionRows(items, key if looked_at == QUERY_ROWS_MAX else 0)
 
 
-class FoundTransactionPart(_Answer, frozen=True):
-    """What a partition has reserved for a transaction that another one decides."""
-
-    key: int
-    partition: int
-    prepared_ms: int
-    operations: int
-
-
-class ListParts(Query[list[FoundTransactionPart]], frozen=True):
-    """The parts that are prepared on a partition and not decided as far as it knows."""
-
-
-def list_parts(reader: Reader, query: ListParts) -> list[FoundTransactionPart]:
-    return [
-        FoundTransactionPart(key, reader.partition, row.prepared_ms, len(row.part.operations))
-        for key, row in islice(reader.state.transactions.prepared.scan(), QUERY_ROWS_MAX)
-    ]
-
-
-QUERIES = questions(find_transaction, find_decision, list_transactions, list_parts)
+QUERIES = questions(find_transaction, find_decision, list_transactions)

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.jobs.values import Lease
+from holdfast.engine.jobs.values import JobIntent, Lease
+from holdfast.engine.messages.values import MessageIntent
+from holdfast.engine.processes.values import InstanceIntent
 from holdfast.errors import Code
-from holdfast.records import Value, partition_of
+from holdfast.records import Value, ValueType, partition_of
 
 
 class TransactionIntent(IntEnum):
@@ -55,6 +57,14 @@ TRANSITIONS: dict[tuple[TransactionState | None, str], TransactionState | None] 
     (TransactionState.ABORTED, "FORGOTTEN"): None,
 }
 """The life of a transaction at its home; None: nothing of it is in the state."""
+
+
+SUBMIT = (ValueType.JOB, JobIntent.CREATE)
+COMPLETE = (ValueType.JOB, JobIntent.COMPLETE)
+START = (ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE)
+PUBLISH = (ValueType.MESSAGE, MessageIntent.PUBLISH)
+KINDS = {SUBMIT: "submit", COMPLETE: "complete", START: "start", PUBLISH: "publish"}
+"""What a transaction may consist of."""
 
 
 RESERVED_KEY, RESERVED_MESSAGE, RESERVED_JOB = "key:", "message:", "job:"

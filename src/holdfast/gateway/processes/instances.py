@@ -63,7 +63,7 @@ class InstanceService(InstanceApi):
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
         for index, instance in enumerate(instances):
-            new = self._new_instance(instance)
+            new = instance_of(instance, self._config)
             size_bytes += len(new.variables)
             key = new.idempotency_key
             partition = partition_for(key, self._asked.count) if key else anywhere
@@ -80,23 +80,6 @@ class InstanceService(InstanceApi):
             for index, reply in zip(indexes, replies, strict=True):
                 receipts[index] = _receipt(reply)
         return [receipts[index] for index in range(len(instances))]
-
-    def _new_instance(self, new: NewProcessInstance) -> NewInstance:
-        config, key, window_ms = self._config, "", 0
-        keep_ms = config.keep_result_ms if new.keep_ms is None else new.keep_ms
-        checks.within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
-        if new.key is not None:
-            key = checks.name(new.key, "key")
-            window_ms = config.idempotency_window_ms if new.window_ms is None else new.window_ms
-            checks.within(window_ms, 1, SPAN_MS_MAX, "windowMs")
-            keep_ms = max(keep_ms, window_ms)
-        variables = bytes(new.variables)
-        checks.within(len(variables), 0, VARIABLES_BYTES_MAX, "bytes of variables")
-        checks.within(new.version, 0, VERSION_MAX, "version")
-        return NewInstance(
-            checks.name(new.process_id, "process id"), new.version, variables, key, window_ms,
-            keep_ms,
-        )  # fmt: skip
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -162,6 +145,25 @@ def _receipt(reply: Reply) -> ProcessInstanceReceipt:
     error = reply.error()
     assert error is not None
     raise error
+
+
+def instance_of(new: NewProcessInstance, config: Config) -> NewInstance:
+    """A new instance as the engine has it."""
+    key, window_ms = "", 0
+    keep_ms = config.keep_result_ms if new.keep_ms is None else new.keep_ms
+    checks.within(keep_ms, 0, SPAN_MS_MAX, "keepMs")
+    if new.key is not None:
+        key = checks.name(new.key, "key")
+        window_ms = config.idempotency_window_ms if new.window_ms is None else new.window_ms
+        checks.within(window_ms, 1, SPAN_MS_MAX, "windowMs")
+        keep_ms = max(keep_ms, window_ms)
+    variables = bytes(new.variables)
+    checks.within(len(variables), 0, VARIABLES_BYTES_MAX, "bytes of variables")
+    checks.within(new.version, 0, VERSION_MAX, "version")
+    return NewInstance(
+        checks.name(new.process_id, "process id"), new.version, variables, key, window_ms,
+        keep_ms,
+    )  # fmt: skip
 
 
 def modification_of(new: NewModification, partitions: int) -> Modification:

@@ -1,0 +1,225 @@
+"""Transactions from a user's program: operations that are done together, or not at all."""
+
+from collections.abc import Callable
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+from uuid import uuid4
+
+import msgspec
+
+from holdfast.client.codec import encode
+from holdfast.client.execution import completed, current_job
+from holdfast.client.handle import Handle
+from holdfast.client.patience import patiently
+from holdfast.client.process import ProcessHandle, Variables, new_instance, new_message
+from holdfast.client.task import BoundTask, Span, Task, span_ms
+from holdfast.engine.transactions.values import TransactionState
+from holdfast.errors import (
+    DeadlineExceeded,
+    InvalidState,
+    Moved,
+    TransactionAborted,
+    Unavailable,
+    Unknown,
+)
+from holdfast.gateway.tasks.shapes import ActivatedJob, JobCompletion
+from holdfast.gateway.transactions.shapes import (
+    RefusedStep,
+    TransactionRequest,
+    TransactionResult,
+    TransactionStep,
+)
+
+if TYPE_CHECKING:
+    from holdfast.client.app import Holdfast
+
+R = TypeVar("R")
+
+# After these the same request with the same id finds out what became of it.
+_NOT_KNOWN = (Unknown, Unavailable, Moved, DeadlineExceeded)
+_PATIENCE_S = 30.0  # beyond its own timeout: a member that is lost is replaced by then
+
+
+class MessageHandle:
+    """A message of a transaction; it has a key once the transaction is committed."""
+
+    def __init__(self) -> None:
+        self.key = ""
+
+    def __repr__(self) -> str:
+        return f"MessageHandle(key={self.key!r})"
+
+
+class Transaction:
+    """Gathers operations; all of them are done when the block ends, or none.
+
+    Nothing is sent before the end of the block, and nothing at all if the block raises. Handles
+    have their keys after the block. If the node refuses one operation, nothing is done, and
+    `TransactionAborted` names each that was refused.
+    """
+
+    def __init__(self, app: "Holdfast", id_: str | None, timeout: Span) -> None:
+        self.key = ""  # of the transaction, once it is decided
+        self.id = uuid4().hex if id_ is None else id_
+        self._app = app
+        self._timeout_ms = span_ms(timeout)
+        self._steps: list[TransactionStep] = []
+        self._words: list[str] = []  # what each step is, for people
+        self._made: list[Callable[[str], None]] = []  # what is done with the key of each
+        self._home_job: str | None = None
+        self._is_open = True
+
+    # --- operations ---------------------------------------------------------------------------
+
+    @overload
+    def submit(
+        self,
+        task: BoundTask[R],
+        *,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+    ) -> Handle[R]: ...
+
+    @overload
+    def submit(
+        self,
+        task: Task[..., R],
+        *args: Any,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+        **kwargs: Any,
+    ) -> Handle[R]: ...
+
+    def submit(
+        self,
+        task: Task[..., R] | BoundTask[R],
+        *args: Any,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+        **kwargs: Any,
+    ) -> Handle[R]:
+        """Submits a task with its arguments. A `key` that names a task already is refused."""
+        bound = task if isinstance(task, BoundTask) else task.bind(*args, **kwargs)
+        handle = Handle(self._app, "", bound.task.arguments.result_decoder)
+        step = TransactionStep(submit=bound.new_task(key, delay, due, priority))
+        self._add(step, f"submit of {bound.task.name!r}", lambda made: setattr(handle, "key", made))
+        return handle
+
+    def start(
+        self,
+        process_id: str,
+        variables: Variables | None = None,
+        *,
+        version: int = 0,
+        key: str | None = None,
+        keep_result: Span | None = None,
+    ) -> ProcessHandle:
+        """Starts a process. A `key` that names an instance already is refused."""
+        handle = ProcessHandle(self._app, "")
+        new = new_instance(process_id, variables, version, key, keep_result)
+        step = TransactionStep(start=new)
+        self._add(step, f"start of {process_id!r}", lambda made: setattr(handle, "key", made))
+        return handle
+
+    def publish(
+        self,
+        name: str,
+        key: str | int = "",
+        variables: Variables | None = None,
+        *,
+        ttl: Span = 0,
+        message_id: str | None = None,
+    ) -> MessageHandle:
+        """Publishes a message. A `message_id` that was published and is kept is refused."""
+        message = MessageHandle()
+        step = TransactionStep(publish=new_message(name, key, variables, ttl, message_id))
+        self._add(step, f"publish of {name!r}", lambda made: setattr(message, "key", made))
+        return message
+
+    def complete(self, job: ActivatedJob | None = None, result: Any = None) -> None:
+        """Completes a job with its result: that of the running function, if none is named.
+
+        The function's own return value counts for nothing then, and its worker reports nothing.
+        """
+        done = current_job() if job is None else job
+        if done.origin is not None and result is None:
+            result = {}  # no variables
+        raw = msgspec.Raw(encode(result, place="the result"))
+        if done.origin is not None and self._home_job is None:
+            self._home_job = done.job_key
+        step = TransactionStep(complete=JobCompletion(done.job_key, done.lease, raw))
+        self._add(step, f"complete of job {done.job_key}", lambda _: None)
+
+    def _add(self, step: TransactionStep, words: str, made: Callable[[str], None]) -> None:
+        if not self._is_open:
+            raise InvalidState("Expected an open transaction, but its block has ended")
+        self._steps.append(step)
+        self._words.append(words)
+        self._made.append(made)
+
+    # --- the block ----------------------------------------------------------------------------
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_open = False
+        if kind is None and self._steps:
+            self._app.begin()
+            self._settle(self._app.portal.call(self._commit()))
+
+    async def __aenter__(self) -> "Transaction":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_open = False
+        if kind is None and self._steps:
+            self._app.begin()
+            self._settle(await self._app.portal.reach(self._commit()))
+
+    async def _commit(self) -> TransactionResult:
+        request = TransactionRequest(self._steps, self.id, self._home_job, self._timeout_ms)
+        return await patiently(
+            lambda: self._app.api.transactions.commit(request),
+            _NOT_KNOWN,
+            self._timeout_ms / 1000 + _PATIENCE_S,
+        )
+
+    def _settle(self, result: TransactionResult) -> None:
+        self.key = result.transaction_key
+        if result.state is not TransactionState.COMMITTED:
+            raise self._aborted(result)
+        for made, key in zip(self._made, result.keys, strict=True):
+            made(key)
+        completed({each.complete.job_key for each in self._steps if each.complete is not None})
+
+    def _aborted(self, result: TransactionResult) -> TransactionAborted:
+        told = "; ".join(self._told(each) for each in result.refused)
+        return TransactionAborted(
+            f"Nothing of transaction {self.key} was done: {told}",
+            key=self.key,
+            refused=[msgspec.to_builtins(each) for each in result.refused],
+        )
+
+    def _told(self, refused: RefusedStep) -> str:
+        if refused.operation < 0:
+            return f"{refused.code}: {refused.reason}"
+        words = self._words[refused.operation]
+        return f"operation {refused.operation} ({words}): {refused.code}: {refused.reason}"

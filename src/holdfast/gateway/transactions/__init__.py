@@ -1,0 +1,1 @@
+"""Transactions: operations on several partitions of which all are done, or none."""
