@@ -2,6 +2,7 @@
 
 import fcntl
 import importlib.util
+import os
 import shutil
 import signal
 import subprocess
@@ -42,11 +43,22 @@ def _from_debian(name: str) -> str:
     with (_DEBIAN / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
         if not path.exists():
-            _run(["apt-get", "download", "-q", "etcd-server", "etcd-client"])
+            _download()
             for package in _DEBIAN.glob("*.deb"):
                 _run(["dpkg", "-x", str(package), str(_DEBIAN)])
                 package.unlink()
     return str(path)
+
+
+def _download() -> None:
+    download = ["apt-get", "download", "-q", "etcd-server", "etcd-client"]
+    try:
+        _run(download)
+    except UnmeasurableError:
+        if os.geteuid() != 0:
+            raise
+        _run(["apt-get", "update", "-qq"])  # a fresh machine knows no packages
+        _run(download)
 
 
 def _run(arguments: list[str]) -> None:

@@ -162,7 +162,11 @@ class Coordination(Protocol):
         ...
 
     async def live(self) -> dict[int, LiveMember]:
-        """Who runs, by place in the order, as far as leases tell."""
+        """Who runs, by place in the order, as far as leases tell.
+
+        A member may have two places for a moment. One that finds its own place lost or doubled puts
+        that right by itself.
+        """
         ...
 
     # --- ranges ---

@@ -33,6 +33,7 @@ class EtcdKeys:
         self._client = EtcdClient(address)
         self._prefix = address.prefix
         self._lease = 0
+        self._granting = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
 
     @property
@@ -109,7 +110,9 @@ class EtcdKeys:
     # --- the lease ---
 
     async def _granted(self) -> int:
-        if not self._lease:
+        async with self._granting:  # of two leases only one would be kept alive
+            if self._lease:
+                return self._lease
             request = messages.new("LeaseGrantRequest", ttl=COORDINATION_LEASE_MS // 1_000)
             try:
                 answer = await self._client.write(messages.LEASE_GRANT, request)
@@ -118,7 +121,7 @@ class EtcdKeys:
             self._lease = answer.id
             if self._beating is None:
                 self._beating = asyncio.create_task(self._beat())
-        return self._lease
+            return answer.id
 
     async def _beat(self) -> None:
         while True:

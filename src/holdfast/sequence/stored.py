@@ -133,7 +133,10 @@ class StoredCoordination:
         raise _contended(key)
 
     async def announce(self, live: LiveMember) -> int:
-        """The seed's way: find oneself in the order, or else come behind the last of it."""
+        """The seed's way: find oneself in the order, or else come behind the last of it.
+
+        A write that arrives late may give a member a second place. It gives up all but the first.
+        """
         values.check_name("member", live.member)
         self._live = live
         for _ in range(COORDINATION_ATTEMPTS_MAX):
@@ -155,7 +158,12 @@ class StoredCoordination:
     async def live(self) -> dict[int, LiveMember]:
         places = _places((await self._read(under(values.NODES))).rows[0])
         members = {number: _live_of(row) for number, row in sorted(places.items())}
-        return {number: each for number, each in members.items() if each is not None}
+        found = {number: each for number, each in members.items() if each is not None}
+        if self._live is not None:
+            mine = [each for each in found.values() if each.member == self._live.member]
+            if mine != [self._live] and all(each.nonce == self._live.nonce for each in mine):
+                self._announce_soon()  # its place is lost, or a late write gave it another
+        return found
 
     # --- ranges ---
 
@@ -316,6 +324,9 @@ class StoredCoordination:
         log.warning("the lease of this member ran out; it is taken anew", member=self._live.member)
         for tell in self.on_lapsed:
             tell()
+        self._announce_soon()
+
+    def _announce_soon(self) -> None:
         if self._announcing is None or self._announcing.done():
             self._announcing = asyncio.create_task(self._announce_again())
 
