@@ -50,6 +50,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content_subscriber_kept_ms: int = (
         CONTENT_SUBSCRIBER_KEPT_MS  # for so long the log is kept for a silent subscriber
     )
+    cluster: str = ""  # etcd://host:port[,host:port], or etcds:// for TLS; "": a node of its own
+    cluster_ca: str = ""  # who signs etcd's certificate: a file (PEM); "": the usual authorities
+    cluster_certificate: str = ""  # this member's own, where etcd wants one: a file (PEM)
+    cluster_key: str = ""  # and its key
+    cluster_standbys: bool = True  # follow the partitions of others, to take them over quickly
+    member: str = ""  # its name in the cluster; "": the beginning of its public key
+    member_address: str = "127.0.0.1:0"  # where it listens for other members; port 0: any free one
+    member_url: str = ""  # where clients reach it; "": host and port
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000

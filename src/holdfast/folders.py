@@ -3,6 +3,7 @@
 import stat
 from pathlib import Path
 
+from holdfast.belonging import belonging_of
 from holdfast.blobs import Blobs, open_blobs
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.content.blobs import NoSharedStore
@@ -17,7 +18,17 @@ from holdfast.state.stored import StoredSnapshots
 
 
 def check_division(folder: Path, home: Path | None) -> None:
-    """Refuses a folder whose partitions are other processes', or are being divided anew."""
+    """Refuses a folder whose partitions are other processes', or are being divided anew.
+
+    And one that is a member's of a cluster, unless it is opened as that: what others have
+    acknowledged would go on without them.
+    """
+    if home is None and (belonging := belonging_of(folder)) is not None:
+        raise InvalidState(
+            f"Expected the folder of a node of its own, but {folder} is that of member"
+            f" {belonging.member!r} of a cluster; start it with --cluster",
+            path=str(folder),
+        )
     layout = layout_of(folder if home is None else home)
     if home is None and layout.members > 1:
         raise InvalidState(

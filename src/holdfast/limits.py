@@ -300,6 +300,21 @@ TAKE_OVER_RETRY_MS_MIN = 10  # before a disk that did not answer is asked again:
 TAKE_OVER_RETRY_MS_MAX = 200  # ... two ticks at most, in which others notice the silence, too
 TAKE_OVER_HEAL_MS = 500  # that a fenced owner leaves to whoever fenced it: as long as one may take
 HAND_OVER_MS_MAX = 5_000  # for a quorum to hold all that an owner sent, before it gives up
+# --- the cluster ------------------------------------------------------------------------------
+CLUSTER_TICK_MS = 62  # of connections between members: a sixteenth of a second, as cuts are made
+CLUSTER_SILENT_TICKS_MAX = 15  # without a byte, and a member is taken for gone: after a second
+CLUSTER_LOOK_MS = 250  # how often placement is looked at, though nothing is known to have changed
+CLUSTER_SETTLE_MS = 1_500  # after its start a member takes nobody for gone whom it never heard
+CLUSTER_CALM_MS = 1_000  # members have been the same for so long: sixteen ticks, and disks change
+CLUSTER_MOVES_MAX = 8  # planned moves of one member at once: each closes a partition for some 10 ms
+CLUSTER_RETRY_MS_MIN = 20  # after a take-over that was refused: the others notice the loss as we do
+CLUSTER_RETRY_MS_MAX = 2_000  # one that fails again and again is tried every two seconds
+CLUSTER_BEHIND_MAX = 1_000  # records that a standby may lack and still be handed a partition: 10 ms
+CLUSTER_FOLLOW_MS = 1_000  # before a standby that stopped follows its log again
+CLUSTER_READ_MS = 5_000  # how often members and chains are read from etcd without a hint
+CUTS_LISTED_MAX = 1_000  # in one answer: a minute of them, 150 KB
+CLUSTER_START_MS_MAX = 5_000  # that a start waits until all partitions have an owner that is heard
+CLUSTER_DRAIN_MS_MAX = 30_000  # that a member which stops gives itself to hand everything over
 
 # --- the journal of a cluster -----------------------------------------------------------------
 CLUSTER_MARKS_MS = 62  # how often owners tell how far their logs are acknowledged: once a tick

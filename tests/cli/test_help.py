@@ -59,6 +59,8 @@ def test_all_the_verbs_are_there() -> None:
         "journal topics", "journal bounds", "journal cat", "journal verify",
         "partitions export", "partitions import", "partitions rebalance",
         "pipeline run", "pipeline status",
+        "cluster status", "cluster members", "cluster cuts", "cluster drain", "cluster remove",
+        "cluster move",
         "content publish", "content subscribe", "content queues", "content errors",
         "content retry", "content clear", "content remove", "content topology",
         "content snapshot", "content cleanup", "content forget",

@@ -20,6 +20,7 @@ from holdfast.cli import (
     worker,
 )
 from holdfast.cli.batch import command as batch
+from holdfast.cli.cluster import command as cluster
 from holdfast.cli.content import command as content
 from holdfast.cli.exit_codes import ExitCode, exit_code_of
 from holdfast.cli.help_text import examples, exit_codes
@@ -62,8 +63,8 @@ for _verb in (
     _verb.register(app)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
-    distributions.app, journal.app, partitions.app, pipeline.app, users.app, groups.groups,
-    groups.roles, tokens.app, permissions.app,
+    distributions.app, cluster.app, journal.app, partitions.app, pipeline.app, users.app,
+    groups.groups, groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)
 

@@ -20,6 +20,9 @@ def register(app: typer.Typer) -> None:
             "holdfast start                       the folder ./data, at http://127.0.0.1:8080",
             "holdfast start ./data --port 9000 --partitions 16",
             "holdfast start ./data --processes 4  one address, four cores in use",
+            "holdfast start ./data --cluster etcd://10.0.0.5:2379   a member of a cluster",
+            "holdfast start ./data --cluster etcd://10.0.0.5 --listen-members 10.0.0.7:8081"
+            " --host 10.0.0.7 --authorization",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
             " --tls-key key.pem   others say who they are, over HTTPS",
@@ -109,6 +112,29 @@ def start(
             max=PROCESSES_MAX,
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Be a member of the cluster that this etcd keeps: etcd://HOST:PORT, several with"
+            " commas, etcds:// for TLS, USER:PASSWORD@ before the hosts.",
+            metavar="URL",
+        ),
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(
+            help="Its name in the cluster. [default: the beginning of its public key]",
+            metavar="NAME",
+        ),
+    ] = None,
+    listen_members: Annotated[
+        str | None,
+        typer.Option(
+            help="Where it listens for other members, who reach it there. [default: 127.0.0.1:0,"
+            " which is this machine alone]",
+            metavar="HOST:PORT",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Start a node over a folder and serve it until SIGINT or SIGTERM.
@@ -125,7 +151,8 @@ def start(
         log_json=log_json or None, authorization=authorization or None,
         allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
         tls_certificate=_text(tls_certificate), tls_key=_text(tls_key),
-        snapshot_store=snapshot_store,
+        snapshot_store=snapshot_store, cluster=cluster, member=member,
+        member_address=listen_members,
     )  # fmt: skip
     if not config.authorization:
         _check_host(config.host, allow_remote)
@@ -148,6 +175,17 @@ def _serve(
     from holdfast.layout import layout_of
 
     os.umask(0o077)  # what is stored is for its owner alone
+    if config.cluster:
+        from holdfast.cli.cluster.serving import serve_member
+        from holdfast.errors import InvalidArgument
+
+        if processes not in (None, 1):
+            raise InvalidArgument(
+                "Expected one process for a member of a cluster, but found --processes"
+                f" {processes}; start several members on the machine instead"
+            )
+        uvloop.run(serve_member(folder, config, as_json=as_json, with_pipeline=with_pipeline))
+        return
     divided = layout_of(folder).members
     processes = processes or divided
     if processes == divided == 1:

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from holdfast.cli.beside import Beside
@@ -15,7 +15,7 @@ from holdfast.errors import DataLoss, Unavailable
 from holdfast.gateway.http.connections import ConnectionLimits
 from holdfast.gateway.http.server import HttpServer
 from holdfast.gateway.http.tls import Certificate, certificate_of
-from holdfast.node import LocalNode
+from holdfast.node import LocalNode, Node
 from holdfast.version import VERSION
 
 ADMIN_TOKEN_FILE = "admin-token"
@@ -45,14 +45,18 @@ async def serve_folder(folder: Path, config: Config, *, as_json: bool, with_pipe
 
 
 async def serve(
-    node: LocalNode,
+    node: Node,
     config: Config,
     announce: Callable[[str], None],
     stop: asyncio.Event,
     *,
     is_shared: bool = False,
+    before_end: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Serves a node until SIGINT, SIGTERM or `stop`; raises when the node cannot go on."""
+    """Serves a node until SIGINT, SIGTERM or `stop`; raises when the node cannot go on.
+
+    `before_end` is done while requests are still served.
+    """
     loop = asyncio.get_running_loop()
     certificate = certificate_of(config.tls_certificate, config.tls_key)
     reserve = [os.open(os.devnull, os.O_RDONLY) for _ in range(_RESERVED_FILES)]
@@ -70,13 +74,15 @@ async def serve(
             loop.add_signal_handler(signal.SIGHUP, certificate.reload)
         announce(server.url)
         await _until_stopped(node, stop, certificate)
+        if before_end is not None:
+            await before_end()
     finally:
         for descriptor in reserve:  # a node that has used up its files can still end in order
             os.close(descriptor)
         await server.close()
 
 
-async def let_first_in(node: LocalNode, folder: Path, config: Config) -> None:
+async def let_first_in(node: Node, folder: Path, config: Config) -> None:
     """The first start with authorization makes an administrator; its token goes to a file."""
     path = folder / ADMIN_TOKEN_FILE
 
@@ -88,9 +94,7 @@ async def let_first_in(node: LocalNode, folder: Path, config: Config) -> None:
         print_note(f"the token of an administrator is in {path}; HOLDFAST_TOKEN takes it")
 
 
-async def _until_stopped(
-    node: LocalNode, stop: asyncio.Event, certificate: Certificate | None
-) -> None:
+async def _until_stopped(node: Node, stop: asyncio.Event, certificate: Certificate | None) -> None:
     """Returns when asked to stop; raises when the node cannot go on: a supervisor sees it."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
@@ -112,6 +116,7 @@ def announce_start(
     took_ms: int,
     *,
     processes: int = 1,
+    member: str | None = None,
     as_json: bool,
 ) -> None:
     """Says that the node is up."""
@@ -126,9 +131,14 @@ def announce_start(
             "version": VERSION,
             "pid": os.getpid(),
         }
-        print_json(started if processes == 1 else started | {"processes": processes})
+        if processes > 1:
+            started["processes"] = processes
+        if member is not None:
+            started["member"] = member
+        print_json(started)
         return
     several = f" · {processes} processes" if processes > 1 else ""
+    several += f" · member {member}" if member is not None else ""
     print_line(
         f"holdfast {VERSION} at {url} · {folder} · {partitions} partitions{several} ·"
         f" ready in {took_ms / 1000:.2f} s ({replayed_events:,} events replayed)"

@@ -165,18 +165,26 @@ def _ring_from(owner: str, sight: Sight) -> Iterator[str]:
     return iter(order[start:] + order[:start])
 
 
+def best(partition: int, last: Range, sight: Sight) -> str | None:
+    """The most preferred member that is there, stays and keeps the log, all of it or not yet."""
+    return next(_candidates(partition, last, sight), None)
+
+
 def _fit(partition: int, last: Range, sight: Sight) -> str | None:
-    """The most preferred member that is there, stays, and has all of the log."""
-    replicas = {each.member for each in last.replicas if _has_disk(each, sight)}
-    for name in preferred(partition, sight):
-        member = sight.members[name]
-        if name not in replicas or not member.is_there or member.is_draining:
-            continue
+    """The most preferred of those that have all of the log; unless it drains, one waits for it."""
+    for name in _candidates(partition, last, sight):
         if name == sight.me or sight.has_all(partition, name):
             return name
         if not sight.members[sight.me].is_draining:
-            return None  # it is waited for
+            return None
     return None
+
+
+def _candidates(partition: int, last: Range, sight: Sight) -> Iterator[str]:
+    replicas = {each.member for each in last.replicas if _has_disk(each, sight)}
+    for name in preferred(partition, sight):
+        if name in replicas and not sight.members[name].is_draining:
+            yield name
 
 
 def _place(key: str) -> bytes:

@@ -8,6 +8,7 @@ from holdfast.gateway.operation import Namespace
 if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs few of them
     from holdfast.gateway.access.access import Access
     from holdfast.gateway.batch.api import BatchApi
+    from holdfast.gateway.cluster.api import ClusterApi
     from holdfast.gateway.content.api import ContentApi
     from holdfast.gateway.distribution.api import DistributionApi
     from holdfast.gateway.identity.api import IdentityApi
@@ -38,6 +39,7 @@ class Api:
     identity: "IdentityApi"
     journal: "JournalApi"
     node: "NodeApi"
+    cluster: "ClusterApi"
 
     async def close(self) -> None:
         """Lets go of whatever it holds."""
@@ -59,6 +61,7 @@ _HOMES = {
     "identity": ("holdfast.gateway.identity.api", "IdentityApi"),
     "journal": ("holdfast.gateway.journal.api", "JournalApi"),
     "node": ("holdfast.gateway.node.api", "NodeApi"),
+    "cluster": ("holdfast.gateway.cluster.api", "ClusterApi"),
 }
 SPACES = tuple(_HOMES)
 """The names of the namespaces."""

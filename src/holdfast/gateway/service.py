@@ -10,6 +10,7 @@ from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.batch.service import BatchService
 from holdfast.gateway.batch.tables import OpenTables, TablesSelector
+from holdfast.gateway.cluster.service import ClusterHome, ClusterService
 from holdfast.gateway.content.service import ContentGateway
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.identity.service import IdentityService
@@ -67,6 +68,7 @@ class Gateway(RestApi):
         self.batches = batches = BatchService(asked, clock, open_tables)
         self.selector: Selector = TablesSelector(batches.open_tables)
         metrics.batch.numbers = batches.counts.numbers
+        self.cluster = self._cluster = ClusterService(asked)
         self.node = self._node = NodeService(asked, config, metrics, batches.counts.count)
 
     def show_tables(self, tables: SearchTables) -> None:
@@ -77,6 +79,10 @@ class Gateway(RestApi):
         """From now on all members of the node are asked together; what gives this one's numbers."""
         self._node.members = members
         return self._node.own_metrics
+
+    def join_cluster(self, home: ClusterHome) -> None:
+        """From now on this node answers as a member of a cluster."""
+        self._cluster.home = self._node.cluster = home
 
     def show_health(self, health_now: Callable[[], Health]) -> None:
         """From now on this tells how the node is."""

@@ -80,6 +80,7 @@ class Runner(Generic[S]):
             journal, self._lives, self._work, self.behind, self._halt
         )
         self._lives.on_moved = self.standbys.go_on
+        self.follow_again = self.standbys.try_again
         self._something = asyncio.Event()  # to do
         self._doors: Doors[S] = Doors(
             self._lives, self._work, self._outcomes, self.standbys, self._halt, self._look_at,

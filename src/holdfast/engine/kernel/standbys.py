@@ -65,6 +65,11 @@ class Standbys(Generic[S]):
         if self.is_hot:
             self._start(partition)
 
+    def try_again(self) -> None:
+        """Those that could not go on try again: what was in their way may have passed."""
+        for partition in list(self.stopped):
+            self.go_on(partition)
+
     def forget(self, partition: int) -> None:
         """Ends a standby; its rows stay in the store."""
         self.wanted.discard(partition)

@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import msgspec
+
 from holdfast.config import Config
 from holdfast.engine.progress import FindProgress
-from holdfast.errors import Unavailable
+from holdfast.errors import Moved, Unavailable, Unknown
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.cluster.service import ClusterHome
+from holdfast.gateway.cluster.shapes import ClusterStatus
 from holdfast.gateway.node.api import NodeApi
-from holdfast.gateway.node.shapes import Health, PartitionView, Topology
+from holdfast.gateway.node.shapes import Health, MemberView, PartitionView, Topology
 from holdfast.metrics import Metrics
 from holdfast.partitions import Placement
 from holdfast.version import VERSION
@@ -41,16 +45,24 @@ class NodeService(NodeApi):
         self._count = count  # brings numbers up to date that are only counted when asked for
         self.health_now: Callable[[], Health] = lambda: UP
         self.members: AllMembers | None = None  # of a node that has several
+        self.cluster: ClusterHome | None = None  # that the node is a member of
 
     async def topology(self) -> Topology:
         views = await asyncio.gather(*(self._partition(each) for each in self._asked.placement()))
-        return Topology(VERSION, views, self._config.host, self._config.port)
+        found = Topology(VERSION, views, self._config.host, self._config.port)
+        if self.cluster is None:
+            return found
+        status = await self.cluster.status()
+        return msgspec.structs.replace(
+            found, members=_members(status), cluster_id=status.cluster_id,
+            replication_factor=status.replication_factor,
+        )  # fmt: skip
 
     async def _partition(self, placement: Placement) -> PartitionView:
         partition, member = placement.partition, placement.member
         try:
             found = await self._asked.ask(partition, FindProgress())
-        except Unavailable:
+        except (Unavailable, Moved, Unknown):
             return PartitionView(partition, 0, 0, member, is_reached=False)
         return PartitionView(partition, found.next_position, found.processed_position, member)
 
@@ -64,3 +76,18 @@ class NodeService(NodeApi):
         """The numbers of this member alone."""
         await self._count()
         return self._metrics.exposition()
+
+
+def _members(status: ClusterStatus) -> list[MemberView]:
+    keeps: dict[str, list[int]] = {}
+    for each in status.partitions:
+        for replica in each.replicas:
+            if replica.member != each.owner:
+                keeps.setdefault(replica.member, []).append(each.partition_id)
+    return [
+        MemberView(
+            each.member, each.url, each.version, each.owned_partitions, keeps.get(each.member, []),
+            each.state != "AWAY",
+        )
+        for each in status.members
+    ]  # fmt: skip

@@ -15,6 +15,17 @@ class PartitionView(Shape, frozen=True):
     is_reached: bool = True  # False: its process is away, and how far it is is not known
 
 
+class MemberView(Shape, frozen=True):
+    """A member of a cluster, and the partitions whose log it keeps."""
+
+    member: str
+    url: str
+    version: str
+    owns: list[int]
+    stands_by: list[int]
+    is_up: bool = True
+
+
 class Topology(Shape, frozen=True):
     """What the node is."""
 
@@ -22,6 +33,9 @@ class Topology(Shape, frozen=True):
     partitions: list[PartitionView]
     host: str = "localhost"
     port: int = 0
+    members: list[MemberView] = msgspec.field(default_factory=list["MemberView"])  # of a cluster
+    cluster_id: str | None = None
+    replication_factor: int = 1
 
 
 class Health(Shape, frozen=True, omit_defaults=True):

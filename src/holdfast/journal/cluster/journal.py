@@ -81,6 +81,7 @@ class ClusterJournal(ClusterReading):
     ) -> None:
         self.member = member
         self.disk = disk
+        self.folder, self.heal = disk.local.folder, disk.local.heal  # of the member's own log
         self.nonce = nonce
         self.positions = positions = Positions()
         self.on_chain = positions.on_chain

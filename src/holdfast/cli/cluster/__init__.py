@@ -1,0 +1,1 @@
+"""`holdfast cluster`, and a member of a cluster that serves."""

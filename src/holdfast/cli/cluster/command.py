@@ -1,0 +1,227 @@
+"""`holdfast cluster`: how a cluster is, and what can be done about its members."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.help_text import examples
+from holdfast.cli.options import DEFAULT_URL, Json, Url
+from holdfast.limits import CUTS_LISTED_MAX
+
+if TYPE_CHECKING:
+    from holdfast.gateway.cluster.shapes import ClusterPartitionView, ClusterStatus
+
+app = typer.Typer(
+    name="cluster",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="A cluster: its status, members and cuts; drain, remove, move.",
+)
+
+Member = Annotated[str, typer.Argument(help="The name of a member.", metavar="MEMBER")]
+_DRAIN_LOOK_S = 0.2  # how often the progress of a drain is asked for
+
+
+@app.command(
+    epilog=examples(
+        "holdfast cluster status",
+        "holdfast cluster status --url http://10.0.0.7:8080   as another member sees it",
+        "holdfast cluster status --json | jq -r '.problems[]'",
+    )
+)
+def status(url: Url = DEFAULT_URL, json: Json = False) -> None:
+    """Show how the cluster is: members, partitions, and what is wrong."""
+    from holdfast.cli.output import number, print_fields, print_json, print_line, print_table
+
+    found = _status(url)
+    if json:
+        print_json(found)
+        return
+    up = sum(each.state != "AWAY" for each in found.members)
+    print_fields(
+        [
+            ("cluster", found.cluster_id),
+            ("asked", found.member),
+            ("etcd", found.etcd.lower().replace("_", " ")),
+            ("members", f"{up} of {len(found.members)} up"),
+            ("cut", number(found.cut)),
+        ]
+    )
+    print_line("")
+    print_table(
+        ["PARTITION", "STATE", "OWNER", "EPOCH", "REPLICAS"],
+        [
+            (str(each.partition_id), each.state, each.owner, str(each.epoch), _replicas(each))
+            for each in found.partitions
+        ],
+        empty="no partitions",
+    )
+    for problem in found.problems:
+        print_line(f"! {problem}")
+
+
+@app.command(
+    epilog=examples(
+        "holdfast cluster members",
+        "holdfast cluster members --json | jq -r '.[] | select(.state == \"AWAY\").member'",
+    )
+)
+def members(url: Url = DEFAULT_URL, json: Json = False) -> None:
+    """List the members: who is up, where, and what it owns."""
+    from holdfast.cli.output import print_json, print_table
+
+    found = _status(url)
+    if json:
+        print_json(found.members)
+        return
+    print_table(
+        ["MEMBER", "STATE", "PARTITIONS", "URL", "ADDRESS", "VERSION"],
+        [
+            (
+                each.member, each.state, str(len(each.owned_partitions)), each.url, each.address,
+                each.version,
+            )
+            for each in found.members
+        ],
+        empty="no members",
+    )  # fmt: skip
+
+
+@app.command(epilog=examples("holdfast cluster cuts", "holdfast cluster cuts --limit 100 --json"))
+def cuts(
+    limit: Annotated[int, typer.Option(min=1, max=CUTS_LISTED_MAX, help="How many at most.")] = 20,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """List the latest cuts: numbered moments of the whole cluster, the newest first."""
+    from holdfast.cli.output import moment, number, print_json, print_table
+    from holdfast.cli.remote import ask
+
+    found = ask(url, lambda api: api.cluster.cuts(limit))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ["CUT", "WRITER", "TIME", "LOGS", "ENTRIES"],
+        [
+            (
+                str(each.number), each.writer, moment(each.time), number(each.logs),
+                number(each.entries),
+            )
+            for each in found.items
+        ],
+        empty="no cuts yet",
+    )  # fmt: skip
+
+
+@app.command(
+    epilog=examples(
+        "holdfast cluster drain 5f2a90c1d3e4      before its machine is stopped or upgraded",
+        "holdfast cluster drain 5f2a90c1d3e4 --undo",
+        "holdfast cluster drain 5f2a90c1d3e4 --no-wait",
+    )
+)
+def drain(
+    member: Member,
+    undo: Annotated[bool, typer.Option("--undo", help="Let it own partitions again.")] = False,
+    wait: Annotated[bool, typer.Option(help="Return when it owns nothing any more.")] = True,
+    timeout: Annotated[int, typer.Option(help="Seconds to wait at most.", min=1)] = 120,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Have a member hand all its partitions to others, without an unanswered request."""
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    ask(url, lambda api: api.cluster.drain(member, not undo))
+    left = 0 if undo or not wait else _wait_until_drained(url, member, timeout)
+    if json:
+        print_json({"member": member, "draining": not undo, "partitionsLeft": left})
+    elif undo:
+        print_line(f"{member}  owns partitions again, as they come")
+    elif not wait:
+        print_line(f"{member}  drains; holdfast cluster status tells how far it is")
+    else:
+        print_line(f"{member}  owns nothing any more: it can be stopped")
+
+
+def _wait_until_drained(url: str, member: str, timeout: int) -> int:
+    from holdfast.cli.output import print_note
+    from holdfast.errors import DeadlineExceeded
+
+    deadline, told = time.monotonic() + timeout, -1
+    while True:
+        found = _status(url)
+        left = sum(each.owner == member for each in found.partitions)
+        if left == 0:
+            return 0
+        if left != told:
+            print_note(f"{left} partitions left")
+            told = left
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f"Member {member} still owns {left} partitions after {timeout} s; it goes on. Look"
+                " at holdfast cluster status: another member must be up and have all of their logs",
+                member=member,
+            )
+        time.sleep(_DRAIN_LOOK_S)
+
+
+@app.command(
+    epilog=examples(
+        "holdfast cluster remove 5f2a90c1d3e4",
+        "holdfast cluster remove 5f2a90c1d3e4 --force   its disk is lost, and another one with it",
+    )
+)
+def remove(
+    member: Member,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Even where too few disks of a partition would be left."),
+    ] = False,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Take a member out for ever: its key is refused from now on, and its disk does not count."""
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    ask(url, lambda api: api.cluster.remove(member, force))
+    if json:
+        print_json({"member": member, "removed": True})
+    else:
+        print_line(f"{member}  removed; the logs that it kept go to other members")
+
+
+@app.command(epilog=examples("holdfast cluster move 3 5f2a90c1d3e4"))
+def move(
+    partition: Annotated[int, typer.Argument(help="The number of a partition.", min=1)],
+    member: Member,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Hand a partition to another member that keeps its log."""
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    ask(url, lambda api: api.cluster.move(str(partition), member))
+    if json:
+        print_json({"partition": partition, "member": member})
+    else:
+        print_line(f"partition {partition} is {member}'s now")
+
+
+def _status(url: str) -> "ClusterStatus":
+    from holdfast.cli.remote import ask
+
+    return ask(url, lambda api: api.cluster.status())
+
+
+def _replicas(partition: "ClusterPartitionView") -> str:
+    """The members that keep the log; those behind with how much, those away in brackets."""
+    parts: list[str] = []
+    for each in partition.replicas:
+        behind = f" (-{each.lag:,})" if each.lag else ""
+        parts.append(f"{each.member}{behind}" if each.is_heard else f"[{each.member}]")
+    return " ".join(parts)

@@ -1,0 +1,40 @@
+"""A member of a cluster, serving HTTP until it is told to stop."""
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+
+from holdfast.cli.beside import Beside
+from holdfast.cli.serving import announce_start, let_first_in, serve
+from holdfast.cluster.joining import open_member
+from holdfast.config import Config
+from holdfast.gateway.http.tls import certificate_of
+from holdfast.limits import CLUSTER_START_MS_MAX
+
+
+async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipeline: bool) -> None:
+    """Joins the cluster, serves, and hands everything over before it stops."""
+    began = time.monotonic()
+    certificate_of(config.tls_certificate, config.tls_key)  # a wrong one leaves no folder behind
+    member = await open_member(folder, config)
+    try:
+        await member.placed(CLUSTER_START_MS_MAX / 1_000)
+        if config.authorization and member.is_first:
+            await let_first_in(member.node, folder, config)
+        took_ms = round((time.monotonic() - began) * 1000)
+        announcing: list[asyncio.Task[None]] = []
+
+        def announce(url: str) -> None:
+            announcing.append(asyncio.get_running_loop().create_task(member.serves_at(url)))
+            count = member.settings.partitions
+            announce_start(
+                url, folder, count, member.node.replayed_events, took_ms, member=member.name,
+                as_json=as_json,
+            )  # fmt: skip
+
+        beside = Beside(["pipeline", "run", str(folder)]) if with_pipeline else None
+        with beside or contextlib.nullcontext():
+            await serve(member.node, config, announce, asyncio.Event(), before_end=member.leave)
+    finally:
+        await member.close()

@@ -1,0 +1,124 @@
+"""What members ask of one another about the cluster itself: to drain, to move, how they are."""
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+import msgspec
+
+from holdfast.errors import HoldfastError, InvalidArgument, NotFound, Unavailable
+from holdfast.logs import log
+from holdfast.sequence.api import Chain
+from holdfast.transport import Answer, Handler, Links
+
+# Kinds of messages between members of a cluster, beside those of journals.
+CHAIN, DRAIN, MOVE, REPORT = range(120, 124)
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_chain = msgspec.msgpack.Decoder(Chain).decode
+_decode_drain = msgspec.msgpack.Decoder(bool).decode
+_decode_move = msgspec.msgpack.Decoder(tuple[int, str]).decode
+
+
+class MemberReport(msgspec.Struct, frozen=True, array_like=True):
+    """How a member is, as it says itself. Later versions may add fields, and only at the end."""
+
+    owned: list[int]  # partitions that are open there
+    lags: dict[int, dict[str, int]]  # of those, by replica: entries that it does not have yet
+    standby_lags: dict[int, int]  # records that its standbys have not applied yet
+    problems: list[str]
+    cut: int = 0  # the last that it has read
+
+
+_decode_report = msgspec.msgpack.Decoder(MemberReport).decode
+
+
+class Errands(Protocol):
+    """What a member does when it is asked, by whoever."""
+
+    def learned(self, chain: Chain) -> None: ...
+
+    async def set_draining(self, is_draining: bool) -> None: ...
+
+    async def move_away(self, partition: int, to: str) -> None: ...
+
+    def report(self) -> MemberReport: ...
+
+
+class ErrandHandler:
+    """Answers one connection of one other member; what is about something else goes to `rest`."""
+
+    def __init__(self, errands: Errands, rest: Handler) -> None:
+        self._errands = errands
+        self._rest = rest
+
+    def called(self, kind: int, body: bytes) -> Answer:
+        if kind == REPORT:
+            return _encode(self._errands.report())
+        try:
+            if kind == DRAIN:
+                return _nothing(self._errands.set_draining(_decode_drain(body)))
+            if kind == MOVE:
+                return _nothing(self._errands.move_away(*_decode_move(body)))
+        except msgspec.DecodeError as error:
+            raise InvalidArgument(f"Expected a call of this version, but {error}") from error
+        return self._rest.called(kind, body)
+
+    def told(self, kind: int, body: bytes) -> None:
+        if kind == CHAIN:
+            self._errands.learned(_decode_chain(body))
+        else:
+            self._rest.told(kind, body)
+
+
+async def _nothing(done: Awaitable[None]) -> bytes:
+    await done
+    return b""
+
+
+class Messenger:
+    """Asks errands of members, this one included."""
+
+    def __init__(self, me: str, links: Links, errands: Errands) -> None:
+        self._me = me
+        self._links = links
+        self._errands = errands
+
+    def tell_chain(self, chain: Chain) -> None:
+        """Tells all others of a chain that was written here."""
+        body = _encode(chain)
+        for link in self._links:
+            if link.is_up:
+                try:
+                    link.tell(CHAIN, body)
+                except HoldfastError as error:  # it reads etcd, too
+                    log.debug("chain not told", peer=link.peer, why=error.message)
+
+    async def drain(self, member: str, is_draining: bool) -> None:
+        """Has a member give its partitions away, or keep them again."""
+        if member == self._me:
+            await self._errands.set_draining(is_draining)
+        else:
+            await self._call(member, DRAIN, _encode(is_draining))
+
+    async def move(self, owner: str, partition: int, to: str) -> None:
+        """Has the owner of a partition hand it to another member."""
+        if owner == self._me:
+            await self._errands.move_away(partition, to)
+        else:
+            await self._call(owner, MOVE, _encode((partition, to)))
+
+    async def report(self, member: str) -> MemberReport:
+        if member == self._me:
+            return self._errands.report()
+        return _decode_report(await self._call(member, REPORT, b""))
+
+    async def _call(self, member: str, kind: int, body: bytes) -> bytes:
+        if member not in self._links:
+            raise NotFound(f"Expected a member of the cluster, but found {member!r}", member=member)
+        link = self._links[member]
+        if not link.is_up:
+            raise Unavailable(
+                f"Member {member!r} is away; what it owned is taken over by the others",
+                member=member,
+            )
+        return await link.call(kind, body)

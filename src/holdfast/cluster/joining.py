@@ -1,0 +1,87 @@
+"""How a process becomes a member of a cluster: its folder, its key, its disk, its registration."""
+
+import uuid
+from pathlib import Path
+
+import msgspec
+
+from holdfast.belonging import belong, check_folder
+from holdfast.cluster.carrying import Carrying
+from holdfast.cluster.member import ClusterMember, Membership
+from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.errors import InvalidArgument
+from holdfast.files import make_folder
+from holdfast.journal.cluster.identity import begin_identity
+from holdfast.journal.local import RealDisk
+from holdfast.limits import CLUSTER_SILENT_TICKS_MAX, CLUSTER_TICK_MS
+from holdfast.node import LocalNode
+from holdfast.sequence.api import ClusterSettings, Coordination, Registered
+from holdfast.sequence.opening import open_coordination
+from holdfast.transport import Bounds, Identity, TcpAddress
+from holdfast.transport.keys import MemberKey
+from holdfast.transport.sockets import SocketTransport
+from holdfast.transport.tls import Tls
+
+PORT_MAX = 65_535
+CLUSTER_BOUNDS = Bounds(tick_ms=CLUSTER_TICK_MS, silent_ticks_max=CLUSTER_SILENT_TICKS_MAX)
+_NAME_DIGITS = 12  # of its public key: two members alike once in 10^14
+
+
+async def open_member(folder: Path, config: Config) -> ClusterMember:
+    """A member over a folder of this machine; its node serves when this returns."""
+    check_folder(folder)
+    address = _address(config.member_address)
+    make_folder(folder)
+    key = MemberKey.open(folder / "member.key")
+    name, nonce = config.member or key.public.hex()[:_NAME_DIGITS], uuid.uuid4().hex
+    coordination = open_coordination(
+        config.cluster, nonce, ca=config.cluster_ca, certificate=config.cluster_certificate,
+        key=config.cluster_key,
+    )  # fmt: skip
+    try:
+        settings = await settle(coordination, config)
+        belong(folder, settings.id, name)
+        await coordination.register(Registered(name, key.public.hex()))
+        disk = await begin_identity(
+            RealDisk(), str(folder), name, coordination, lambda: uuid.uuid4().hex
+        )
+        keys = {name: key.public}
+        transport = SocketTransport(
+            Identity(name, settings.id), bounds=CLUSTER_BOUNDS, tls=Tls(key, keys)
+        )
+        membership = Membership(name, nonce, settings, disk, address, config.member_url)
+        member = ClusterMember(membership, coordination, transport, keys, folder)
+        told = msgspec.structs.replace(config, partitions=settings.partitions)
+        node = await LocalNode.open(folder, told, place=member.place, over=member.open_journal)
+    except BaseException:
+        await coordination.close()
+        raise
+    try:
+        member.carrying = Carrying(member, node, folder / "arriving")
+        await member.begin(node, standbys=config.cluster_standbys)
+    except BaseException:
+        await member.close()
+        raise
+    return member
+
+
+async def settle(coordination: Coordination, config: Config) -> ClusterSettings:
+    """The cluster's settings, which its first member decides; refuses other ones."""
+    wanted = ClusterSettings(uuid.uuid4().hex, config.partitions or DEFAULT_PARTITIONS)
+    settings = await coordination.settle(wanted)
+    if config.partitions not in (None, settings.partitions):
+        raise InvalidArgument(
+            f"Expected {config.partitions} partitions, but the cluster was made with"
+            f" {settings.partitions}; the number cannot be changed"
+        )
+    return settings
+
+
+def _address(text: str) -> TcpAddress:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > PORT_MAX:
+        raise InvalidArgument(
+            f"Expected HOST:PORT for where other members reach this one, but found {text!r}",
+            field="member_address",
+        )
+    return TcpAddress(host.strip("[]"), int(port))

@@ -1,0 +1,389 @@
+"""A member of a cluster: everything around its node, put together, started and stopped in order.
+
+Start: etcd, the disk's identity, the key's registration; then the node over its log, without a
+partition; then the connections; then its place among the others; at last the conductor, which opens
+what is this member's. Stop: it hands everything over while it still serves, then the other way.
+"""
+
+import asyncio
+import contextlib
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from holdfast.clock import Clock, SystemClock
+from holdfast.cluster.conductor import Conductor
+from holdfast.cluster.desk import ClusterDesk
+from holdfast.cluster.errands import ErrandHandler, MemberReport, Messenger
+from holdfast.cluster.numbers import ClusterNumbers
+from holdfast.cluster.peers import Greeting, LinkedPeers
+from holdfast.cluster.place import ClusterPlace
+from holdfast.cluster.placing import MemberSight, Sight, wanted_set
+from holdfast.cluster.roster import Roster
+from holdfast.cluster.standings import STANDINGS, Standings
+from holdfast.cluster.transfer import TRANSFER
+from holdfast.cluster.watching import Watching
+from holdfast.engine.kernel.runner import TOPIC
+from holdfast.errors import HoldfastError
+from holdfast.gateway.content.home import answer_call
+from holdfast.gateway.content.near import NearContent
+from holdfast.journal.cluster.disk import ClusterDisk
+from holdfast.journal.cluster.identity import DiskIdentity
+from holdfast.journal.cluster.journal import ClusterJournal
+from holdfast.journal.cluster.promises import DiskNotes
+from holdfast.journal.local import LocalJournal, RealDisk
+from holdfast.limits import (
+    CLUSTER_BEHIND_MAX,
+    CLUSTER_DRAIN_MS_MAX,
+    CLUSTER_LOOK_MS,
+)
+from holdfast.logs import log
+from holdfast.node import Node
+from holdfast.sequence.api import (
+    Chain,
+    ClusterSettings,
+    Coordination,
+    LiveMember,
+    Replica,
+)
+from holdfast.sequence.publishing import Publisher
+from holdfast.sequence.ring import Ring
+from holdfast.transport import (
+    Address,
+    Answer,
+    Connection,
+    Handler,
+    Link,
+    Links,
+    Transport,
+)
+from holdfast.version import VERSION
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """What a member is before it has a node."""
+
+    name: str
+    nonce: str  # of this start
+    settings: ClusterSettings
+    disk: DiskIdentity
+    address: Address  # where it listens for other members
+    url: str = ""  # where clients reach it; "": as its server says
+
+
+class Carries(Protocol):
+    """Sends and fetches states of partitions."""
+
+    async def answer(self, body: bytes) -> bytes: ...
+
+    async def close(self) -> None: ...
+
+
+class ClusterMember:
+    """A running member. Keeps the ports `View` of the conductor and `Errands` of other members."""
+
+    node: Node
+    journal: ClusterJournal
+
+    def __init__(
+        self,
+        membership: Membership,
+        coordination: Coordination,
+        transport: Transport,
+        keys: dict[str, bytes],
+        home: Path,
+    ) -> None:
+        """`keys` are those that the transport looks at: they follow who is registered."""
+        self.name = name = membership.name
+        self.settings = membership.settings
+        self.coordination = coordination
+        self.numbers = ClusterNumbers()
+        self._membership = membership
+        self._url = membership.url
+        self._problems: dict[str, str] = {}  # what was told to us and stays so
+        greeting = Greeting(membership.disk.disk, membership.disk.boots, membership.nonce, VERSION)
+        self.peers = LinkedPeers(greeting)
+        self.place = ClusterPlace(name, home, self.settings.partitions)
+        self.links = Links(name, transport, {name: membership.address}, self._answering)
+        self.peers.over(self.links)
+        self.place.over(self.links)
+        self.roster = Roster(name, coordination, self.links, keys, self.peers)
+        self.standings = Standings()
+        self.messenger = Messenger(name, self.links, self)
+        self.is_stopping = False
+        self.carrying: Carries | None = None
+        coordination.on_rolled_back.append(partial(self._problem, "etcd was rolled back"))
+
+    # --- putting together ---------------------------------------------------------------------
+
+    async def open_journal(self, local: LocalJournal, clock: Clock) -> ClusterJournal:
+        """The cluster's journal over the log of this member's folder."""
+        notes = DiskNotes(RealDisk(), local.folder)
+        return await self.open_disk(ClusterDisk(local, notes, self._membership.disk), clock)
+
+    async def open_disk(self, disk: ClusterDisk, clock: Clock) -> ClusterJournal:
+        """The cluster's journal over a disk."""
+        self.journal = await ClusterJournal.open(
+            self.name, disk, self.coordination, self.peers, clock,
+            choose_set=self._choose_set, nonce=self._membership.nonce,
+        )  # fmt: skip
+        self.journal.create_topic(TOPIC, self.settings.partitions)
+        return self.journal
+
+    async def begin(self, node: Node, *, standbys: bool = True, clock: Clock | None = None) -> None:
+        """Joins the others with a node that has no partition yet."""
+        self.node = node
+        clock = clock or SystemClock()
+        node.runner.standbys.is_hot = standbys
+        node.gateway.join_cluster(ClusterDesk(self))
+        self.place.content = partial(answer_call, NearContent(node.content))
+        self.conductor = Conductor(
+            self.name, self._membership.disk.disk, self.settings.partitions,
+            self.settings.replicas, self.journal, node.runner, self, self.numbers,
+        )  # fmt: skip
+        self._watching = Watching(
+            self.coordination,
+            {
+                "live": lambda _: self.roster.read_live(),
+                "registered": lambda _: self.roster.read_registered(),
+                "chain": self._read_chain,
+                "chains": lambda _: self._read_chains(),
+            },
+        )
+        for partition in range(1, self.settings.partitions + 1):
+            self.place.learned(self.journal.chain(partition))
+        self.journal.on_chain.append(self._chain_changed)
+        self.roster.on_joined.append(self.place.joined)
+        self.roster.on_left.append(self.place.left)
+        self.roster.on_change.append(self.conductor.look)
+        self.peers.on_change.append(self._member_changed)
+        self.peers.handle(self.journal)
+        await self.links.start()
+        await self.coordination.announce(self._live())
+        await self.roster.read_registered()
+        await self.roster.read_live()
+        self._watching.start()
+        self.conductor.start()
+        self.publisher = Publisher(
+            self.coordination, clock, self.name, nonce=self._membership.nonce, ring=self._ring,
+            marks=self.journal.marks,
+        )  # fmt: skip
+        node.metrics.order.numbers = self.publisher.numbers
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self.publisher.run(), name="publisher"),
+            loop.create_task(self._tell_standings(), name="standings"),
+        ]
+
+    async def placed(self, seconds: float) -> bool:
+        """Waits until all partitions have an owner that is heard, for so long; whether they do."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.is_placed():  # noqa: ASYNC110 - a condition of many parts
+                    await asyncio.sleep(CLUSTER_LOOK_MS / 10_000)
+        return self.is_placed()
+
+    def is_placed(self) -> bool:
+        """Whether every partition has an owner that runs, as far as is known here."""
+        members = self.members()
+        for partition in range(1, self.settings.partitions + 1):
+            last = self.journal.chain(partition).last
+            owner = members.get(last.owner) if last is not None else None
+            if last is None or owner is None or owner.nonce != last.nonce:
+                return False
+            if last.owner == self.name and self.node.runner.epoch(partition) is None:
+                return False
+        return True
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this member has the partition that decides about permissions."""
+        return self.node.runner.epoch(1) is not None
+
+    # --- what changes -------------------------------------------------------------------------
+
+    async def serves_at(self, url: str) -> None:
+        """Clients reach this member there."""
+        self._url = self._url or url
+        await self._say()
+
+    async def _say(self) -> None:
+        """Says anew what this member is; etcd away is no reason to stop."""
+        try:
+            await self.coordination.announce(self._live())
+        except HoldfastError as error:
+            log.warning("member not announced", why=error.message)
+
+    def _live(self) -> LiveMember:
+        greeting = self.peers.greeting
+        return LiveMember(
+            self.name, greeting.disk, greeting.nonce, str(self.links.address), self._url, VERSION,
+            greeting.is_draining,
+        )  # fmt: skip
+
+    def _member_changed(self, member: str) -> None:
+        """A member came, went, or says something new: at once, so that nobody waits for it."""
+        if member not in self.peers.greetings:
+            self.standings.lost(member)
+        self.conductor.look()
+
+    def _chain_changed(self, chain: Chain) -> None:
+        self.place.learned(chain)
+        if chain.last is not None and chain.last.nonce == self._membership.nonce:
+            self.messenger.tell_chain(chain)
+
+    async def _read_chain(self, hint: str) -> None:
+        await self.journal.learn(int(hint.partition("/")[2]))
+
+    async def _read_chains(self) -> None:
+        for chain in (await self.coordination.chains()).values():
+            self.journal.learned(chain)
+
+    async def _tell_standings(self) -> None:
+        """Says what this member has all of, whenever that changes."""
+        while True:
+            lags = self.node.runner.standbys.lags()
+            full = {
+                each
+                for each, lag in lags.items()
+                if lag <= CLUSTER_BEHIND_MAX and self.journal.is_caught_up(each)
+            }
+            self.standings.tell(full, self.links)
+            await asyncio.sleep(CLUSTER_LOOK_MS / 1_000)
+
+    def _ring(self) -> Ring:
+        return Ring({name: each.key for name, each in self.roster.registered.items()})
+
+    def _problem(self, what: str, *details: object) -> None:
+        self._problems[what] = f"{what}: {' '.join(map(str, details))}" if details else what
+
+    # --- the conductor's view -----------------------------------------------------------------
+
+    def members(self) -> dict[str, MemberSight]:
+        """All registered members, as they are seen from here."""
+        found: dict[str, MemberSight] = {}
+        for name, registered in self.roster.registered.items():
+            said = self.peers.greeting if name == self.name else self.peers.greetings.get(name)
+            found[name] = (
+                MemberSight(registered.key)
+                if said is None
+                else MemberSight(registered.key, said.disk, said.nonce, said.is_draining)
+            )
+        return found
+
+    def live(self) -> dict[str, LiveMember]:
+        """Those that run, as etcd says."""
+        return self.roster.live
+
+    def can_act(self) -> bool:
+        """Whether etcd can be asked, and is believed."""
+        return self.coordination.available and not self.coordination.rolled_back
+
+    def has_all(self, partition: int, member: str) -> bool:
+        return self.standings.has_all(partition, member)
+
+    def tell(self, chain: Chain) -> None:
+        self.place.learned(chain)
+        self.messenger.tell_chain(chain)
+
+    def _choose_set(self, partition: int) -> tuple[Replica, ...]:
+        sight = Sight(self.name, self.members(), self.settings.replicas)
+        return wanted_set(partition, self.journal.chain(partition).last, sight)
+
+    # --- errands ------------------------------------------------------------------------------
+
+    def learned(self, chain: Chain) -> None:
+        """Another member has written a chain."""
+        self.journal.learned(chain)
+
+    async def set_draining(self, is_draining: bool) -> None:
+        """Gives all partitions away from now on, or keeps them again."""
+        greeting = msgspec.structs.replace(self.peers.greeting, is_draining=is_draining)
+        self.peers.greet_all(greeting)
+        self.conductor.look()
+        await self._say()
+
+    async def move_away(self, partition: int, to: str) -> None:
+        await self.conductor.move(partition, to)
+
+    def report(self) -> MemberReport:
+        """How this member is."""
+        lags: dict[int, dict[str, int]] = {}
+        for (member, partition), lag in self.journal.lags().items():
+            lags.setdefault(partition, {})[member] = lag
+        return MemberReport(
+            self.conductor.owned(), lags, self.node.runner.standbys.lags(), self.problems(),
+            self.publisher.number,
+        )  # fmt: skip
+
+    def problems(self) -> list[str]:
+        """What somebody should look at, as far as this member knows it by itself."""
+        found = list(self._problems.values())
+        if self.coordination.rolled_back:
+            found.append(f"etcd was rolled back: {self.coordination.rolled_back}")
+        elif not self.coordination.available:
+            found.append("etcd does not answer: partitions go on, but nobody takes over")
+        if self.roster.is_removed:
+            found.append(f"Member {self.name!r} was removed from the cluster")
+        stopped = {**self.node.runner.stopped, **self.node.runner.standbys.stopped}
+        found += [f"Partition {each}: {why}" for each, why in stopped.items()]
+        return found
+
+    # --- connections --------------------------------------------------------------------------
+
+    def _answering(self, link: Link, connection: Connection) -> Handler:
+        rest = _Rest(self, link.peer, self.place.answering(link, connection))
+        return self.peers.answering(link, connection, ErrandHandler(self, rest))
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def leave(self) -> None:
+        """Hands everything over, while requests are still answered; not for ever."""
+        self.is_stopping = True
+        await self.set_draining(True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLUSTER_DRAIN_MS_MAX / 1_000):
+                while self.conductor.owned() and self._has_successor():  # noqa: ASYNC110
+                    await asyncio.sleep(CLUSTER_LOOK_MS / 5_000)
+
+    def _has_successor(self) -> bool:
+        """Whether somebody else is there who may take what is open here, now or soon."""
+        others = [each for name, each in self.members().items() if name != self.name]
+        return any(each.is_there and not each.is_draining for each in others)
+
+    async def close(self) -> None:
+        """Leaves the others and closes the node."""
+        await self.conductor.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._watching.stop()
+        self.place.routed.close()
+        if self.carrying is not None:
+            await self.carrying.close()
+        await self.node.close()
+        await self.links.close()
+        await self.coordination.close()
+
+
+class _Rest:
+    """Answers what is neither about journals nor an errand: standings, and states that travel."""
+
+    def __init__(self, member: ClusterMember, peer: str, rest: Handler) -> None:
+        self._member = member
+        self._peer = peer
+        self._rest = rest
+
+    def called(self, kind: int, body: bytes) -> Answer:
+        if kind == TRANSFER and self._member.carrying is not None:
+            return self._member.carrying.answer(body)
+        return self._rest.called(kind, body)
+
+    def told(self, kind: int, body: bytes) -> None:
+        if kind == STANDINGS:
+            self._member.standings.told(self._peer, body)
+            self._member.conductor.look()
+        else:
+            self._rest.told(kind, body)

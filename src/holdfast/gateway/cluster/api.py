@@ -1,0 +1,57 @@
+"""What can be asked of the cluster that a node is a member of."""
+
+from typing import Protocol
+
+from holdfast.engine.identity.values import Permission, ResourceType
+from holdfast.gateway.access.needs import one
+from holdfast.gateway.cluster.shapes import (
+    ClusterStatus,
+    CutQuery,
+    Cuts,
+    Draining,
+    Move,
+    Removal,
+)
+from holdfast.gateway.operation import Namespace, operation
+
+_READ = one(ResourceType.SYSTEM, Permission.READ)
+_UPDATE = one(ResourceType.SYSTEM, Permission.UPDATE)
+
+
+class ClusterApi(Namespace, Protocol):
+    """The cluster: its members, and who owns which partition. InvalidState without a cluster."""
+
+    @operation("get_cluster", "GET", "/v2/cluster", _READ)
+    async def status(self) -> ClusterStatus:
+        """Show how the cluster is, as this member sees it."""
+        ...
+
+    @operation("list_cuts", "POST", "/v2/cluster/cuts", _READ, body=CutQuery)
+    async def cuts(self, limit: int = 20) -> Cuts:
+        """List the latest cuts, the newest first."""
+        ...
+
+    @operation("drain_member", "POST", "/v2/cluster/members/{member}/drain", _UPDATE, body=Draining)
+    async def drain(self, member: str, is_draining: bool = True) -> None:
+        """Have a member give all its partitions away, or keep them again.
+
+        Returns at once; the status tells how far it is. A member that restarts does not drain.
+        """
+        ...
+
+    @operation(
+        "remove_member", "POST", "/v2/cluster/members/{member}/remove", _UPDATE, body=Removal
+    )
+    async def remove(self, member: str, force: bool = False) -> None:
+        """Take a member out of the cluster for ever: its key counts for nothing any more.
+
+        InvalidState where too few disks of a partition would be left, unless it is forced.
+        """
+        ...
+
+    @operation(
+        "move_partition", "POST", "/v2/cluster/partitions/{partition}/move", _UPDATE, body=Move
+    )
+    async def move(self, partition: str, member: str) -> None:
+        """Hand a partition to another member that keeps its log; it stays until members change."""
+        ...

@@ -1,0 +1,59 @@
+"""What is asked of the cluster goes to the member that this node is."""
+
+from typing import Protocol
+
+from holdfast.errors import InvalidArgument, InvalidState
+from holdfast.gateway import checks
+from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.cluster.api import ClusterApi
+from holdfast.gateway.cluster.shapes import ClusterStatus, Cuts
+from holdfast.limits import CUTS_LISTED_MAX
+
+
+class ClusterHome(Protocol):
+    """The member of a cluster that a node is."""
+
+    async def status(self) -> ClusterStatus: ...
+
+    async def cuts(self, limit: int) -> Cuts: ...
+
+    async def drain(self, member: str, is_draining: bool) -> None: ...
+
+    async def remove(self, member: str, force: bool) -> None: ...
+
+    async def move(self, partition: int, member: str) -> None: ...
+
+
+class ClusterService(ClusterApi):
+    """What can be asked about the cluster."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self.home: ClusterHome | None = None
+
+    def _cluster(self) -> ClusterHome:
+        if self.home is None:
+            raise InvalidState(
+                "Expected a member of a cluster, but this is a node of its own; start members with"
+                " holdfast start FOLDER --cluster etcd://HOST:PORT"
+            )
+        return self.home
+
+    async def status(self) -> ClusterStatus:
+        return await self._cluster().status()
+
+    async def cuts(self, limit: int = 20) -> Cuts:
+        checks.within(limit, 1, CUTS_LISTED_MAX, "limit")
+        return await self._cluster().cuts(limit)
+
+    async def drain(self, member: str, is_draining: bool = True) -> None:
+        await self._cluster().drain(member, is_draining)
+
+    async def remove(self, member: str, force: bool = False) -> None:
+        await self._cluster().remove(member, force)
+
+    async def move(self, partition: str, member: str) -> None:
+        if not partition.isascii() or not partition.isdigit():
+            raise InvalidArgument(f"Expected the number of a partition, but found {partition!r}")
+        checks.within(int(partition), 1, self._asked.count, "partition")
+        await self._cluster().move(int(partition), member)

@@ -1,0 +1,95 @@
+"""The shapes of the API about the cluster."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from holdfast.gateway.shapes import Question, Shape
+
+MemberState = Literal["UP", "DRAINING", "AWAY"]
+PartitionState = Literal["HEALTHY", "UNDER_REPLICATED", "NO_OWNER"]
+EtcdState = Literal["AVAILABLE", "AWAY", "ROLLED_BACK"]
+
+
+class ClusterMemberView(Shape, frozen=True):
+    """A member of the cluster."""
+
+    member: str
+    state: MemberState  # AWAY: the others do not hear it
+    owned_partitions: list[int]
+    address: str = ""  # where other members reach it
+    url: str = ""  # where clients reach it
+    version: str = ""
+    problems: list[str] = msgspec.field(default_factory=list[str])  # as it says itself
+
+
+class ReplicaView(Shape, frozen=True):
+    """A member that keeps the log of a partition."""
+
+    member: str
+    is_heard: bool
+    lag: int | None = None  # entries that it does not have yet; None: its owner does not say
+
+
+class ClusterPartitionView(Shape, frozen=True):
+    """Who owns a partition, and who keeps its log."""
+
+    partition_id: int
+    state: PartitionState
+    owner: str
+    epoch: int  # how often it had another owner or other replicas
+    replicas: list[ReplicaView]
+
+
+class ClusterStatus(Shape, frozen=True):
+    """How the cluster is, as one member sees it."""
+
+    cluster_id: str
+    member: str  # the one that answers
+    etcd: EtcdState
+    cut: int  # the number of the last cut that this member has read; 0: none yet
+    members: list[ClusterMemberView]
+    partitions: list[ClusterPartitionView]
+    replication_factor: int
+    problems: list[str]  # what somebody should look at
+
+
+class CutView(Shape, frozen=True):
+    """A moment of the whole cluster: how far all logs were acknowledged."""
+
+    number: int
+    writer: str
+    time: datetime
+    logs: int  # that grew since the cut before
+    entries: int  # by how much, together
+
+
+class Cuts(Shape, frozen=True):
+    """The latest cuts, the newest first."""
+
+    items: list[CutView]
+
+
+class CutQuery(Question, frozen=True):
+    """How many cuts to list."""
+
+    limit: int = 20
+
+
+class Draining(Question, frozen=True):
+    """Whether a member gives its partitions away."""
+
+    is_draining: bool = True
+
+
+class Removal(Question, frozen=True):
+    """How a member is taken out."""
+
+    force: bool = False  # even where too few disks of a partition would be left
+
+
+class Move(Question, frozen=True):
+    """Where a partition is to go."""
+
+    member: str
