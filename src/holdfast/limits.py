@@ -202,6 +202,7 @@ BATCH_LIVE_MS = 1_000  # after a live command: for so long items are done in sma
 BATCH_LIVE_PORTION_MS = 1  # ... that are so much work: what a live command may wait, and a sync
 BATCH_IDLE_PORTION_MS = 20  # how much work a portion is while nobody else wants anything
 BATCH_LIVE_STORE_ROWS_MAX = 512  # meanwhile, rows in memory before the store gets them: 1 ms
+BATCH_STUCK_MS = 1_000  # a partition that has not answered for so long is not waited for
 BATCH_GAP_LOOK_MS = 1  # how often it is looked whether live commands are waiting
 BATCH_GAP_WAIT_MS = 50  # a portion waits for a gap so long at most: at the worst, 4% of a busy node
 BATCH_REFUSED_PAUSE_MS = 1_000  # a refused command of the driver: one rejection a second on the log

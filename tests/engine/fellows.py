@@ -95,6 +95,7 @@ class Fellows:
         clocks: Mapping[str, Clock] | None = None,
         journal: MemoryJournal | None = None,
         log: Callable[[Any, str], Any] = lambda journal, name: SharedLog(journal),
+        selector: Any = None,
     ) -> None:
         clock = asyncio.get_running_loop().clock  # type: ignore[attr-defined]
         self.partitions = partitions
@@ -107,7 +108,7 @@ class Fellows:
             own_clock = self._clocks.get(name, clock)
             self.nodes[name] = Node(
                 log(self.journal, name), self.stores[name], Config(), own_clock, Metrics(),
-                place=FellowPlace(self),
+                selector, place=FellowPlace(self),
             )  # fmt: skip
 
     async def start(self, standing_by: bool = True) -> "Fellows":

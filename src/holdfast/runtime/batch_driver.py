@@ -27,6 +27,7 @@ from holdfast.limits import (
     BATCH_LIVE_STORE_ROWS_MAX,
     BATCH_REFUSED_PAUSE_MS,
     BATCH_SELECTIONS_MAX,
+    BATCH_STUCK_MS,
     STORE_ROWS_MAX,
 )
 from holdfast.records import ValueType
@@ -71,6 +72,29 @@ class Portion:
             self.items = min(self.items * 5 // 4 + 1, items_max)
 
 
+class GivenOut:
+    """A portion that some partitions do."""
+
+    __slots__ = ("_busy", "_limit", "_partitions", "_portion", "items", "seconds", "unanswered")
+
+    def __init__(
+        self, portion: Portion, partitions: int, limit: int, seconds: float, busy: float
+    ) -> None:
+        """`limit` is how many items each of the partitions does at most."""
+        self._portion = portion
+        self._partitions = partitions
+        self._limit = limit
+        self._busy = busy
+        self.seconds = seconds  # when it was given
+        self.unanswered = 0  # partitions
+        self.items = 0  # that were done
+
+    def took(self, busy: float) -> None:
+        """All have answered."""
+        is_full = self.items >= self._partitions * self._limit
+        self._portion.took(busy - self._busy, is_full, self._partitions * _ITEMS_MAX)
+
+
 class BatchDriver:
     """Gives the commands that the operations of all partitions want."""
 
@@ -85,8 +109,9 @@ class BatchDriver:
         self._refused: dict[tuple[int, int], float] = {}  # until when its pages are not asked for
         self._given = 0  # commands of the driver itself, ever
         self._executing: dict[int, int] = {}  # partition -> the operation whose items are next
-        self._under_way = 0  # partitions whose portion is not answered
-        self._done_items = 0  # in the portion that is under way
+        self._under_way: set[int] = set()  # partitions that have not answered
+        self._given_out: GivenOut | None = None  # the portion that the next one waits for
+        self._stuck_timer: asyncio.TimerHandle | None = None
         self._last = 0  # the partition that had the last portion while there was live work
         self._live_commands = 0
         self._live_seconds = float("-inf")  # when the last live command was seen
@@ -100,7 +125,7 @@ class BatchDriver:
     def stop(self) -> None:
         """Nothing more is asked for; what is under way ends by itself."""
         self._is_stopped = True
-        for timer in (*self._timers.values(), self._gap_timer):
+        for timer in (*self._timers.values(), self._gap_timer, self._stuck_timer):
             if timer is not None:
                 timer.cancel()
         for task in self._selections.values():
@@ -209,13 +234,13 @@ class BatchDriver:
 
     def _pace(self) -> None:
         """Does the next portion now, or looks again soon because live commands are waiting."""
-        if self._is_stopped or self._under_way:
-            return
         now = self._clock.monotonic()
+        if self._is_stopped or self._is_waited_for(now):
+            return
         accepted, waiting = self._runner.load()
         if (live := accepted - self._given) != self._live_commands:
             self._live_commands, self._live_seconds = live, now
-        if not self._executing:
+        if not self._executing.keys() - self._under_way:
             return
         is_live = now - self._live_seconds < BATCH_LIVE_MS / 1_000
         if waiting:
@@ -227,6 +252,26 @@ class BatchDriver:
         self._runner.behind.rows_max = BATCH_LIVE_STORE_ROWS_MAX if is_live else STORE_ROWS_MAX
         self._execute(is_live)
 
+    def _is_waited_for(self, now: float) -> bool:
+        """Whether a portion is under way. One without an answer for long is not waited for.
+
+        Its partition may have no quorum; the others are not to stand still for that.
+        """
+        given = self._given_out
+        if given is None:
+            return False
+        if now - given.seconds < BATCH_STUCK_MS / 1_000:
+            if self._stuck_timer is None and self._executing:
+                loop = asyncio.get_running_loop()
+                self._stuck_timer = loop.call_later(BATCH_STUCK_MS / 1_000, self._on_stuck_timer)
+            return True
+        self._given_out = None
+        return False
+
+    def _on_stuck_timer(self) -> None:
+        self._stuck_timer = None
+        self._pace()
+
     def _look_for_gap(self) -> None:
         if self._gap_timer is None:
             loop = asyncio.get_running_loop()
@@ -237,13 +282,14 @@ class BatchDriver:
         self._pace()
 
     def _execute(self, is_live: bool) -> None:
-        partitions = sorted(self._executing)
+        partitions = sorted(self._executing.keys() - self._under_way)
         if is_live:  # one after the other
             self._last = next((each for each in partitions if each > self._last), partitions[0])
             partitions = [self._last]
         portion = self._portions[is_live]
         limit = min(max(portion.items // len(partitions), 1), _ITEMS_MAX)
-        done = partial(self._done, portion, len(partitions), limit, self._clock.busy())
+        now, busy = self._clock.monotonic(), self._clock.busy()
+        given = GivenOut(portion, len(partitions), limit, now, busy)
         for partition in partitions:
             command = Command(_EXECUTION, _EXECUTE, self._executing.pop(partition), Execute(limit))
             try:
@@ -252,29 +298,25 @@ class BatchDriver:
                 self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
                 continue
             self._given += 1
-            self._under_way += 1
-            ticket.add_done_callback(partial(done, partition))
+            self._under_way.add(partition)
+            given.unanswered += 1
+            self._given_out = given
+            ticket.add_done_callback(partial(self._done, given, partition))
 
     def _done(
-        self,
-        portion: Portion,
-        partitions: int,
-        limit: int,
-        busy: float,
-        partition: int,
-        ticket: "asyncio.Future[list[Reply]]",
+        self, given: "GivenOut", partition: int, ticket: "asyncio.Future[list[Reply]]"
     ) -> None:
-        self._under_way -= 1
+        self._under_way.discard(partition)
+        given.unanswered -= 1
         is_answered = not ticket.cancelled() and ticket.exception() is None
         if self._is_stopped:
             return
         if is_answered and ticket.result()[0].rejection is None:
-            self._done_items += ticket.result()[0].value
+            given.items += ticket.result()[0].value
             self.look(partition)
         else:
             self._look_later(partition, BATCH_REFUSED_PAUSE_MS)
-        if not self._under_way:
-            seconds, is_full = self._clock.busy() - busy, self._done_items >= partitions * limit
-            portion.took(seconds, is_full, partitions * _ITEMS_MAX)
-            self._done_items = 0
+        if not given.unanswered and self._given_out is given:
+            self._given_out = None
+            given.took(self._clock.busy())
             self._pace()
