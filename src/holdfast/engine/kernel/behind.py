@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.lives import Lives
+from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.work import Work
 from holdfast.limits import STORE_INTERVAL_MS, STORE_ROWS_MAX, STORE_SLICE_ROWS
 from holdfast.state import Writing
@@ -32,7 +33,7 @@ class WriteBehind:
 
     def soon(self) -> None:
         """Begins to write now, if there is much, or after a while."""
-        if sum(self._work.changed.values()) > self.rows_max:
+        if sum(self._work.changed.values()) > self.rows_max and self._settled():
             self._begin()
         elif self._timer is None:
             loop = asyncio.get_running_loop()
@@ -62,13 +63,18 @@ class WriteBehind:
             self._halt.meets_damage(self._go_on)
 
     def _freeze(self) -> Writing:
-        changed, processors = self._work.changed, self._lives.processors
+        frozen = self._settled()
+        for processor in frozen:
+            del self._work.changed[processor.partition]
+        return Writing(self._lives.store, [(each.state, each.progress) for each in frozen])
+
+    def _settled(self) -> list[Processor[Any]]:
+        """The partitions that have changed and have no step under way: their changes can go."""
+        processors = self._lives.processors
         if self._lives.standing:
             processors = processors | self._lives.standing
-        frozen = [processors[each] for each in changed if not processors[each].state.undo_log]
-        for processor in frozen:
-            del changed[processor.partition]
-        return Writing(self._lives.store, [(each.state, each.progress) for each in frozen])
+        changed = [processors[each] for each in self._work.changed]
+        return [each for each in changed if not each.state.undo_log]
 
     def _go_on(self) -> None:
         """A slice now, and the next one when others have had a turn."""
