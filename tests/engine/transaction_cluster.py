@@ -1,18 +1,13 @@
-"""Partitions with transactions between them, a network that may do its worst, and a checker.
+"""Partitions with transactions between them, and a network that may do its worst."""
 
-Whatever happened, the logs say which transactions were committed. Of those every operation was done
-once; of the others nothing was. What an operation does is known again by a text of its own.
-"""
-
-from collections import Counter
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from distribution_cluster import Cluster, Engine, Node
 from partition_driver import counted
+from transaction_logs import Known, check_logs, check_state
 
-from holdfast.engine.families import Tag
 from holdfast.engine.jobs.values import (
     ActivatedJob,
     Activation,
@@ -27,20 +22,18 @@ from holdfast.engine.parcels.values import ParcelIntent, ParcelReady, ParcelsRec
 from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.transactions.values import (
-    TRANSITIONS,
     NewTransaction,
     TransactionAnswer,
     TransactionIntent,
     TransactionOperation,
     TransactionState,
 )
-from holdfast.records import Record, RecordKind, ValueType, partition_of
+from holdfast.records import ValueType, partition_of
 
 JOB, JOB_BATCH, TRANSACTION = ValueType.JOB, ValueType.JOB_BATCH, ValueType.TRANSACTION
 ENGINE = Engine(DISPATCH, open_partition)
 TIMEOUT_MS = 30_000
 _encode = msgspec.msgpack.Encoder().encode
-_LEFT_OVER = {Tag.TRANSACTIONS_PREPARED, Tag.TRANSACTION_NAMES, Tag.TRANSACTION_COUNTS}
 
 
 def operation(partition: int, value_type: ValueType, intent: Any, key: int, value: Any) -> Any:
@@ -66,16 +59,6 @@ def start(partition: int, text: str, process: str = "p", key: str = "") -> Trans
     new = NewInstance(process, 0, f'{{"t":"{text}"}}'.encode(), key, 3_600_000 if key else 0)
     intent = InstanceIntent.CREATE
     return operation(partition, ValueType.PROCESS_INSTANCE, intent, 0, new)
-
-
-class Known(NamedTuple):
-    """A transaction as the logs tell it."""
-
-    key: int
-    operations: tuple[TransactionOperation, ...]
-    state: TransactionState
-    keys: tuple[int, ...]
-    refused: tuple[Any, ...]
 
 
 class TransactionCluster(Cluster):
@@ -149,113 +132,16 @@ class TransactionCluster(Cluster):
 
     # --- what must hold -----------------------------------------------------------------------
 
-    def transactions(self) -> list[Known]:
-        """All that were decided, as the logs of their homes say."""
-        return [each for node in self.nodes.values() for each in _decided(node.records())]
-
     def check(self) -> list[Known]:
         """All or nothing, each once; nothing is reserved; replay gives the same state."""
-        known = self.transactions()
-        expected: Counter[tuple[Any, ...]] = Counter()
-        for each in known:
-            if each.state == TransactionState.COMMITTED:
-                for key, one in zip(each.keys, each.operations, strict=True):
-                    expected[(one.partition, one.value_type, key, _text(one))] += 1
-        found = Counter(
-            (number, *effect)
-            for number, node in self.nodes.items()
-            for effect in _effects(node.records())
-        )
-        assert found == expected, (found - expected, expected - found)
+        known = check_logs({number: node.records() for number, node in self.nodes.items()})
         for node in self.nodes.values():
             self._check_node(node)
         return known
 
     def _check_node(self, node: Node) -> None:
         assert not node.bugs, node.bugs
-        left = Counter(Tag(raw[2]).name for raw, _ in node.dump() if raw[2] in _LEFT_OVER)
-        assert not left, f"partition {node.number} has left: {dict(left)}"
-        jobs, leases = node.view.jobs, dict(node.view.jobs.leases.scan())
-        assert all(lease.deadline_ms for lease in leases.values()), "a job is reserved still"
-        assert {lease for _, lease in jobs.active.scan()} == set(leases)
-        for key, lease in jobs._open.scan():
-            assert lease == sum(by == key for _, by in jobs.active.scan())
-        for _, row in node.view.transactions.known.scan():
-            assert row.outcome is not None and not row.waiting_for and not row.failed, row
+        check_state(node.view, node.dump())
         again = node.replayed()
         assert again.state.dump() == node.dump(), f"partition {node.number} is replayed otherwise"
         assert counted(again) == counted(node.processor)
-
-
-def _decided(records: list[Record]) -> list[Known]:
-    _check_life(records)
-    begun: dict[int, NewTransaction] = {}
-    found: list[Known] = []
-    for record in records:
-        if record.value_type != TRANSACTION or record.kind != RecordKind.EVENT:
-            continue
-        if record.intent == TransactionIntent.BEGUN:
-            begun[record.key] = record.value
-        elif record.intent in (TransactionIntent.COMMITTED, TransactionIntent.ABORTED):
-            new = begun.get(record.key) or records[record.source_position].value
-            name = TransactionIntent(record.intent).name
-            outcome = record.value
-            found.append(
-                Known(record.key, new.operations, TransactionState(name), outcome.keys,
-                      outcome.refused)
-            )  # fmt: skip
-    assert len({each.key for each in found}) == len(found), "a transaction is decided once"
-    return found
-
-
-def _check_life(records: list[Record]) -> None:
-    """The home's log says of each transaction what the table of its life allows."""
-    states: dict[int, TransactionState] = {}
-    for record in records:
-        if record.value_type != TRANSACTION or record.kind != RecordKind.EVENT:
-            continue
-        name = TransactionIntent(record.intent).name
-        if name in ("PREPARED", "APPLIED", "RELEASED"):  # of others' transactions
-            continue
-        state = states.pop(record.key, None)
-        if state is None and name == "COMMITTED":
-            name += " (all on the home)"
-        elif state is None and name == "ABORTED":
-            name += " (refused by the home)"
-        assert (state, name) in TRANSITIONS, f"{record.key}: {name} while {state}"
-        after = TRANSITIONS[state, name]
-        if after is not None:
-            states[record.key] = after
-
-
-def _text(one: TransactionOperation) -> bytes:
-    value = DISPATCH.decode_value(one.value_type, one.intent, one.value)
-    return _text_of(value)
-
-
-def _text_of(value: Any) -> bytes:
-    if isinstance(value, NewJob):
-        return value.payload
-    return value.result if isinstance(value, Completion) else value.variables
-
-
-def _effects(records: list[Record]) -> list[tuple[int, int, bytes]]:
-    """Everything on a log that only transactions make here: by the texts that they carry."""
-    found: list[tuple[int, int, bytes]] = []
-    for record in records:
-        if record.kind != RecordKind.EVENT:
-            continue
-        about = (record.value_type, record.intent)
-        if about in ((JOB, JobIntent.CREATED), (JOB, JobIntent.COMPLETED)) or about == (
-            ValueType.MESSAGE,
-            MessageIntent.PUBLISHED,
-        ):
-            text = _text_of(record.value)
-            if b"tx" in text:
-                found.append((record.value_type, record.key, text))
-        elif about == (ValueType.PROCESS_INSTANCE, InstanceIntent.CREATED):
-            began = record.value.ops[0]
-            text = b'{"t":%s}' % began.variables["t"]
-            if b"tx" in text:
-                found.append((record.value_type, record.key, text))
-    return found
