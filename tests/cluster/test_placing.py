@@ -1,9 +1,11 @@
 """The rule of placement: one actor, an end, few moves, and nothing that flaps."""
 
+from collections import Counter
 from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +55,9 @@ class World:
             )
             for name, each in self.processes.items()
         }
-        return Sight(me, members, 3, is_calm=self.is_calm, is_rebalancing=self.is_rebalancing)
+        return Sight(
+            me, members, 3, PARTITIONS, is_calm=self.is_calm, is_rebalancing=self.is_rebalancing
+        )
 
     def actions(self, partition: int) -> dict[str, Take | Adopt | HandOver]:
         """Who wants to do what about a partition."""
@@ -132,6 +136,26 @@ def test_all_partitions_are_opened_once_and_where_they_are_preferred() -> None:
     assert world.owners() == {each: preferred(each, sight)[0] for each in world.chains}
     assert world.step() == 0
     world.check()
+
+
+@pytest.mark.parametrize("partitions", [3, 4, 7, 64])
+@pytest.mark.parametrize("members", [1, 2, 3, 5])
+def test_no_member_is_preferred_for_more_than_its_share(partitions: int, members: int) -> None:
+    for luck in range(20):
+        keys = [sha256(b"%d/%d" % (luck, each)).hexdigest() for each in range(members)]
+        sight = Sight(keys[0], {key: MemberSight(key) for key in keys}, 3, partitions)
+        owned = Counter(preferred(each, sight)[0] for each in range(1, partitions + 1))
+        assert max(owned.values()) <= -(-partitions // members)
+        assert sorted(preferred(1, sight)) == sorted(keys)
+
+
+def test_who_joins_takes_little_more_than_its_share() -> None:
+    keys = [sha256(b"%d" % each).hexdigest() for each in range(5)]
+    before = Sight(keys[0], {key: MemberSight(key) for key in keys[:4]}, 3, 1_000)
+    after = Sight(keys[0], {key: MemberSight(key) for key in keys}, 3, 1_000)
+    numbers = range(1, 1_001)
+    moved = [each for each in numbers if preferred(each, before)[0] != preferred(each, after)[0]]
+    assert 200 <= len(moved) <= 300
 
 
 def test_a_lost_member_moves_its_own_partitions_only_and_gets_them_back() -> None:

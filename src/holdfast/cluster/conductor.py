@@ -175,6 +175,7 @@ class Conductor:
             self._me,
             members,
             self._replicas,
+            len(self._partitions),
             is_settled=is_settled,
             is_calm=self._calm.has_lasted(CLUSTER_CALM_MS / 1_000, now),
             is_rebalancing=self._calm.is_rebalancing,

@@ -115,7 +115,8 @@ class ClusterDesk:
             for each in last.replicas
         ]
         owner = sights.get(last.owner)
-        sight = Sight(self._member.name, sights, self._member.settings.replicas)
+        settings = self._member.settings
+        sight = Sight(self._member.name, sights, settings.replicas, settings.partitions)
         if owner is None or owner.nonce != last.nonce or (report and partition not in report.owned):
             state = "NO_OWNER"
         else:

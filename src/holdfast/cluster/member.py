@@ -289,7 +289,7 @@ class ClusterMember:
         self.messenger.tell_chain(chain)
 
     def _choose_set(self, partition: int) -> tuple[Replica, ...]:
-        sight = Sight(self.name, self.members(), self.settings.replicas)
+        sight = Sight(self.name, self.members(), self.settings.replicas, self.settings.partitions)
         return wanted_set(partition, self.journal.chain(partition).last, sight)
 
     # --- errands ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ A member that flaps makes nothing flap: what it lost it gets back when it has st
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
@@ -44,6 +45,7 @@ class Sight(msgspec.Struct, frozen=True):
     me: str
     members: Mapping[str, MemberSight]  # those that are registered, and this one among them
     replicas: int  # of a partition, where there are so many members
+    partitions: int  # of the cluster
     is_settled: bool = True  # it has been there long enough to know who is away
     is_calm: bool = False  # nobody has come or gone for a while
     is_rebalancing: bool = False  # somebody did since partitions were last where they are preferred
@@ -105,9 +107,26 @@ def _owners_action(partition: int, last: Range, sight: Sight) -> Action | None:
 def preferred(partition: int, sight: Sight) -> list[str]:
     """All registered members, the one first that would own the partition if all were there.
 
-    By rendezvous: who joins takes from each of the others, and who leaves gives to each.
+    By rendezvous: a member that joins takes from each of the others, and one that leaves gives to
+    each. Chance alone would give one member all of four partitions now and then, so the first one
+    is bounded: nobody is preferred for more than its share, rounded up.
     """
-    return sorted(sight.members, key=lambda name: _score(partition, sight.members[name].key))
+    names = {each.key: name for name, each in sight.members.items()}
+    first = _first_keys(sight.partitions, tuple(sorted(names)))[partition - 1]
+    order = sorted(names, key=lambda key: (key != first, _score(partition, key)))
+    return [names[key] for key in order]
+
+
+@lru_cache(maxsize=8)
+def _first_keys(partitions: int, keys: tuple[str, ...]) -> list[str]:
+    """By partition, the key with the lowest score of those that have not got their share yet."""
+    left = dict.fromkeys(keys, -(-partitions // len(keys)))
+    firsts: list[str] = []
+    for partition in range(1, partitions + 1):
+        first = min((key for key in keys if left[key]), key=lambda key: _score(partition, key))
+        left[first] -= 1
+        firsts.append(first)
+    return firsts
 
 
 def wanted_set(partition: int, last: Range | None, sight: Sight) -> tuple[Replica, ...]:
