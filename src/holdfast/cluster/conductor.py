@@ -10,7 +10,6 @@ from functools import partial
 from typing import Protocol
 
 from holdfast.cluster.calm import Calm
-from holdfast.cluster.numbers import ClusterNumbers
 from holdfast.cluster.placing import (
     Action,
     HandOver,
@@ -88,6 +87,20 @@ class View(Protocol):
         ...
 
 
+class ConductedMoves:
+    """What a conductor has done since its start."""
+
+    def __init__(self) -> None:
+        self.take_overs = 0
+        self.take_over_seconds = 0.0
+        self.moves = 0  # planned ones, away from here
+
+    def taken_over(self, seconds: float) -> None:
+        """A partition was taken from an owner that was gone."""
+        self.take_overs += 1
+        self.take_over_seconds += seconds
+
+
 class _Doing:
     """What is under way for a partition."""
 
@@ -108,8 +121,8 @@ class Conductor:
         journal: Chains,
         doors: PartitionDoors,
         view: View,
-        numbers: ClusterNumbers,
     ) -> None:
+        self.done = ConductedMoves()
         self._replica = Replica(member, disk)
         self._me = member
         self._partitions = range(1, partitions + 1)
@@ -117,7 +130,6 @@ class Conductor:
         self._journal = journal
         self._doors = doors
         self._view = view
-        self._numbers = numbers
         self._doing: dict[int, _Doing] = {}
         self._failures: dict[int, int] = {}  # in a row
         self._not_before: dict[int, float] = {}  # of the loop
@@ -278,7 +290,7 @@ class Conductor:
         await self._doors.open(partition)
         took = loop.time() - began
         if is_taken and not is_first:
-            self._numbers.taken_over(took)
+            self.done.taken_over(took)
         log.info("partition opened", partition=partition, seconds=took, is_taken=is_taken)
 
     async def _hand_over(self, partition: int, to: str) -> None:
@@ -293,7 +305,7 @@ class Conductor:
             raise Unavailable(f"Partition {partition} is not handed to {to!r}: {handed.reason}")
         self._view.tell(handed)
         took = asyncio.get_running_loop().time() - began
-        self._numbers.moves += to != self._me
+        self.done.moves += to != self._me
         log.info("partition moved", partition=partition, to=to, seconds=took)
 
     def _failed(self, partition: int, *, is_quick: bool = False) -> None:

@@ -1,21 +1,24 @@
 """What members ask of one another about the cluster itself: to drain, to move, how they are."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from holdfast.errors import HoldfastError, InvalidArgument, NotFound, Unavailable
 from holdfast.logs import log
-from holdfast.sequence.api import Chain
+from holdfast.sequence.api import Chain, Cut
+from holdfast.sequence.cut_codec import decode_cut, encode_cut
 from holdfast.transport import Answer, Handler, Links
 
 # Kinds of messages between members of a cluster, beside those of journals.
-CHAIN, DRAIN, MOVE, REPORT = range(120, 124)
+CHAIN, DRAIN, MOVE, REPORT, CUTS = 120, 121, 122, 123, 125
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_chain = msgspec.msgpack.Decoder(Chain).decode
 _decode_drain = msgspec.msgpack.Decoder(bool).decode
+_decode_span = msgspec.msgpack.Decoder(tuple[int, int]).decode
+_decode_cuts = msgspec.msgpack.Decoder(list[bytes]).decode
 _decode_move = msgspec.msgpack.Decoder(tuple[int, str]).decode
 
 
@@ -43,6 +46,8 @@ class Errands(Protocol):
 
     def report(self) -> MemberReport: ...
 
+    async def kept_cuts(self, first: int, last: int) -> Sequence[Cut]: ...
+
 
 class ErrandHandler:
     """Answers one connection of one other member; what is about something else goes to `rest`."""
@@ -59,9 +64,14 @@ class ErrandHandler:
                 return _nothing(self._errands.set_draining(_decode_drain(body)))
             if kind == MOVE:
                 return _nothing(self._errands.move_away(*_decode_move(body)))
+            if kind == CUTS:
+                return self._cuts(*_decode_span(body))
         except msgspec.DecodeError as error:
             raise InvalidArgument(f"Expected a call of this version, but {error}") from error
         return self._rest.called(kind, body)
+
+    async def _cuts(self, first: int, last: int) -> bytes:
+        return _encode([encode_cut(each) for each in await self._errands.kept_cuts(first, last)])
 
     def told(self, kind: int, body: bytes) -> None:
         if kind == CHAIN:
@@ -111,6 +121,20 @@ class Messenger:
         if member == self._me:
             return self._errands.report()
         return _decode_report(await self._call(member, REPORT, b""))
+
+    async def cuts(self, first: int, last: int) -> Sequence[Cut]:
+        """Cuts that etcd no longer keeps, from whoever has the first of them."""
+        for link in self._links:
+            if not link.is_up:
+                continue
+            try:
+                found = _decode_cuts(await link.call(CUTS, _encode((first, last))))
+            except HoldfastError as error:
+                log.debug("cuts not given", peer=link.peer, why=error.message)
+                continue
+            if found:
+                return [decode_cut(each) for each in found]
+        return ()
 
     async def _call(self, member: str, kind: int, body: bytes) -> bytes:
         if member not in self._links:

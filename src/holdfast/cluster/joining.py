@@ -57,6 +57,7 @@ async def open_member(folder: Path, config: Config) -> ClusterMember:
         await coordination.close()
         raise
     try:
+        node.metrics.etcd.source = coordination
         member.carrying = Carrying(member, node, folder / "arriving")
         await member.begin(node, standbys=config.cluster_standbys)
     except BaseException:

@@ -7,23 +7,24 @@ what is this member's. Stop: it hands everything over while it still serves, the
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from holdfast.clock import Clock, SystemClock
+from holdfast.cluster.answering import Carries, MemberHandler
 from holdfast.cluster.conductor import Conductor
+from holdfast.cluster.cut_log import JournalCutLog, keep_cuts
 from holdfast.cluster.desk import ClusterDesk
 from holdfast.cluster.errands import ErrandHandler, MemberReport, Messenger
-from holdfast.cluster.numbers import ClusterNumbers
+from holdfast.cluster.numbers import numbers_of, problems_of, without_owner
 from holdfast.cluster.peers import Greeting, LinkedPeers
 from holdfast.cluster.place import ClusterPlace
 from holdfast.cluster.placing import MemberSight, Sight, wanted_set
 from holdfast.cluster.roster import Roster
-from holdfast.cluster.standings import STANDINGS, Standings
-from holdfast.cluster.transfer import TRANSFER
+from holdfast.cluster.standings import Standings
 from holdfast.cluster.watching import Watching
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
@@ -40,19 +41,21 @@ from holdfast.limits import (
     CLUSTER_LOOK_MS,
 )
 from holdfast.logs import log
+from holdfast.metrics import Metrics
 from holdfast.node import Node
 from holdfast.sequence.api import (
     Chain,
     ClusterSettings,
     Coordination,
+    Cut,
     LiveMember,
     Replica,
 )
+from holdfast.sequence.keeping import CutKeeper
 from holdfast.sequence.publishing import Publisher
 from holdfast.sequence.ring import Ring
 from holdfast.transport import (
     Address,
-    Answer,
     Connection,
     Handler,
     Link,
@@ -73,14 +76,6 @@ class Membership(msgspec.Struct, frozen=True):
     url: str = ""  # where clients reach it; "": as its server says
 
 
-class Carries(Protocol):
-    """Sends and fetches states of partitions."""
-
-    async def answer(self, body: bytes) -> bytes: ...
-
-    async def close(self) -> None: ...
-
-
 class ClusterMember:
     """A running member. Keeps the ports `View` of the conductor and `Errands` of other members."""
 
@@ -99,7 +94,6 @@ class ClusterMember:
         self.name = name = membership.name
         self.settings = membership.settings
         self.coordination = coordination
-        self.numbers = ClusterNumbers()
         self._membership = membership
         self._url = membership.url
         self._problems: dict[str, str] = {}  # what was told to us and stays so
@@ -138,10 +132,11 @@ class ClusterMember:
         clock = clock or SystemClock()
         node.runner.standbys.is_hot = standbys
         node.gateway.join_cluster(ClusterDesk(self))
+        node.gateway.watch_health(self.problems)
         self.place.content = partial(answer_call, NearContent(node.content))
         self.conductor = Conductor(
             self.name, self._membership.disk.disk, self.settings.partitions,
-            self.settings.replicas, self.journal, node.runner, self, self.numbers,
+            self.settings.replicas, self.journal, node.runner, self,
         )  # fmt: skip
         self._watching = Watching(
             self.coordination,
@@ -166,16 +161,27 @@ class ClusterMember:
         await self.roster.read_live()
         self._watching.start()
         self.conductor.start()
+        self.cuts = await CutKeeper.open(JournalCutLog(self.journal.disk.local))
         self.publisher = Publisher(
             self.coordination, clock, self.name, nonce=self._membership.nonce, ring=self._ring,
-            marks=self.journal.marks,
+            marks=self.journal.marks, followers=[self.cuts], fetch_cuts=self.messenger.cuts,
+            at=self.cuts.at,
         )  # fmt: skip
-        node.metrics.order.numbers = self.publisher.numbers
+        self._measure(node.metrics)
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self.publisher.run(), name="publisher"),
+            loop.create_task(keep_cuts(self.cuts), name="cuts"),
             loop.create_task(self._tell_standings(), name="standings"),
         ]
+
+    def _measure(self, metrics: Metrics) -> None:
+        metrics.order.numbers = self.publisher.numbers
+        metrics.cluster.numbers = lambda: numbers_of(self, self._waiting_commands())
+
+    def _waiting_commands(self) -> int:
+        room = self.place.routed.room
+        return 0 if room is None else room.commands
 
     async def placed(self, seconds: float) -> bool:
         """Waits until all partitions have an owner that is heard, for so long; whether they do."""
@@ -187,15 +193,9 @@ class ClusterMember:
 
     def is_placed(self) -> bool:
         """Whether every partition has an owner that runs, as far as is known here."""
-        members = self.members()
-        for partition in range(1, self.settings.partitions + 1):
-            last = self.journal.chain(partition).last
-            owner = members.get(last.owner) if last is not None else None
-            if last is None or owner is None or owner.nonce != last.nonce:
-                return False
-            if last.owner == self.name and self.node.runner.epoch(partition) is None:
-                return False
-        return True
+        owned = set(self.conductor.owned())
+        mine = {each.partition for each in self.place.placements.all() if each.member == self.name}
+        return mine <= owned and not without_owner(self, self.members())
 
     @property
     def is_first(self) -> bool:
@@ -318,23 +318,20 @@ class ClusterMember:
             self.publisher.number,
         )  # fmt: skip
 
+    async def kept_cuts(self, first: int, last: int) -> Sequence[Cut]:
+        return await self.cuts.cuts(first, last)
+
     def problems(self) -> list[str]:
         """What somebody should look at, as far as this member knows it by itself."""
         found = list(self._problems.values())
-        if self.coordination.rolled_back:
-            found.append(f"etcd was rolled back: {self.coordination.rolled_back}")
-        elif not self.coordination.available:
-            found.append("etcd does not answer: partitions go on, but nobody takes over")
         if self.roster.is_removed:
             found.append(f"Member {self.name!r} was removed from the cluster")
-        stopped = {**self.node.runner.stopped, **self.node.runner.standbys.stopped}
-        found += [f"Partition {each}: {why}" for each, why in stopped.items()]
-        return found
+        return found + problems_of(self, self.coordination)
 
     # --- connections --------------------------------------------------------------------------
 
     def _answering(self, link: Link, connection: Connection) -> Handler:
-        rest = _Rest(self, link.peer, self.place.answering(link, connection))
+        rest = MemberHandler(self, link.peer, self.place.answering(link, connection))
         return self.peers.answering(link, connection, ErrandHandler(self, rest))
 
     # --- the end ------------------------------------------------------------------------------
@@ -366,24 +363,3 @@ class ClusterMember:
         await self.node.close()
         await self.links.close()
         await self.coordination.close()
-
-
-class _Rest:
-    """Answers what is neither about journals nor an errand: standings, and states that travel."""
-
-    def __init__(self, member: ClusterMember, peer: str, rest: Handler) -> None:
-        self._member = member
-        self._peer = peer
-        self._rest = rest
-
-    def called(self, kind: int, body: bytes) -> Answer:
-        if kind == TRANSFER and self._member.carrying is not None:
-            return self._member.carrying.answer(body)
-        return self._rest.called(kind, body)
-
-    def told(self, kind: int, body: bytes) -> None:
-        if kind == STANDINGS:
-            self._member.standings.told(self._peer, body)
-            self._member.conductor.look()
-        else:
-            self._rest.told(kind, body)

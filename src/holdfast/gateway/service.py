@@ -15,7 +15,7 @@ from holdfast.gateway.content.service import ContentGateway
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
-from holdfast.gateway.node.service import AllMembers, NodeService
+from holdfast.gateway.node.service import AllMembers, NodeService, with_problems
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.processes.definitions import ProcessService
 from holdfast.gateway.processes.instances import InstanceService
@@ -83,6 +83,11 @@ class Gateway(RestApi):
     def join_cluster(self, home: ClusterHome) -> None:
         """From now on this node answers as a member of a cluster."""
         self._cluster.home = self._node.cluster = home
+
+    def watch_health(self, problems: Callable[[], list[str]]) -> None:
+        """From now on the node is DEGRADED while there are such problems."""
+        shown = self._node.health_now
+        self._node.health_now = lambda: with_problems(shown(), problems())
 
     def show_health(self, health_now: Callable[[], Health]) -> None:
         """From now on this tells how the node is."""

@@ -12,6 +12,7 @@ from prometheus_client.core import (
     Metric,
 )
 
+from holdfast.metrics.cluster import ClusterMetrics
 from holdfast.metrics.content import ContentMetrics
 from holdfast.metrics.engine import BatchMetrics, DistributionMetrics, PartitionMetrics
 from holdfast.metrics.etcd import EtcdMetrics
@@ -60,6 +61,7 @@ class Metrics:
         self.content = ContentMetrics()
         self.order = OrderMetrics()
         self.etcd = EtcdMetrics()
+        self.cluster = ClusterMetrics()
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self.clock: Callable[[], ClockNumbers] = lambda: ClockNumbers(0, 0.0)
         self._partitions: dict[int, PartitionMetrics] = {}
@@ -108,6 +110,7 @@ class Metrics:
         yield from self.content.collect()
         yield from self.order.collect()
         yield from self.etcd.collect()
+        yield from self.cluster.collect()
         yield from self._pipeline()
         clock = self.clock()
         yield CounterMetricFamily(

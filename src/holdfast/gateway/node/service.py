@@ -91,3 +91,11 @@ def _members(status: ClusterStatus) -> list[MemberView]:
         )
         for each in status.members
     ]  # fmt: skip
+
+
+def with_problems(health: Health, problems: list[str]) -> Health:
+    """How a node is that works, but among others of which some do not."""
+    if not problems:
+        return health
+    status = "DEGRADED" if health.status in ("UP", "CHECKING") else health.status
+    return msgspec.structs.replace(health, status=status, warnings=[*health.warnings, *problems])
