@@ -126,6 +126,7 @@ TRANSFERS_MAX = 4  # partitions that a member sends at once: 50 MB/s each, and a
 TRANSFER_IDLE_MS = 60_000  # one that nobody asks on for is given up; its log is kept for so long
 TRANSFER_ATTEMPTS_MAX = 20  # for a chunk, before another member is asked for all of it ...
 TRANSFER_RETRY_MS = 500  # ... with so much between them: ten seconds without a connection
+STANDBY_RETRY_MS = 500  # before one whose log cannot be read now tries again
 INGEST_FILE_BYTES = 64 * MIB  # of rows in one file of RocksDB, as its own files are
 REPLAY_BYTES = 4 * MIB  # what one read of the log takes while replaying
 SETTLE_BRIEFLY_MS = 100  # that a snapshot waits for steps under way: it does without the rest

@@ -1,7 +1,6 @@
 """A partition goes from one member to another while both work, whatever happens on the way."""
 
 import asyncio
-import sys
 import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -9,10 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "node"))
-
-from shared_log import PARTITIONS, caught_up, open_member, replayed
+from tests.node.shared_log import PARTITIONS, caught_up, open_member, replayed
 
 from holdfast.cluster import transfer
 from holdfast.cluster.transfer import TransferSource, TransferTarget

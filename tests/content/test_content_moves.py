@@ -1,17 +1,13 @@
 """The topics of content move with their partition: nothing is lost, and nothing is there twice."""
 
 import asyncio
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from publishing import discovery, package
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-
-from fellows import Fellows
+from tests.engine.fellows import Fellows
 
 from holdfast.config import Config
 from holdfast.content.blobs import NoSharedStore

@@ -20,6 +20,7 @@ class Carrying:
         )
         self.answer = self._source.answer
         node.runner.standbys.on_missing.append(self._fetch)
+        member.journal.on_cut.append(node.runner.standbys.lacks)
 
     def _fetch(self, partition: int) -> None:
         self._target.fetch(partition)

@@ -26,6 +26,7 @@ from holdfast.errors import (
     DataLoss,
     HoldfastError,
     InvalidArgument,
+    InvalidState,
     NotFound,
     ResourceExhausted,
     Unavailable,
@@ -238,6 +239,7 @@ class TransferTarget:
         self._sources = sources
         self._begin_at = begin_at
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._few = asyncio.Semaphore(TRANSFERS_MAX // 2)
 
     def fetch(self, partition: int) -> "asyncio.Task[None]":
         """Fetches a partition until it is there; one that is under way goes on."""
@@ -258,8 +260,9 @@ class TransferTarget:
         file = self._folder / f"partition-{partition}.arriving"
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            while not await self._try_all(partition, file):  # noqa: ASYNC110
-                await asyncio.sleep(TRANSFER_RETRY_MS / 1000)
+            async with self._few:
+                while not await self._try_all(partition, file):  # noqa: ASYNC110
+                    await asyncio.sleep(TRANSFER_RETRY_MS / 1000)
         finally:
             file.unlink(missing_ok=True)
         await asyncio.sleep(0)  # the standby begins
@@ -274,12 +277,15 @@ class TransferTarget:
                 await self._arrivals.take_in(
                     partition, file, lambda offsets=offsets: self._begin_at(partition, offsets)
                 )
+            except InvalidState as error:  # it was opened here meanwhile, and needs nothing
+                log.info("partition not fetched", partition=partition, why=error.message)
             except (HoldfastError, OSError) as error:
                 log.warning(
                     "partition not fetched", partition=partition, source=member, error=str(error)
                 )
                 continue
-            log.info("partition fetched", partition=partition, source=member)
+            else:
+                log.info("partition fetched", partition=partition, source=member)
             return True
         return False
 

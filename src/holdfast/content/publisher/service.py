@@ -25,7 +25,12 @@ from holdfast.content.publisher.topic_log import moved
 from holdfast.content.topics import ContentTopic
 from holdfast.errors import NotFound, Unavailable
 from holdfast.journal import Journal
-from holdfast.limits import CONTENT_SUBSCRIBER_KEPT_MS, READ_BYTES_MAX, WAIT_MS_MAX
+from holdfast.limits import (
+    CONTENT_SUBSCRIBER_KEPT_MS,
+    LATE_APPEND_MS,
+    READ_BYTES_MAX,
+    WAIT_MS_MAX,
+)
 from holdfast.logs import log
 from holdfast.metrics import NO_NUMBERS, ContentNumbers
 
@@ -77,12 +82,22 @@ class ContentService:
             self._begin()
 
     async def stop(self) -> None:
-        """Writes what is only in memory; callers that wait are told."""
+        """Writes what is only in memory; callers that wait are told.
+
+        A log that does not answer, as one without a quorum, is not waited for long.
+        """
         self._is_stopped = True
-        if self._opening is not None:
-            await asyncio.wait([self._opening])
-        if self._running is not None:
-            await self._running.stop()
+        try:
+            async with asyncio.timeout(LATE_APPEND_MS / 1_000):
+                if self._opening is not None:
+                    await asyncio.wait([self._opening])
+                if self._running is not None:
+                    await self._running.stop()
+        except TimeoutError:
+            log.warning(
+                "content: the log does not answer; subscribers will repeat what was not written"
+            )
+            self.abandon()
         self._opening = self._running = None
 
     def leave(self, reason: str) -> None:

@@ -10,7 +10,7 @@ from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.recovery import write_state
 from holdfast.engine.kernel.standbys import Standbys
 from holdfast.engine.kernel.work import Work
-from holdfast.errors import HoldfastError, InvalidState
+from holdfast.errors import HoldfastError, InvalidState, NotFound
 
 S = TypeVar("S")
 
@@ -51,9 +51,13 @@ class Doors(Generic[S]):
             taken = await lives.take(partition, epoch)
             self._halt.check()
             processor = self._standbys.give(partition) or lives.read_state(partition)
+            self._standbys.check_reaches(processor)
             await lives.bring_up(processor, taken)
+        except NotFound:
+            self._standbys.lacks(partition)  # no member has the log any more
+            raise
         except (HoldfastError, asyncio.CancelledError):
-            self._standbys.go_on(partition)
+            self._standbys.resume_one(partition)
             raise
         except Exception as error:
             self._outcomes.stop(partition, error)

@@ -23,7 +23,13 @@ from holdfast.engine.kernel.recovery import TOPIC, write_state
 from holdfast.engine.kernel.work import Work
 from holdfast.errors import DataLoss, InvalidState, NotFound, Unavailable
 from holdfast.journal import Entry, Journal
-from holdfast.limits import REPLAY_BYTES, STANDBY_ENTRIES, STANDBY_PAUSE_MS, STORE_ROWS_MAX
+from holdfast.limits import (
+    REPLAY_BYTES,
+    STANDBY_ENTRIES,
+    STANDBY_PAUSE_MS,
+    STANDBY_RETRY_MS,
+    STORE_ROWS_MAX,
+)
 from holdfast.logs import log
 
 S = TypeVar("S")
@@ -46,6 +52,7 @@ class Standbys(Generic[S]):
         self._work = work
         self._behind = behind
         self._halt = halt
+        self._unread = unread_of(journal)
         self._processors = lives.standing
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._offsets: dict[int, int] = {}  # of those that are not hot: where the store stands
@@ -70,6 +77,11 @@ class Standbys(Generic[S]):
         for partition in list(self.stopped):
             self.go_on(partition)
 
+    def resume_one(self, partition: int) -> None:
+        """The partition could not be opened: it is a standby as before."""
+        if partition not in self.missing:
+            self.go_on(partition)
+
     def forget(self, partition: int) -> None:
         """Ends a standby; its rows stay in the store."""
         self.wanted.discard(partition)
@@ -81,6 +93,8 @@ class Standbys(Generic[S]):
 
     def lacks(self, partition: int) -> None:
         """The log here does not go on from where the state stands: that must come from outside."""
+        if partition in self._lives.epochs:
+            return  # it has what it needs in memory
         self._drop(partition)
         if partition in self.wanted and partition not in self.missing:
             self.missing.add(partition)
@@ -118,11 +132,18 @@ class Standbys(Generic[S]):
     def check_there(self, partition: int) -> None:
         """Unavailable while the state of a partition is being replaced."""
         if partition in self.closed_to:
-            raise Unavailable(
-                f"The state of partition {partition} is still coming from another member; ask"
-                " again",
-                partition=partition,
-            )
+            raise _still_coming(partition)
+
+    def check_reaches(self, processor: Processor[S]) -> None:
+        """Unavailable if the log begins behind what the state of a partition stands for.
+
+        Of a partition that is not to be a standby here, recovery says so.
+        """
+        partition = processor.partition
+        bounds = self._journal.bounds(TOPIC, partition)
+        if partition in self.wanted and processor.next_offset < bounds.earliest:
+            self.lacks(partition)
+            raise _still_coming(partition)
 
     def pause(self) -> None:
         """The store is about to be replaced: drops what was read from it."""
@@ -152,7 +173,8 @@ class Standbys(Generic[S]):
         found: dict[int, int] = {}
         for partition in self.wanted - self._lives.epochs.keys():
             bounds = self._journal.bounds(TOPIC, partition)
-            found[partition] = max(bounds.next - stand.get(partition, bounds.earliest), 0)
+            offset = stand.get(partition, bounds.earliest)
+            found[partition] = self._unread(TOPIC, partition, min(offset, bounds.next))
         return found
 
     async def catch_up(self) -> None:
@@ -179,19 +201,20 @@ class Standbys(Generic[S]):
                 return
             self._processors[partition] = processor
             if self.is_hot:
-                await self._follow(processor)
+                while True:
+                    await self._follow(processor)
+                    await others(STANDBY_RETRY_MS / 1000)
             else:
                 await self._read_to_end(processor)
                 self._drop(partition)
         except NotFound:
             self.lacks(partition)
-        except Unavailable as error:
-            self._stop(partition, error)  # as when the journal is closed
         except Exception as error:
             if not (isinstance(error, DataLoss) and self._halt.reason):  # else it begins again
                 self._stop(partition, error)
 
     async def _follow(self, processor: Processor[S]) -> None:
+        """Applies what comes. Returns when the log cannot be read now, as it may be elsewhere."""
         partition, start = processor.partition, processor.next_offset
         # After a restart what is acknowledged may be known later than it was to the state.
         start = min(start, self._journal.bounds(TOPIC, partition).next)
@@ -201,6 +224,8 @@ class Standbys(Generic[S]):
                 await self._apply(processor, _from(entries, processor.next_offset))
                 # What comes meanwhile is applied together, at a part of the cost.
                 await others(STANDBY_PAUSE_MS / 1000)
+        except Unavailable as error:
+            log.info("standby waits for its log", partition=partition, error=error.message)
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
@@ -242,6 +267,22 @@ class Standbys(Generic[S]):
         for task in tasks:
             task.cancel()
         return tasks
+
+
+def _still_coming(partition: int) -> Unavailable:
+    return Unavailable(
+        f"The state of partition {partition} is still coming from another member; ask again",
+        partition=partition,
+    )
+
+
+def unread_of(journal: Journal) -> Callable[[str, int, int], int]:
+    """How many entries a journal has from an offset on; where offsets have gaps, it knows best."""
+
+    def difference(topic: str, partition: int, offset: int) -> int:
+        return journal.bounds(topic, partition).next - offset
+
+    return getattr(journal, "unread", difference)
 
 
 def _from(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:

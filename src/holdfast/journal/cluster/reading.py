@@ -8,7 +8,7 @@ from holdfast.journal.api import Bounds, Entry, Start
 from holdfast.journal.checks import check_offset, check_partition
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.fetching import Fetching
-from holdfast.journal.cluster.opened import is_opened
+from holdfast.journal.cluster.opened import OPENED_TOPIC, is_opened
 from holdfast.journal.cluster.positions import Positions
 from holdfast.journal.cluster.topics import ClusterTopics
 from holdfast.limits import READ_BYTES_MAX
@@ -99,6 +99,13 @@ class ClusterReading:
             else:
                 end = middle
         return first
+
+    def unread(self, topic: str, partition: int, offset: int) -> int:
+        """How many entries readers are given from an offset on: not those that begin ranges."""
+        following = self.bounds(topic, partition).next
+        ranges = self._positions.chain(partition).ranges if topic == OPENED_TOPIC else ()
+        begun = sum(offset <= each.starts.get(topic, 0) < following for each in ranges)
+        return max(following - offset - begun, 0)
 
     def last_ms(self, topic: str, partition: int) -> int:
         """When the last acknowledged entry was written, as far as this disk knows; 0 if none is."""
