@@ -1,11 +1,13 @@
 """The journal's promise, checked on every backend."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from bench.peers.etcd import EtcdServer
+from tests.etcd_server import etcd_server
 from tests.journal.cluster.trio import settled_journal
 
 from holdfast.errors import InvalidArgument, NotFound, Unavailable
@@ -40,14 +42,36 @@ def clock() -> Hands:
     return Hands()
 
 
-@pytest.fixture(params=["memory", "local", "local on a simulated disk", "three members"])
+@pytest.fixture(scope="module")
+def shared_etcd() -> Iterator[EtcdServer]:
+    """A real etcd; each test has a name of its own in it."""
+    with etcd_server() as server:
+        yield server
+
+
+WITH_ETCD = "three members with etcd"
+BACKENDS = [
+    "memory",
+    "local",
+    "local on a simulated disk",
+    "three members",
+    # A story of three members with etcd is in the normal suite: tests/journal/cluster.
+    pytest.param(WITH_ETCD, marks=[pytest.mark.soak, pytest.mark.xdist_group("etcd")]),
+]
+
+
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
-def play(backend: str, tmp_path: Path, clock: Hands) -> Play:
+def play(backend: str, tmp_path: Path, clock: Hands, request: pytest.FixtureRequest) -> Play:
     """Plays a story on a fresh journal with a topic `t` of three partitions."""
+    url, folder = "", None
+    if backend == WITH_ETCD:
+        url = f"{request.getfixturevalue('shared_etcd').url}/{tmp_path.name[:60]}"
+        folder = tmp_path
 
     def fresh() -> Journal:
         if backend == "memory":
@@ -57,8 +81,9 @@ def play(backend: str, tmp_path: Path, clock: Hands) -> Play:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Journal]:
-        if backend == "three members":
-            async with settled_journal(clock, is_taken=True) as journal:
+        if backend in ("three members", WITH_ETCD):
+            members = settled_journal(clock, is_taken=True, folder=folder, etcd_url=url)
+            async with members as journal:
                 yield journal
             return
         journal = fresh()

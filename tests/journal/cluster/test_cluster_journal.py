@@ -1,7 +1,13 @@
 """Three members: a quorum acknowledges appends, all read them, and they survive."""
 
+import asyncio
+from pathlib import Path
+
+import pytest
+from bench.peers.etcd import EtcdServer
 from tests.journal.cluster.trio import Trio, append, everything, play, take, until
 
+from holdfast.clock import SystemClock
 from holdfast.journal import Append, Appended, Refused
 
 
@@ -31,6 +37,31 @@ def test_a_member_that_does_not_own_a_partition_is_refused() -> None:
         assert isinstance(outcome, Refused)
 
     play(story)
+
+
+@pytest.mark.xdist_group("etcd")
+def test_members_with_real_disks_and_a_real_etcd(tmp_path: Path, etcd: EtcdServer) -> None:
+    async def story() -> None:
+        trio = Trio(SystemClock())
+        trio.etcd_url, trio.topics["records"] = f"{etcd.url}/members", (3, None)
+        trio.use_folder(tmp_path)
+        await trio.start_all()
+        written = [b"%d" % number for number in range(50)]
+        await take(trio["a"])
+        for payload in written[:30]:
+            await append(trio["a"], payload)
+        await trio.kill("a")
+        await take(trio["b"])
+        for payload in written[30:]:
+            await append(trio["b"], payload)
+        a = await trio.start("a")
+        await until(lambda: a.is_caught_up(1) and a.bounds("t", 1).next == 50)
+        for journal in trio.wire.members.values():
+            await until(lambda journal=journal: journal.bounds("t", 1).next == 50)
+            assert await everything(journal) == written
+        await trio.close()
+
+    asyncio.run(story())
 
 
 def test_another_member_takes_over_and_nothing_acknowledged_is_lost() -> None:

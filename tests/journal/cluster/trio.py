@@ -14,6 +14,7 @@ import contextlib
 import copy
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,10 +26,11 @@ from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import begin_identity
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.messages import Answer, Call, Told
-from holdfast.journal.local import Disk
+from holdfast.journal.local import RealDisk
 from holdfast.limits import MEMBER_BYTES_MAX, SEGMENT_BYTES_MIN
-from holdfast.sequence.api import Replica
+from holdfast.sequence.api import Coordination, Replica
 from holdfast.sequence.memory import MemoryCluster, MemoryCoordination
+from holdfast.sequence.opening import open_coordination
 from holdfast.testing import VirtualClock, run
 from holdfast.testing.disk import Outcome as Loss
 from holdfast.testing.disk import SimulatedDisk
@@ -171,10 +173,12 @@ class Trio:
         self.clock = clock
         self.wire = Wire()
         self.store = MemoryCluster(clock)
+        self.etcd_url = ""  # of a real etcd, in the place of the store
         self.disks: dict[str, Any] = {name: SimulatedDisk() for name in NAMES}
         self.folders = dict.fromkeys(NAMES, "/m")
         self.ids: dict[str, str] = {}  # disks of the members, as they were last
         self.starts = 0
+        self._opened: list[Coordination] = []
         self.topics: dict[str, tuple[int, Retention | None]] = {"t": (3, None)}
         self.segment_bytes = SEGMENT_BYTES_MIN
 
@@ -197,7 +201,7 @@ class Trio:
         )  # fmt: skip
         peers = self.wire.peers[name] = WirePeers(self.wire, name)
         journal = await ClusterJournal.open(
-            name, disk, MemoryCoordination(self.store, name), peers, self.clock,
+            name, disk, self._coordination(name), peers, self.clock,
             choose_set=self.choose_set, nonce=f"{name}-{self.starts}",
         )  # fmt: skip
         for topic, (partitions, retention) in self.topics.items():
@@ -209,14 +213,25 @@ class Trio:
                 self[other].reached(name)
         return journal
 
+    def use_folder(self, folder: Path) -> None:
+        """Real disks, in the place of the simulated ones."""
+        self.disks = {name: RealDisk() for name in NAMES}
+        self.folders = {name: str(folder / name) for name in NAMES}
+
     def choose_set(self, partition: int) -> tuple[Replica, ...]:
         return tuple(Replica(name, self.ids[name]) for name in NAMES)
 
     async def _identity(self, name: str) -> Any:
         return await begin_identity(
-            self.disks[name], self.folders[name], name, MemoryCoordination(self.store, name),
+            self.disks[name], self.folders[name], name, self._coordination(name),
             lambda: f"{name}{len(self.ids)}{self.starts}",
         )  # fmt: skip
+
+    def _coordination(self, name: str) -> Coordination:
+        if self.etcd_url:
+            self._opened.append(open_coordination(self.etcd_url, f"{name}-{len(self._opened)}"))
+            return self._opened[-1]
+        return MemoryCoordination(self.store, name)
 
     # --- what happens to members --------------------------------------------------------------
 
@@ -226,8 +241,11 @@ class Trio:
         for other in NAMES:
             if other != name:
                 self.wire.drop(name, other)
-        self.disks[name] = self.disks[name].after_crash(loss, seed=seed)
         await forget(journal)
+        if isinstance(self.disks[name], SimulatedDisk):
+            self.disks[name] = self.disks[name].after_crash(loss, seed=seed)
+        else:  # the process is killed, and the system drops its lock
+            journal.disk.local._lock.release()
 
     def cut(self, one: str, other: str) -> None:
         """Two members do not reach each other any more."""
@@ -256,8 +274,8 @@ class Trio:
         return copy.deepcopy(self.disks[name])
 
     async def close(self) -> None:
-        for journal in list(self.wire.members.values()):
-            await journal.close()
+        for each in [*self.wire.members.values(), *self._opened]:
+            await each.close()
 
 
 async def forget(journal: ClusterJournal) -> None:
@@ -315,16 +333,13 @@ class SettledJournal:
 
 @contextlib.asynccontextmanager
 async def settled_journal(
-    clock: Clock,
-    disks: dict[str, Disk] | None = None,
-    folders: dict[str, str] | None = None,
-    *,
-    is_taken: bool = False,
+    clock: Clock, *, is_taken: bool = False, folder: Path | None = None, etcd_url: str = ""
 ) -> AsyncIterator[Any]:
-    """The journal of one of three members, for the journal's contract."""
+    """The journal of one of three members, for the contract; on real disks in a folder."""
     trio = Trio(clock)
-    trio.disks.update(disks or {})
-    trio.folders.update(folders or {})
+    trio.etcd_url = etcd_url
+    if folder is not None:
+        trio.use_folder(folder)
     journals = await trio.start_all()
     for partition in (1, 2, 3) if is_taken else ():
         await take(journals[0], partition)
