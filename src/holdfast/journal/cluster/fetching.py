@@ -12,7 +12,7 @@ from typing import NamedTuple
 from holdfast.errors import HoldfastError, NotFound, ResourceExhausted, Unavailable
 from holdfast.journal.api import Entry
 from holdfast.journal.cluster.disk import ClusterDisk
-from holdfast.journal.cluster.messages import Fetch, Fetched, Stretch
+from holdfast.journal.cluster.messages import Fetch, Fetched, Stretch, Survey, Surveyed
 from holdfast.journal.cluster.ports import Peers
 from holdfast.journal.cluster.positions import Positions
 from holdfast.journal.cluster.receiving import Receiving
@@ -65,7 +65,6 @@ class Fetching:
         self.on_cut: list[Callable[[int], None]] = []  # told when no member has the log any more
         self.cut: set[int] = set()  # partitions that need a snapshot
         self._receiving = receiving
-        self._member = receiving.replica.member
         self._disk = disk
         self._peers = peers
         self._positions = positions
@@ -85,13 +84,16 @@ class Fetching:
         self._sent[key] = max(end, self._sent.get(key, 0))
         if stretch.entries:
             self._held.setdefault(stretch.partition, _Held()).add(member, stretch)
-        self.catch_up(stretch.partition)
+        self._begin(stretch.partition)
 
     def catch_up(self, partition: int) -> None:
-        """Looks now whether a partition lacks something."""
+        """There is news: looks at once whether a partition lacks something."""
         nudge = self._nudges.get(partition)
         if nudge is not None and not nudge.done():
             nudge.set_result(None)
+        self._begin(partition)
+
+    def _begin(self, partition: int) -> None:
         if partition not in self._tasks and not self._is_closed and self._lacks(partition):
             task = asyncio.get_running_loop().create_task(
                 self._catch_up(partition), name=f"catching up partition {partition}"
@@ -130,11 +132,12 @@ class Fetching:
                 self._held.pop(partition, None)
                 return
             pause_ms = await self._try(partition, lacks[0])
-            self._try_held(partition)
-            if pause_ms and partition not in self.cut:
-                await self._pause(partition, pause_ms)
-            elif partition in self.cut:
+            if partition in self.cut:
                 return
+            if pause_ms != DISK_FULL_RETRY_MS:
+                self._try_held(partition)
+            if pause_ms:
+                await self._pause(partition, pause_ms)
 
     async def _try(self, partition: int, lack: _Lack) -> int:
         """Fetches and stores a part of what is lacking; how long to wait before the next part."""
@@ -179,44 +182,56 @@ class Fetching:
 
     async def _fill(self, partition: int, lack: _Lack) -> bool:
         """Fetches a part of what is lacking; False if nobody could give it."""
-        if lack.is_open and self._receiving.rules(partition).is_bound(lack.range.epoch):
+        rules = self._receiving.rules(partition)
+        if lack.is_open and rules.is_bound(lack.range.epoch):
             return False  # it is about to be closed
-        stretches, is_complete = await self._ask(partition, lack)
+        if lack.first > rules.taken(lack.range.epoch, lack.topic):
+            # It was discarded before it came: the state here stands for it.
+            rules.jump(lack.range.epoch, lack.topic, lack.first)
+        stretches = await self._ask(partition, lack)
         if not stretches:
-            if is_complete:
+            if await self._is_discarded(partition, lack):
                 self._is_cut(partition)
             return False
         if lack.is_open:
             self._receiving.append(lack.range.owner, stretches)
             await self._disk.landed()
-            await _turn()  # what landed is told in the next turn
+            await asyncio.sleep(0)  # what landed is told in the next turn
         else:
             await self._receiving.fill(stretches, lack.end)
         return True
 
-    async def _ask(self, partition: int, lack: _Lack) -> tuple[list[Stretch], bool]:
-        """Entries from whoever has them; and if nobody has, whether all were asked."""
+    async def _ask(self, partition: int, lack: _Lack) -> list[Stretch]:
+        """Entries from whoever has them: the owner first, then the replicas of the range."""
         heard = self._peers.heard()
-        replicas = [each.member for each in lack.range.replicas if each.member != self._member]
-        owner = lack.range.owner
-        replicas.sort(key=lambda each: each != owner)
+        replicas = [each.member for each in lack.range.replicas if each.member in heard]
+        replicas.sort(key=lambda each: each != lack.range.owner)
         message = Fetch(
             partition, lack.range.epoch, lack.topic, lack.first, lack.end, CLUSTER_FETCH_BYTES
         )
-        is_complete = all(each in heard for each in replicas)
         for member in [*replicas, *sorted(heard - {*replicas})]:
-            if member not in heard:
-                continue
             try:
                 answer = await self._peers.call(member, message)
             except HoldfastError:
-                is_complete = False
                 continue
             if isinstance(answer, Fetched) and answer.stretches:
-                return answer.stretches, False
-            if lack.is_open and member == owner and lack.end > 0:
-                break
-        return [], is_complete and bool(replicas)
+                return answer.stretches
+        return []
+
+    async def _is_discarded(self, partition: int, lack: _Lack) -> bool:
+        """Whether a member that is heard has given up what is lacking: its state stands for it."""
+        offset = lack.range.starts.get(lack.topic, 0) + lack.first
+        for member in sorted(self._peers.heard()):
+            disk = self._peers.disk(member)
+            if disk is None:
+                continue
+            try:
+                answer = await self._peers.call(member, Survey(disk, partition))
+            except HoldfastError:
+                continue
+            if isinstance(answer, Surveyed) and answer.needed.get(lack.topic, 0) > offset:
+                return True
+        return False
 
     def _is_cut(self, partition: int) -> None:
         self.cut.add(partition)
@@ -235,9 +250,11 @@ class Fetching:
                 self._receiving.append(member, stretches)
 
     async def _pause(self, partition: int, pause_ms: int) -> None:
-        """Waits, unless there is news."""
+        """Waits, unless there is news; no news makes room on a full disk."""
         loop = asyncio.get_running_loop()
-        nudge = self._nudges[partition] = loop.create_future()
+        nudge: asyncio.Future[None] = loop.create_future()
+        if pause_ms != DISK_FULL_RETRY_MS:
+            self._nudges[partition] = nudge
         timer = loop.call_later(pause_ms / 1000, lambda: nudge.done() or nudge.set_result(None))
         try:
             await nudge
@@ -253,9 +270,9 @@ class Fetching:
         """Acknowledged entries of a range that this disk does not have."""
         start = found.starts.get(topic, 0)
         lack = _Lack(found, topic, offset - start, end - start, is_open=False)
-        stretches, is_complete = await self._ask(partition, lack)
+        stretches = await self._ask(partition, lack)
         if not stretches:
-            raise _nowhere(topic, partition, offset, is_complete)
+            raise _nowhere(topic, partition, offset, await self._is_discarded(partition, lack))
         return _entries(stretches, start, bytes_max)
 
 
@@ -271,20 +288,13 @@ def _entries(stretches: Sequence[Stretch], start: int, bytes_max: int) -> list[E
     return entries
 
 
-def _nowhere(topic: str, partition: int, offset: int, is_complete: bool) -> HoldfastError:
-    kind = NotFound if is_complete else Unavailable
+def _nowhere(topic: str, partition: int, offset: int, is_discarded: bool) -> HoldfastError:
+    kind = NotFound if is_discarded else Unavailable
     return kind(
         f"expected offset {offset} in partition {partition} of topic {topic!r} on a member that is"
         " reached, but none has it"
-        + ("; its state comes from a snapshot" if is_complete else "; try again later"),
+        + ("; the state of a member stands for it" if is_discarded else "; try again later"),
         topic=topic,
         partition=partition,
         offset=offset,
     )
-
-
-async def _turn() -> None:
-    """Lets callbacks of this turn run."""
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_soon(done.set_result, None)
-    await done

@@ -38,8 +38,9 @@ class Owning:
     async def take_over(self, partition: int, *, is_drain: bool = False) -> Taken | Refused:
         """Opens the next range of a partition for this start of this member, and begins it."""
         owned = self._sending.owned.get(partition)
-        if owned is not None and owned.fenced_by:
+        if owned is not None and owned.fenced_by and not is_drain:
             outcome = await self._taking.heal(partition, owned.epoch, owned.fenced_by)
+            self._sending.end(partition)
         else:
             self._sending.end(partition)
             used = self._used.get(partition, 0)

@@ -8,9 +8,10 @@ import asyncio
 import msgspec
 from crc32c import crc32c
 
-from holdfast.errors import DataLoss
+from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
 from holdfast.journal.cluster.runs import Run
-from holdfast.journal.local.disk import Disk, read_whole, replace_whole
+from holdfast.journal.local.disk import FULL, Disk, read_whole, replace_whole
+from holdfast.limits import DISK_FULL_RETRY_MS
 
 FILE = "promises"  # in the folder of the journal
 _CRC_BYTES = 4
@@ -79,11 +80,12 @@ class DiskNotes:
         waiting, self._waiting = self._waiting, []
         try:
             replace_whole(self._disk, self._folder, FILE, encode_noted(self.noted))
-        except Exception as error:
+        except OSError as error:
+            told = _not_stored(self.path, error)
             for done in waiting:
                 if not done.done():
-                    done.set_exception(error)
-            raise
+                    done.set_exception(told)
+            raise told from error
         self.is_dirty = False
         for done in waiting:
             if not done.done():
@@ -111,6 +113,22 @@ def decode_noted(data: bytes, path: str) -> DiskNoted:
         f"expected the promises of this disk in {path}, but they do not match their checksum; a"
         " member that forgets its promises must not go on: move its folder away and start it with"
         " an empty one, it then gets everything from the other members",
+        file=path,
+        position=0,
+    )
+
+
+def _not_stored(path: str, error: OSError) -> HoldfastError:
+    if error.errno in FULL:
+        return ResourceExhausted(
+            f"expected room for the promises of this disk in {path}, but found: {error}; nothing is"
+            " promised or begun without it; free space",
+            file=path,
+            retry_after_ms=DISK_FULL_RETRY_MS,
+        )
+    return DataLoss(
+        f"expected the disk to keep the promises in {path}, but found: {error}; check the disk and"
+        " restart",
         file=path,
         position=0,
     )

@@ -6,6 +6,7 @@ own disk is a replica like the others, and goes through the same rules.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -167,7 +168,7 @@ class Receiving:
         for topic, several in by_topic.items():
             done: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
             waiting.append(done)
-            self._disk.store(topic, several, done.set_result)
+            self._disk.store(topic, several, partial(_tell, done))
         failed: BaseException | None = None
         for (_, several), done in zip(by_topic.items(), waiting, strict=True):
             error = await done
@@ -268,6 +269,11 @@ class Receiving:
         if found.owner == self._member:
             return self.is_owning(partition, epoch)
         return found.owner in self._peers.heard()
+
+
+def _tell(done: "asyncio.Future[BaseException | None]", error: BaseException | None) -> None:
+    if not done.done():  # whoever was cancelled does not listen
+        done.set_result(error)
 
 
 def _behind(stretch: Stretch, skip: int) -> Stretch:
