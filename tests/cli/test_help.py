@@ -53,6 +53,7 @@ def test_all_the_verbs_are_there() -> None:
         "schedules list", "schedules set", "schedules delete",
         "distributions list", "distributions show", "distributions skip",
         "distributions cancel", "distributions resume",
+        "transactions list", "transactions show",
         "batch cancel", "batch modify", "batch migrate", "batch resolve", "batch delete",
         "batch retry-tasks", "batch discard-tasks", "batch list", "batch show", "batch items",
         "batch suspend", "batch resume", "batch abort", "batch change", "batch retry",

@@ -17,6 +17,7 @@ from holdfast.cli import (
     schedules,
     show,
     tasks,
+    transactions,
     worker,
 )
 from holdfast.cli.batch import command as batch
@@ -63,8 +64,8 @@ for _verb in (
     _verb.register(app)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
-    distributions.app, cluster.app, journal.app, partitions.app, pipeline.app, users.app,
-    groups.groups, groups.roles, tokens.app, permissions.app,
+    distributions.app, transactions.app, cluster.app, journal.app, partitions.app, pipeline.app,
+    users.app, groups.groups, groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)
 

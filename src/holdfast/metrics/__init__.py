@@ -15,6 +15,8 @@ from holdfast.metrics.engine import (
     BatchNumbers,
     DistributionGauges,
     DistributionMetrics,
+    TransactionGauges,
+    TransactionMetrics,
 )
 from holdfast.metrics.members import merged
 from holdfast.metrics.node import ClockNumbers, Metrics, PipelineLag
@@ -23,5 +25,6 @@ from holdfast.metrics.storage import HttpMetrics, StorageMetrics
 __all__ = [
     "NO_NUMBERS", "BatchMetrics", "BatchNumbers", "ClockNumbers", "ContentMetrics",
     "ContentNumbers", "DeliveryNumbers", "DistributionGauges", "DistributionMetrics",
-    "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics", "merged",
+    "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics",
+    "TransactionGauges", "TransactionMetrics", "merged",
 ]  # fmt: skip

@@ -101,6 +101,48 @@ _DISTRIBUTING = (
 )
 
 
+class TransactionGauges(NamedTuple):
+    """How much is undecided: read from the state, so a restart changes nothing."""
+
+    open: dict[int, int]  # by the partition that decides them
+    prepared: dict[int, int]  # by the partition that has reserved something
+    oldest_seconds: float  # since the oldest of them began
+
+
+class TransactionMetrics:
+    """What is counted and measured of transactions."""
+
+    def __init__(self) -> None:
+        self.decided: dict[str, int] = {"COMMITTED": 0, "ABORTED": 0}
+        self.gauges: Callable[[], TransactionGauges] = lambda: TransactionGauges({}, {}, 0.0)
+
+    def collect(self) -> Iterable[Metric]:
+        decided = CounterMetricFamily(
+            "holdfast_transactions", "Transactions that were decided", labels=["outcome"]
+        )
+        for outcome, count in self.decided.items():
+            decided.add_metric([outcome], count)
+        yield decided
+        gauges = self.gauges()
+        for attribute, text in _UNDECIDED:
+            name = f"holdfast_transactions_{attribute}"
+            gauge = GaugeMetricFamily(name, text, labels=["partition"])
+            for partition, value in getattr(gauges, attribute).items():
+                gauge.add_metric([str(partition)], value)
+            yield gauge
+        yield GaugeMetricFamily(
+            "holdfast_transactions_oldest_seconds",
+            "How long ago the oldest undecided transaction began, or was prepared",
+            value=gauges.oldest_seconds,
+        )
+
+
+_UNDECIDED = (
+    ("open", "Transactions that the partition has begun and not decided"),
+    ("prepared", "Transactions for which the partition has reserved something"),
+)
+
+
 ByTwo = dict[tuple[str, str], int]  # by a type and a state or an outcome
 
 

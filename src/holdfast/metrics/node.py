@@ -14,7 +14,12 @@ from prometheus_client.core import (
 
 from holdfast.metrics.cluster import ClusterMetrics
 from holdfast.metrics.content import ContentMetrics
-from holdfast.metrics.engine import BatchMetrics, DistributionMetrics, PartitionMetrics
+from holdfast.metrics.engine import (
+    BatchMetrics,
+    DistributionMetrics,
+    PartitionMetrics,
+    TransactionMetrics,
+)
 from holdfast.metrics.etcd import EtcdMetrics
 from holdfast.metrics.sequence import OrderMetrics
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
@@ -55,6 +60,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self.distribution = DistributionMetrics()
+        self.transactions = TransactionMetrics()
         self.batch = BatchMetrics()
         self.storage = StorageMetrics()
         self.http = HttpMetrics()
@@ -104,6 +110,7 @@ class Metrics:
                 gauge.add_metric([str(partition)], getattr(numbers, attribute))
             yield gauge
         yield from self.distribution.collect()
+        yield from self.transactions.collect()
         yield from self.batch.collect()
         yield from self.storage.collect()
         yield from self.http.collect()

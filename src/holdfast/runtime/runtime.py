@@ -11,6 +11,7 @@ from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
 from holdfast.engine.partition import DISPATCH
 from holdfast.engine.state import EngineState
+from holdfast.engine.transactions.values import TransactionDecided
 from holdfast.errors import Moved
 from holdfast.journal import Journal
 from holdfast.logs import log
@@ -18,7 +19,7 @@ from holdfast.metrics import Metrics
 from holdfast.partitions import Partitions
 from holdfast.partitions.local import LocalPartitions
 from holdfast.runtime.batch_driver import BatchDriver
-from holdfast.runtime.gauges import distribution_gauges
+from holdfast.runtime.gauges import distribution_gauges, transaction_gauges
 from holdfast.runtime.post import Post
 
 
@@ -34,12 +35,19 @@ class Runtime:
         self.post = Post(runner, lambda: self.routed, metrics.distribution)
         self.batches = BatchDriver(runner, clock)
         metrics.distribution.gauges = lambda: distribution_gauges(runner)
+        metrics.transactions.gauges = lambda: transaction_gauges(runner, clock.now_ms())
+        decided = metrics.transactions.decided
+
+        def count(effect: TransactionDecided) -> None:
+            decided[effect.state] += 1
+
         takers: dict[type[Any], Callable[[Any], None]] = {
             ParcelReady: self.post.parcel,
             ParcelsReceived: self.post.parcels_received,
             Sending: self.post.distribute,
             CommandTaken: self.post.taken,
             CommandRefused: self.post.refused,
+            TransactionDecided: count,
             BatchesChanged: lambda effect: self.batches.look(effect.partition),
         }
         followed = set(DISPATCH.followed.values())

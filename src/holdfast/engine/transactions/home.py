@@ -64,6 +64,7 @@ def begin(turn: Turn[EngineState], command: Record) -> None:
     )
     turn.event(TRANSACTION, intent, key, outcome)
     state = _ABORTED if refused else _COMMITTED
+    turn.effect(TransactionDecided(key, state))
     return turn.answer(TransactionAnswer(state, outcome.keys, refused), key)
 
 

@@ -1,7 +1,5 @@
 """The transactions of a partition: those it decides, and what it has reserved for others."""
 
-from collections.abc import Iterator
-
 import msgspec
 
 from holdfast.engine.due.dates import DueDates, DueKind
@@ -86,12 +84,6 @@ class Transactions:
         began = [row.begun_ms for _, row in self.known.scan() if row.outcome is None]
         began += [row.prepared_ms for _, row in self.prepared.scan()]
         return min(began, default=None)
-
-    def undone(self) -> Iterator[tuple[int, StoredTransaction]]:
-        """Those that are open, or whose decision has not come everywhere."""
-        for key, row in self.known.scan():
-            if row.outcome is None or row.waiting_for:
-                yield key, row
 
     # --- what appliers change: the home -------------------------------------------------------
 
