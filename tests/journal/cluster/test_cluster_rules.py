@@ -193,11 +193,19 @@ def test_a_fenced_owner_takes_nothing_new_and_still_counts() -> None:
     assert ours.reported(B, T, 1) == 1
 
 
+def test_an_owner_that_stopped_to_hand_over_can_still_be_fenced() -> None:
+    ours = owned(chain_of())
+    ours.append(T, 1)
+    ours.stop()
+    assert ours.append(T, 1) is None and not ours.is_ended
+    assert ours.fenced(2), "whoever waits for what was sent must be told"
+
+
 def test_a_report_of_more_than_was_sent_fences_the_owner() -> None:
     ours = owned(chain_of())
     ours.append(T, 1)
     assert ours.reported(A, T, 2) is None
-    assert ours.is_fenced and ours.acknowledged(T) == 0
+    assert ours.is_ended and ours.acknowledged(T) == 0
 
 
 def test_an_answer_is_confirmed_by_a_quorum_that_has_promised_nothing_newer() -> None:

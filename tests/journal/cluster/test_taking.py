@@ -123,7 +123,7 @@ def test_an_owner_that_is_heard_keeps_its_partition_unless_it_agrees() -> None:
         taken(await stage.taking("a").take_over(1))
         stage.heard_by = set("abc")
         reason = not_taken(await stage.taking("b").take_over(1))
-        assert reason == "The owner is still heard by a, b, c"
+        assert reason == "; ".join(f"{each} still hears the owner" for each in "abc")
         assert {stage.disks[each].rules.promise for each in "abc"} == {0}
         assert taken(await stage.taking("b").take_over(1, is_drain=True)).epoch == 2
 
@@ -269,7 +269,7 @@ def test_a_fence_of_a_member_that_was_removed_is_an_error_that_ends_the_take_ove
         taken(await stage.taking("a").take_over(1))
         stage.registered.discard("b")
         reason = not_taken(await stage.taking("b").take_over(1))
-        assert reason == "b was removed"
+        assert "b was removed" in reason
         assert (await stage.chain()).epoch == 1
 
     played(story)

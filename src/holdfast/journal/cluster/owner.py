@@ -18,13 +18,23 @@ class Lack(NamedTuple):
 class OwnerRange:
     """A range as its owner sees it, which is the start of the member that opened it."""
 
-    __slots__ = ("_acknowledged", "_next", "_reports", "epoch", "is_fenced", "quorum", "replicas")
+    __slots__ = (
+        "_acknowledged",
+        "_next",
+        "_reports",
+        "epoch",
+        "is_ended",
+        "is_fenced",
+        "quorum",
+        "replicas",
+    )
 
     def __init__(self, opened: Range) -> None:
         self.epoch = opened.epoch
         self.replicas = opened.replicas
         self.quorum = quorum_of(len(opened.replicas))
         self.is_fenced = False  # nothing new is taken any more
+        self.is_ended = False  # and what was sent may never be acknowledged
         self._next: dict[str, int] = {}
         self._acknowledged: dict[str, int] = {}
         self._reports: dict[Replica, dict[str, int]] = {each: {} for each in opened.replicas}
@@ -62,20 +72,23 @@ class OwnerRange:
         if counts is None or count <= counts.get(topic, 0):
             return None
         if count > self._next.get(topic, 0):
-            self.is_fenced = True
+            self.is_fenced = self.is_ended = True
             return None
         counts[topic] = count
         return self._count(topic)
 
     def fenced(self, promise: int) -> bool:
         """A disk of the set has promised an epoch; whether that ends this range, as news."""
-        if promise <= self.epoch or self.is_fenced:
+        if promise <= self.epoch or self.is_ended:
             return False
-        self.is_fenced = True
+        self.is_fenced = self.is_ended = True
         return True
 
     def stop(self) -> None:
-        """The owner takes nothing new any more: it is about to close the range itself."""
+        """The owner takes nothing new any more: it is about to close the range itself.
+
+        What was sent goes on being acknowledged.
+        """
         self.is_fenced = True
 
     def is_confirmed(self, promises: Mapping[Replica, int]) -> bool:

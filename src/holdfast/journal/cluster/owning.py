@@ -34,9 +34,17 @@ class Owning:
         self._topics = topics
         self._choose_set = choose_set
         self._used: dict[int, int] = {}  # by partition, the last epoch that was taken here
+        self._locks: dict[int, asyncio.Lock] = {}
 
     async def take_over(self, partition: int, *, is_drain: bool = False) -> Taken | Refused:
-        """Opens the next range of a partition for this start of this member, and begins it."""
+        """Opens the next range of a partition for this start of this member, and begins it.
+
+        One at a time: a range that was opened once is begun once, or two would number its entries.
+        """
+        async with self._locks.setdefault(partition, asyncio.Lock()):
+            return await self._take_over(partition, is_drain)
+
+    async def _take_over(self, partition: int, is_drain: bool) -> Taken | Refused:
         owned = self._sending.owned.get(partition)
         if owned is not None and owned.fenced_by and not is_drain:
             outcome = await self._taking.heal(partition, owned.epoch, owned.fenced_by)
@@ -48,6 +56,7 @@ class Owning:
         if isinstance(outcome, NotTaken):
             return self._refused(partition, outcome)
         assert outcome.last is not None
+        assert outcome.epoch > self._used.get(partition, 0), "a range is begun once"
         self._used[partition] = outcome.epoch
         owned = self._sending.begin(partition, outcome.last, self._last_ms(partition))
         if OPENED_TOPIC in self._topics.known:
@@ -59,15 +68,16 @@ class Owning:
 
     async def hand_over(self, partition: int, to: LiveMember) -> Chain | Refused:
         """Closes the range of this member and opens the next one for another, which is live."""
-        owned = self._sending.owned.get(partition)
-        if owned is None:
-            return self._refused(partition, NotTaken(None, "this member does not own it"))
-        replicas = self._choose_set(partition)
-        outcome = await self._taking.hand_over(partition, owned.rules, to, replicas)
-        if isinstance(outcome, NotTaken):
-            return self._refused(partition, outcome)
-        self._sending.end(partition)
-        return outcome
+        async with self._locks.setdefault(partition, asyncio.Lock()):
+            owned = self._sending.owned.get(partition)
+            if owned is None:
+                return self._refused(partition, NotTaken(None, "this member does not own it"))
+            replicas = self._choose_set(partition)
+            outcome = await self._taking.hand_over(partition, owned.rules, to, replicas)
+            if isinstance(outcome, NotTaken):
+                return self._refused(partition, outcome)
+            self._sending.end(partition)
+            return outcome
 
     def _refused(self, partition: int, outcome: NotTaken) -> Refused:
         chain = outcome.chain or self._positions.chain(partition)

@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from holdfast.errors import Unavailable
+from holdfast.errors import Forbidden, Unavailable
 from holdfast.journal.cluster.chain import range_of
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.messages import (
@@ -201,7 +201,7 @@ class Receiving:
         if isinstance(decided, Bound):
             return Fenced(self.replica.disk, partition, decided.promise)
         if isinstance(decided, Unregistered):
-            raise Unavailable(f"{member} is not a member of this cluster any more")
+            raise Forbidden(f"{member} is not a member of this cluster any more")
         self.on_promised(partition, message.opens)
         await self._disk.raise_promise(partition, message.opens)
         rules.promised(message.opens)
@@ -264,7 +264,7 @@ class Receiving:
 
     def _hears_owner(self, partition: int, epoch: int, taker: str) -> bool:
         found = range_of(self._positions.chain(partition), epoch)
-        if found is None or found.owner == taker:
+        if found is None or found.owner == taker or not self.is_registered(found.owner):
             return False
         if found.owner == self._member:
             return self.is_owning(partition, epoch)

@@ -194,7 +194,7 @@ class OwnerSending:
             rules = owned.rules
             acknowledged = rules.reported(replica, topic, count)
             if acknowledged is None:
-                if rules.is_fenced:  # somebody else appends in this epoch
+                if rules.is_ended:  # somebody else appends in this epoch
                     self._give_up(owned)
                 continue
             self._positions.reached(partition, epoch, topic, acknowledged)

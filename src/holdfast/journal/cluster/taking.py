@@ -98,8 +98,7 @@ class Taking:
                     outcome = await self._attempt(take, is_drain or is_own, deadline)
                     if outcome is not None:
                         return outcome
-            except (Unavailable, Unknown, Forbidden) as error:
-                # The store is away, so nobody fences; or this member was removed.
+            except (Unavailable, Unknown) as error:  # the store is away, so nobody fences
                 return NotTaken(None, error.message)
 
     async def hand_over(
@@ -154,9 +153,9 @@ class Taking:
         self, take: TakeOver, is_drain: bool, deadline: float
     ) -> Chain | NotTaken | None:
         """Fences, copies and closes; None: the chain has changed, to be read and tried again."""
-        heard: set[str] = set()
+        refusals: dict[str, str] = {}  # by member, why it does not promise
         if take.replicas:
-            fencing = {each: self._fence(take, each, is_drain, heard) for each in take.replicas}
+            fencing = {each: self._fence(take, each, is_drain, refusals) for each in take.replicas}
             async with _side_by_side(fencing.values()) as fences:
                 await self._until(lambda: take.can_choose, take, fences, deadline)
                 if take.can_choose:
@@ -173,7 +172,7 @@ class Taking:
         if take.phase is TakePhase.BEATEN:
             return await self._beaten(take)
         if not take.can_close:
-            return NotTaken(take.chain, _reason(take, heard))
+            return NotTaken(take.chain, _reason(take, refusals))
         return await self._close(take)
 
     async def _until(
@@ -196,23 +195,27 @@ class Taking:
                 task.result()  # a bug is not hidden
 
     async def _fence(
-        self, take: TakeOver, replica: Replica, is_drain: bool, heard: set[str]
+        self, take: TakeOver, replica: Replica, is_drain: bool, refusals: dict[str, str]
     ) -> None:
         """Asks one disk for its promise until it answers."""
         partition, epoch = take.chain.partition, take.opens - 1
         message = Fence(replica.disk, partition, epoch, take.opens, is_drain)
         async for attempt in self._tries():
             with attempt:
-                answer = await self._disks.ask(replica, message)
+                try:
+                    answer = await self._disks.ask(replica, message)
+                except Forbidden as error:  # this member was removed, or is not known there yet
+                    refusals[replica.member] = error.message
+                    return
                 if isinstance(answer, Promised):
-                    heard.discard(replica.member)
+                    refusals.pop(replica.member, None)
                     take.promised(replica, answer.counts, answer.newest)
                 elif isinstance(answer, Fenced):
                     take.saw(answer.promise, 0)
                 else:
                     assert isinstance(answer, OwnerHeard), answer
-                    heard.add(replica.member)
-                    raise Unavailable(f"Member {replica.member} still hears the owner")
+                    refusals[replica.member] = reason = f"{replica.member} still hears the owner"
+                    raise Unavailable(reason)
 
     async def _bring(self, take: TakeOver, replica: Replica, fence: "asyncio.Task[None]") -> None:
         """Gives one disk what it lacks of the tail, once it has promised."""
@@ -324,9 +327,9 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, Unavailable | Unknown) and not isinstance(error, RolledBack)
 
 
-def _reason(take: TakeOver, heard: set[str]) -> str:
-    if heard:
-        return f"The owner is still heard by {', '.join(sorted(heard))}"
+def _reason(take: TakeOver, refusals: dict[str, str]) -> str:
+    if refusals:
+        return "; ".join(refusals[each] for each in sorted(refusals))
     have = len(take.answered())
     if have < take.quorum:
         return f"{have} of {len(take.replicas)} disks have promised, {take.quorum} are needed"
