@@ -12,6 +12,7 @@ from fellows import Fellows
 
 from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.runner import TOPIC, Runner
 from holdfast.errors import InvalidState, Moved
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
@@ -361,3 +362,17 @@ def test_a_stream_of_the_log_may_not_know_yet_what_the_state_knows() -> None:
         assert b._lives.standing[1].state.dump() == a.processor(1).state.dump()
 
     play(story)
+
+
+def test_a_pause_that_is_cancelled_in_its_last_turn_ends_quietly() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        told: list[Any] = []
+        loop.set_exception_handler(lambda _, context: told.append(context))
+        pausing = asyncio.ensure_future(others())
+        loop.call_soon(lambda: loop.call_soon(pausing.cancel))
+        await asyncio.gather(pausing, return_exceptions=True)
+        await asyncio.sleep(0.01)
+        assert told == [] and pausing.cancelled()
+
+    run(story())

@@ -265,6 +265,8 @@ class TransferTarget:
                     await asyncio.sleep(TRANSFER_RETRY_MS / 1000)
         finally:
             file.unlink(missing_ok=True)
+        if len(self._tasks) > 1:
+            return  # the last one has a snapshot taken for all
         await asyncio.sleep(0)  # the standby begins
         with contextlib.suppress(HoldfastError, OSError):  # told where it was found
             await self._arrivals.take_snapshot(again=True)

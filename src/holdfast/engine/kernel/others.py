@@ -7,8 +7,13 @@ async def others(seconds: float = 0.0) -> None:
     """Lets everybody else have a turn, or so much time."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, over.set_result, None)
+    timer = loop.call_later(seconds, _end, over)
     try:
         await over
     finally:
         timer.cancel()
+
+
+def _end(over: "asyncio.Future[None]") -> None:
+    if not over.done():  # whoever waits may have been told to stop in the same turn
+        over.set_result(None)
