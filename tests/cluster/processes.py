@@ -99,6 +99,20 @@ class Cluster:
     def owners(self, by: str) -> dict[int, str]:
         return {each["partitionId"]: each["owner"] for each in self.status(by)["partitions"]}
 
+    def tasks(self, by: str) -> set[str]:
+        """The keys of all tasks; an error if one comes twice."""
+        found: list[str] = []
+        after = None
+        while True:
+            page = self.members[by].ask(
+                "POST", "/v2/tasks/search", {"limit": 1000, **({"after": after} if after else {})}
+            )
+            found += [each["taskKey"] for each in page["items"]]
+            after = page.get("after")
+            if after is None:
+                assert len(found) == len(set(found))
+                return set(found)
+
     def wait_until(self, by: str, condition: Callable[[Any], object]) -> Any:
         """The status of the cluster, once it is as it should be."""
         deadline = time.monotonic() + WAIT_S

@@ -96,6 +96,9 @@ class Holdfast(ProcessCalls, ContentCalls):
     ) -> "Holdfast":
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
 
+        A cluster has several addresses, with commas between them: any member does, and the next one
+        is asked when one is away.
+
         Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`. Where a private
         authority signed its certificate: the file of that authority's (PEM), here or in
         `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests. `patience` is how long a
@@ -111,7 +114,7 @@ class Holdfast(ProcessCalls, ContentCalls):
             scheme = "https" if config.tls_certificate else "http"
             here = f"{scheme}://{config.host}:{config.port}"
             url = os.environ.get("HOLDFAST_URL") or here
-        api = RemoteApi(url, token, ca=ca, verify=verify)
+        api = RemoteApi(url, token, ca=ca, verify=verify, patience_s=span_ms(patience) / 1000)
 
         def close() -> None:
             portal.call(api.close())

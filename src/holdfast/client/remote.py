@@ -4,18 +4,21 @@ import asyncio
 import os
 import re
 import ssl
+import uuid
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
+from holdfast.client.addresses import Addresses
+from holdfast.client.patience import persistently
 from holdfast.client.retry_after import foreign_error, span_ms_of
 from holdfast.clock import SystemClock
 from holdfast.errors import (
@@ -24,10 +27,13 @@ from holdfast.errors import (
     HoldfastError,
     Internal,
     InvalidArgument,
+    Moved,
     Unavailable,
+    Unknown,
 )
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.api import SPACES, Api, namespace
+from holdfast.gateway.node.shapes import Topology
 from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, operations_of
 from holdfast.gateway.shapes import Problem
 
@@ -38,6 +44,9 @@ LONG_POLLS_MAX = 96  # the rest of the connections is for requests that do not w
 KEEP_ALIVE_S = 30  # shorter than the server's, so that no request goes to a connection it closes
 CONNECT_S_MAX = 5
 ANSWER_S_MAX = 30  # beyond the time that the request itself asks the node to wait
+FAILOVER_PAUSE_S_MAX = 0.5  # between attempts at members: a take-over takes as long
+LEARN_S = 30  # how often a client asks who the members are
+REQUEST_ID_HEADER = "holdfast-request-id"
 _EXCERPT_CHARS = 200
 
 _Shape = TypeVar("_Shape")
@@ -49,12 +58,20 @@ class _Answered(NamedTuple):
     headers: Mapping[str, str]
 
 
+class _NotConnected(Unavailable):
+    """Nobody listens there: nothing was sent."""
+
+
 class RemoteApi(Api):
-    """The Api of the node at a URL.
+    """The Api of the node at a URL, or of a cluster at several.
 
     It belongs to the event loop in which it is first used. It does not try again: after an
     `Unavailable` or a `DeadlineExceeded` the caller knows whether the request may be sent twice.
     Only aiohttp itself repeats a GET, PUT or DELETE, once, when a kept connection proves closed.
+
+    Of several addresses the next one is tried when one is away. What is to be done once carries an
+    id then, by which the members know it again, and is sent until it is answered, for
+    `patience_s`; a long poll is not, since its caller asks again anyway.
     """
 
     def __init__(
@@ -64,23 +81,20 @@ class RemoteApi(Api):
         *,
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
+        patience_s: float = 10.0,
     ) -> None:
         """A token says who asks; so do a name and a password in the URL, or `HOLDFAST_TOKEN`.
 
         A node at https:// is trusted if its certificate is signed by an authority that this machine
         trusts, or by one in the file `ca` or `HOLDFAST_CA` (PEM); with `verify=False`, always.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgument(
-                f"Expected a URL such as http://127.0.0.1:8080, but found {url!r}"
-            )
-        self.url = url.rstrip("/")
-        self._headers = _credentials(parts, token)
+        self.addresses = Addresses(url)
+        self._patience_s = patience_s
+        self._learning: asyncio.Task[None] | None = None
+        self._learn_at = 0.0  # of the loop
+        self._headers = _credentials(self.addresses.first, token)
         # by its content type the node knows that no web page sent a request, also without a body
         self._acting_headers = {"Content-Type": "application/json", **self._headers}
-        if parts.username is not None:  # they are not part of where it is, and not to be shown
-            self.url = self.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1)
         self._trust = _trust(ca or os.environ.get(CA_VARIABLE), verify)
         self._session: aiohttp.ClientSession | None = None
         self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
@@ -96,9 +110,16 @@ class RemoteApi(Api):
             setattr(self, space, made)
             return made
 
+    @property
+    def url(self) -> str:
+        """Where requests go at the moment."""
+        return self.addresses.url
+
     async def close(self) -> None:
         """Closes the connections; requests that wait for their answer fail as `Unavailable`."""
         self._closed = True
+        if self._learning is not None:
+            self._learning.cancel()
         if self._session is not None:
             await self._session.close()
 
@@ -148,11 +169,65 @@ class RemoteApi(Api):
         wait_ms: int,
     ) -> _Answered:
         """The answer to one request; a problem is raised as the error it tells."""
+        if not self.addresses.are_several:
+            return await self._exchange_once(method, path, content, headers, wait_ms)
+        is_repeatable = method == "GET" or wait_ms <= 0
+        if method != "GET" and is_repeatable:
+            headers = {**headers, REQUEST_ID_HEADER: uuid.uuid4().hex}
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_s
+        answer = await persistently(
+            partial(self._exchange_once, method, path, content, headers, wait_ms),
+            _not_sent_or_repeatable if is_repeatable else _not_sent,
+            lambda pause_s: loop.time() + pause_s > deadline,
+            pause_s_max=FAILOVER_PAUSE_S_MAX,
+        )
+        if self._learning is None and loop.time() >= self._learn_at:
+            self._learn_at = loop.time() + LEARN_S
+            self._learning = loop.create_task(self._learn())
+        return answer
+
+    async def _learn(self) -> None:
+        """Asks one member who the others are, as an address that was given may be gone one day."""
+        try:
+            answer = await self._exchange_once("GET", "/v2/topology", None, self._headers, 0)
+            members = self.decoded(answer.content, Topology).members
+            self.addresses.learn(each.url for each in members)
+        except HoldfastError:
+            pass  # it is asked again
+        finally:
+            self._learning = None
+
+    async def _exchange_once(
+        self,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        wait_ms: int,
+    ) -> _Answered:
+        """The answer of the member that is asked at the moment; the next one after it is away."""
+        url = self.url
+        try:
+            return await self._ask(url, method, path, content, headers, wait_ms)
+        except (Unavailable, Unknown, Moved, DeadlineExceeded):
+            self.addresses.failed(url)
+            raise
+
+    async def _ask(
+        self,
+        url: str,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        wait_ms: int,
+    ) -> _Answered:
         seconds = ANSWER_S_MAX + wait_ms / 1_000
         try:
             async with self._open_session().request(
                 method,
-                URL(self.url + path, encoded=True),
+                URL(url + path, encoded=True),
                 data=content,
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
@@ -162,12 +237,14 @@ class RemoteApi(Api):
                 if response.status >= 400:
                     raise self._error_of(response.status, answer)
                 return answer
-        except aiohttp.ConnectionTimeoutError as error:
-            raise self._unavailable(f"did not connect within {CONNECT_S_MAX} s") from error
+        except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
+            reason = f"did not connect within {CONNECT_S_MAX} s"
+            if isinstance(error, aiohttp.ClientConnectorError):
+                reason = str(error)
+            raise _NotConnected(f"Expected a node at {url}, but {reason}", url=url) from error
         except TimeoutError as error:
             raise DeadlineExceeded(
-                f"Expected an answer from {self.url} within {seconds:g} s, but none came",
-                url=self.url,
+                f"Expected an answer from {url} within {seconds:g} s, but none came", url=url
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = "the client was closed" if self._closed else str(error) or repr(error)
@@ -206,6 +283,16 @@ class RemoteApi(Api):
 
     def _unavailable(self, reason: str) -> Unavailable:
         return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
+
+
+def _not_sent(error: BaseException) -> bool:
+    """Nothing reached a member, or it says that nothing was done."""
+    return isinstance(error, _NotConnected | Moved)
+
+
+def _not_sent_or_repeatable(error: BaseException) -> bool:
+    """It may have been done, but a member that has done it knows it again."""
+    return isinstance(error, Unavailable | Unknown | Moved)
 
 
 # --- namespaces -------------------------------------------------------------------------------
