@@ -77,9 +77,15 @@ class EtcdServer:
     """
 
     def __init__(
-        self, version: str = "3.5", *, durable: bool = False, tls: Sequence[str] = ()
+        self,
+        version: str = "3.5",
+        *,
+        durable: bool = False,
+        tls: Sequence[str] = (),
+        host: str = _HOST,
     ) -> None:
         self.version = version
+        self.host = host
         self.port = self.peer_port = 0
         self.folder: Path | None = None
         self._durable = durable
@@ -90,7 +96,7 @@ class EtcdServer:
 
     @property
     def endpoint(self) -> str:
-        return f"{_HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -125,7 +131,7 @@ class EtcdServer:
         """Starts the process, and does not wait for it."""
         assert self.folder is not None
         scheme = "https" if self._tls else "http"
-        client, peer = f"{scheme}://{_HOST}:{self.port}", f"http://{_HOST}:{self.peer_port}"
+        client, peer = f"{scheme}://{self.host}:{self.port}", f"http://{self.host}:{self.peer_port}"
         options = [
             binary(self.version),
             f"--name={self._name}",
@@ -140,7 +146,7 @@ class EtcdServer:
             *self._tls,
         ]
         if self._tls:
-            options.append(f"--listen-metrics-urls=http://{_HOST}:{self._health_port}")
+            options.append(f"--listen-metrics-urls=http://{self.host}:{self._health_port}")
         if not self._durable:
             options += ["--heartbeat-interval=50", "--election-timeout=500"]
             options += [] if self.version == "3.4" else ["--unsafe-no-fsync"]
@@ -186,7 +192,7 @@ class EtcdServer:
         """Starts again from a snapshot that `ctl("snapshot", "save", …)` has made."""
         self.kill()
         shutil.rmtree(self.data)
-        peer = f"http://{_HOST}:{self.peer_port}"
+        peer = f"http://{self.host}:{self.peer_port}"
         self.ctl(
             "snapshot", "restore", str(snapshot), f"--data-dir={self.data}", f"--name={self._name}",
             f"--initial-cluster={self._name}={peer}", f"--initial-advertise-peer-urls={peer}",
@@ -198,7 +204,7 @@ class EtcdServer:
         self._name, self._cluster = name, cluster
 
     def _is_healthy(self) -> bool:
-        health = f"http://{_HOST}:{self._health_port or self.port}/health"
+        health = f"http://{self.host}:{self._health_port or self.port}/health"
         try:
             with urllib.request.urlopen(health, timeout=1) as answer:
                 return b'"true"' in answer.read()

@@ -74,6 +74,10 @@ class Process:
     def alive(self) -> bool:
         return self._child.poll() is None
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def say(self, line: str) -> None:
         """Writes a line to the process."""
         assert self._child.stdin is not None
@@ -95,6 +99,22 @@ class Process:
                     raise self.failure(f"ended before it said {line!r}")
                 self._unread += chunk
         self._unread = self._unread.split(wanted, 1)[1]
+
+    def line(self, seconds_max: float) -> str:
+        """The next line that the process says; UnmeasurableError if it ends or stays silent."""
+        assert self._child.stdout is not None
+        deadline = time.monotonic() + seconds_max
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not selector.select(deadline - time.monotonic()):
+                    raise self.failure(f"said nothing within {seconds_max:g} s")
+                chunk = os.read(self._child.stdout.fileno(), 65_536)
+                if not chunk:
+                    raise self.failure("ended before it said anything")
+                self._unread += chunk
+        found, _, self._unread = self._unread.partition(b"\n")
+        return found.decode()
 
     def wait_until(self, ready: Callable[[], bool], seconds_max: float = READY_SECONDS_MAX) -> None:
         """Polls until a server answers."""
@@ -121,6 +141,9 @@ class Process:
         lines = self.log.read_text(errors="replace").split("\n") if self.log.exists() else []
         tail = " | ".join([line.strip() for line in lines if line.strip()][-3:])
         return UnmeasurableError(f"{self.name} {what}; its log ends: {tail or '(empty)'}")
+
+    def send(self, what: signal.Signals) -> None:
+        self._child.send_signal(what)
 
     def pause(self) -> None:
         """Stops all of its threads, and returns when they have stopped."""
