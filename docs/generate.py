@@ -22,6 +22,7 @@ from generator import (
     reports,
     settings,
     tables,
+    ticks,
 )
 
 DOCS = Path(__file__).parent
@@ -46,6 +47,7 @@ FILES: dict[str, Callable[[], str]] = {
     "pictures/task-life.svg": job_states.picture,
     "pictures/order.svg": order.picture,
     "pictures/content.svg": content.picture,
+    "pictures/ticks.svg": ticks.picture,
 }
 
 

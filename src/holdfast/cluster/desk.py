@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from holdfast.cluster.errands import MemberReport, Messenger
+from holdfast.cluster.member_cuts import MemberCuts
 from holdfast.cluster.placing import MemberSight, Sight, is_missing_replicas
 from holdfast.cluster.roster import Roster
 from holdfast.errors import HoldfastError, InvalidState, NotFound, Unavailable
@@ -13,14 +14,20 @@ from holdfast.gateway.cluster.shapes import (
     ClusterMemberView,
     ClusterPartitionView,
     ClusterStatus,
+    CutMoment,
     Cuts,
     CutView,
     EtcdState,
+    LogPosition,
     MemberState,
+    OrderedSpan,
+    OrderPage,
     ReplicaView,
 )
 from holdfast.limits import COLLEAGUE_MS_MAX
 from holdfast.sequence.api import Chain, ClusterSettings, Coordination, Range
+from holdfast.sequence.keeping import CutKeeper
+from holdfast.sequence.order import first_id
 from holdfast.sequence.quorum import quorum_of
 
 
@@ -38,6 +45,7 @@ class MemberParts(Protocol):
     coordination: Coordination
     roster: Roster
     messenger: Messenger
+    cuts: CutKeeper
 
     @property
     def journal(self) -> ChainsKnown: ...
@@ -139,12 +147,31 @@ class ClusterDesk:
         return Cuts(
             [
                 CutView(
-                    each.number, each.writer, datetime.fromtimestamp(each.time_ms / 1_000, UTC),
+                    each.number, each.writer, _moment(each.time_ms),
                     len(each.grown), sum(each.grown.values()),
                 )
                 for each in reversed(found)
             ]
         )  # fmt: skip
+
+    async def positions(self, cut: int | None, time_ms: int | None) -> CutMoment:
+        found = await self._cuts.positions(cut, time_ms)
+        logs = [
+            LogPosition(key.topic, key.partition, offset)
+            for key, offset in sorted(found.offsets.items())
+        ]
+        return CutMoment(found.number, _moment(found.time_ms), first_id(found), logs)
+
+    async def order(self, cut: int, limit: int) -> OrderPage:
+        spans, following = await self._cuts.order(cut, limit)
+        items = [
+            OrderedSpan(each.id, each.cut, *each.key, each.offset, each.entries) for each in spans
+        ]
+        return OrderPage(items, following, self._member.cuts.last)
+
+    @property
+    def _cuts(self) -> MemberCuts:
+        return MemberCuts(self._member.cuts, self._member.messenger.cuts)
 
     # --- what is done about it ----------------------------------------------------------------
 
@@ -176,6 +203,10 @@ class ClusterDesk:
                 f"Expected a member of the cluster, but found {member!r}; there are {known}",
                 member=member,
             )
+
+
+def _moment(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1_000, UTC)
 
 
 def _is_used(disk: str, sight: MemberSight | None) -> bool:

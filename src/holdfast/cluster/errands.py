@@ -128,12 +128,13 @@ class Messenger:
             if not link.is_up:
                 continue
             try:
-                found = _decode_cuts(await link.call(CUTS, _encode((first, last))))
-            except HoldfastError as error:
-                log.debug("cuts not given", peer=link.peer, why=error.message)
+                answer = _decode_cuts(await link.call(CUTS, _encode((first, last))))
+                found = [decode_cut(each) for each in answer]
+            except (HoldfastError, msgspec.MsgspecError) as error:
+                log.debug("cuts not given", peer=link.peer, why=str(error))
                 continue
             if found:
-                return [decode_cut(each) for each in found]
+                return found
         return ()
 
     async def _call(self, member: str, kind: int, body: bytes) -> bytes:

@@ -153,6 +153,12 @@ class ClusterMember:
         self.roster.on_joined.append(self.place.joined)
         self.roster.on_left.append(self.place.left)
         self.roster.on_change.append(self.conductor.look)
+        self.cuts = await CutKeeper.open(JournalCutLog(self.journal.disk.local))
+        self.publisher = Publisher(
+            self.coordination, clock, self.name, nonce=self._membership.nonce, ring=self._ring,
+            marks=self.journal.marks, followers=[self.cuts], fetch_cuts=self.messenger.cuts,
+            at=self.cuts.at,
+        )  # fmt: skip
         self.peers.on_change.append(self._member_changed)
         self.peers.handle(self.journal)
         await self.links.start()
@@ -161,12 +167,6 @@ class ClusterMember:
         await self.roster.read_live()
         self._watching.start()
         self.conductor.start()
-        self.cuts = await CutKeeper.open(JournalCutLog(self.journal.disk.local))
-        self.publisher = Publisher(
-            self.coordination, clock, self.name, nonce=self._membership.nonce, ring=self._ring,
-            marks=self.journal.marks, followers=[self.cuts], fetch_cuts=self.messenger.cuts,
-            at=self.cuts.at,
-        )  # fmt: skip
         self._measure(node.metrics)
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -228,6 +228,7 @@ class ClusterMember:
         if member not in self.peers.greetings:
             self.standings.lost(member)
         self.conductor.look()
+        self.publisher.hint()  # the ring is another one
 
     def _chain_changed(self, chain: Chain) -> None:
         self.place.learned(chain)
@@ -254,7 +255,10 @@ class ClusterMember:
             await asyncio.sleep(CLUSTER_LOOK_MS / 1_000)
 
     def _ring(self) -> Ring:
-        return Ring({name: each.key for name, each in self.roster.registered.items()})
+        """Those that are heard take part; nobody waits for the others."""
+        keys = {name: each.key for name, each in self.roster.registered.items()}
+        heard = {self.name, *self.peers.greetings}
+        return Ring({name: keys[name] for name in keys.keys() & heard}, former=keys)
 
     def _problem(self, what: str, *details: object) -> None:
         self._problems[what] = f"{what}: {' '.join(map(str, details))}" if details else what

@@ -16,6 +16,7 @@ from holdfast.limits import (
     JOBS_PER_ACTIVATION_MAX,
     LEASE_MS_MAX,
     MESSAGE_TTL_MS_MAX,
+    ORDER_SPANS_MAX,
     PAGE_ITEMS_MAX,
     PARTITIONS_MAX,
     PRIORITY_MAX,
@@ -30,6 +31,10 @@ from holdfast.limits import (
     WAIT_MS_MAX,
     WHOLE_MAX,
 )
+
+# --- the order of a cluster -------------------------------------------------------------------
+CutNumber = Annotated[int, Meta(ge=0, le=WHOLE_MAX)]
+OrderSpans = Annotated[int, Meta(ge=1, le=ORDER_SPANS_MAX)]
 
 # --- spans and times --------------------------------------------------------------------------
 SpanMs = Annotated[int, Meta(ge=0, le=SPAN_MS_MAX)]

@@ -6,13 +6,18 @@ from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import one
 from holdfast.gateway.cluster.shapes import (
     ClusterStatus,
+    CutMoment,
+    CutOf,
     CutQuery,
     Cuts,
     Draining,
     Move,
+    OrderPage,
+    OrderQuery,
     Removal,
 )
 from holdfast.gateway.operation import Namespace, operation
+from holdfast.limits import ORDER_SPANS_MAX
 
 _READ = one(ResourceType.SYSTEM, Permission.READ)
 _UPDATE = one(ResourceType.SYSTEM, Permission.UPDATE)
@@ -29,6 +34,19 @@ class ClusterApi(Namespace, Protocol):
     @operation("list_cuts", "POST", "/v2/cluster/cuts", _READ, body=CutQuery)
     async def cuts(self, limit: int = 20) -> Cuts:
         """List the latest cuts, the newest first."""
+        ...
+
+    @operation("get_cut_positions", "POST", "/v2/cluster/cuts/positions", _READ, body=CutOf)
+    async def positions(self, cut: int | None = None, time_ms: int | None = None) -> CutMoment:
+        """Show where all logs ended as of a cut: a consistent moment of the whole cluster.
+
+        NotFound if it is not published yet, or no longer kept by any member.
+        """
+        ...
+
+    @operation("list_order", "POST", "/v2/cluster/order", _READ, body=OrderQuery)
+    async def order(self, cut: int = 0, limit: int = ORDER_SPANS_MAX) -> OrderPage:
+        """List the one order of all entries, by spans of logs, from a cut on."""
         ...
 
     @operation("drain_member", "POST", "/v2/cluster/members/{member}/drain", _UPDATE, body=Draining)

@@ -6,8 +6,8 @@ from holdfast.errors import InvalidArgument, InvalidState
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.cluster.api import ClusterApi
-from holdfast.gateway.cluster.shapes import ClusterStatus, Cuts
-from holdfast.limits import CUTS_LISTED_MAX
+from holdfast.gateway.cluster.shapes import ClusterStatus, CutMoment, Cuts, OrderPage
+from holdfast.limits import CUTS_LISTED_MAX, ORDER_SPANS_MAX, TIMESTAMP_MS_MAX, WHOLE_MAX
 
 
 class ClusterHome(Protocol):
@@ -16,6 +16,10 @@ class ClusterHome(Protocol):
     async def status(self) -> ClusterStatus: ...
 
     async def cuts(self, limit: int) -> Cuts: ...
+
+    async def positions(self, cut: int | None, time_ms: int | None) -> CutMoment: ...
+
+    async def order(self, cut: int, limit: int) -> OrderPage: ...
 
     async def drain(self, member: str, is_draining: bool) -> None: ...
 
@@ -45,6 +49,18 @@ class ClusterService(ClusterApi):
     async def cuts(self, limit: int = 20) -> Cuts:
         checks.within(limit, 1, CUTS_LISTED_MAX, "limit")
         return await self._cluster().cuts(limit)
+
+    async def positions(self, cut: int | None = None, time_ms: int | None = None) -> CutMoment:
+        if cut is not None:
+            checks.within(cut, 0, WHOLE_MAX, "cut")
+        if time_ms is not None:
+            checks.within(time_ms, 0, TIMESTAMP_MS_MAX, "timeMs")
+        return await self._cluster().positions(cut, time_ms)
+
+    async def order(self, cut: int = 0, limit: int = ORDER_SPANS_MAX) -> OrderPage:
+        checks.within(cut, 0, WHOLE_MAX, "cut")
+        checks.within(limit, 1, ORDER_SPANS_MAX, "limit")
+        return await self._cluster().order(cut, limit)
 
     async def drain(self, member: str, is_draining: bool = True) -> None:
         await self._cluster().drain(member, is_draining)

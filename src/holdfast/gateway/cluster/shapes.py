@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from holdfast.gateway.numbers import CutNumber, OrderSpans, TimestampMs
 from holdfast.gateway.shapes import Question, Shape
+from holdfast.limits import ORDER_SPANS_MAX
 
 MemberState = Literal["UP", "DRAINING", "AWAY"]
 PartitionState = Literal["HEALTHY", "UNDER_REPLICATED", "NO_OWNER"]
@@ -75,6 +77,56 @@ class CutQuery(Question, frozen=True):
     """How many cuts to list."""
 
     limit: int = 20
+
+
+class LogPosition(Shape, frozen=True):
+    """Where a log ended."""
+
+    topic: str
+    partition_id: int
+    offset: int  # behind the last entry
+
+
+class CutMoment(Shape, frozen=True):
+    """Where all logs ended as of a cut. A log that is not named was empty."""
+
+    number: int
+    time: datetime  # by the clock of the member that published it; 1970 if that is not known
+    entries: int  # in all logs: the sequence id of the first entry behind it
+    logs: list[LogPosition]
+
+
+class CutOf(Question, frozen=True):
+    """Which cut: by its number, or the last one at a time; the latest without either."""
+
+    cut: CutNumber | None = None
+    time_ms: TimestampMs | None = None
+
+
+class OrderedSpan(Shape, frozen=True):
+    """Entries of one log that follow each other in the order of the cluster."""
+
+    sequence_id: int  # of the first
+    cut: int
+    topic: str
+    partition_id: int
+    offset: int  # of the first
+    entries: int
+
+
+class OrderPage(Shape, frozen=True):
+    """A part of the order, in order."""
+
+    items: list[OrderedSpan]
+    next_cut: int  # where to go on
+    last_cut: int  # the latest one that this member has
+
+
+class OrderQuery(Question, frozen=True):
+    """Which part of the order: whole cuts from one on, until there are so many spans."""
+
+    cut: CutNumber = 0  # 0: the oldest that the member keeps
+    limit: OrderSpans = ORDER_SPANS_MAX
 
 
 class Draining(Question, frozen=True):
