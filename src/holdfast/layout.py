@@ -17,6 +17,7 @@ import msgspec
 
 from holdfast.errors import DataLoss, InvalidArgument, InvalidState
 from holdfast.files import replace_file, sync_folder
+from holdfast.journal.cluster.identity import FILE as REPLICA
 from holdfast.limits import PROCESSES_MAX
 
 MEMBERS = "members"
@@ -73,6 +74,19 @@ def layout_of(folder: Path) -> Layout:
             path=str(folder),
         )
     return settled_layout(folder)
+
+
+def check_not_member(folder: Path) -> None:
+    """Refuses the folder of a member of a cluster.
+
+    What is in it are copies of several owners' logs, some of it never acknowledged.
+    """
+    if (folder / REPLICA).exists():
+        raise InvalidState(
+            f"Expected the folder of a node, but {folder} belongs to a member of a cluster, which"
+            " keeps copies of logs there; read the log from the URL of any member instead",
+            path=str(folder),
+        )
 
 
 def settled_layout(folder: Path) -> Layout:

@@ -104,15 +104,15 @@ class Served:
     """A node in a folder, on a loop of its own in this process and on a port."""
 
     def __init__(self, folder: Path, config: Config) -> None:
-        self._portal = Portal("node")
-        self._node = self._portal.call(LocalNode.open(folder, config))
-        self.server = HttpServer(self._node.gateway, port=0)
-        self._portal.call(self.server.start())
+        self.portal = Portal("node")
+        self.node = self.portal.call(LocalNode.open(folder, config))
+        self.server = HttpServer(self.node.gateway, port=0)
+        self.portal.call(self.server.start())
 
     def close(self) -> None:
-        self._portal.call(self.server.close())
-        self._portal.call(self._node.close())
-        self._portal.close()
+        self.portal.call(self.server.close())
+        self.portal.call(self.node.close())
+        self.portal.close()
 
 
 class Shell:
@@ -164,6 +164,11 @@ class Shell:
         served = Served(self.folder / "data", Config(partitions=partitions, log_level="error"))
         self._served.append(served)
         self.url = served.server.url
+
+    @property
+    def served(self) -> Served:
+        """The last node that runs in this process."""
+        return self._served[-1]
 
     def submit(self, task: str, payload: str = "{}", *options: str) -> str:
         """Submits a task and returns its key."""

@@ -2,6 +2,8 @@
 
 import json
 
+from tests.cluster.ordered_node import OrderedNode
+
 from .shell import Shell
 
 
@@ -77,3 +79,55 @@ def test_doctor_knows_a_running_node_from_a_stopped_one(shell: Shell) -> None:
     assert found["rights"]["status"] == "ok"
     assert all(check["status"] == "ok" for check in found.values() if check["name"] != "disk space")
     assert shell.run("doctor").code == 0
+
+
+def test_cat_reads_a_node_elsewhere_as_it_reads_a_folder(shell: Shell) -> None:
+    shell.serve_node(partitions=3)
+    for number in range(4):
+        shell.submit("add", f'{{"a": {number}, "b": 2}}')
+    near, far = (shell.run("journal", "cat", where, "--json") for where in ("data", shell.url))
+    assert near.out == far.out
+    assert len(far.out.splitlines()) == 8
+    one = shell.run("journal", "cat", shell.url, "--partition", "2", "--limit", "1", "--json")
+    assert one.json["partition"] == 2
+    assert shell.run("journal", "cat", shell.url, "--partition", "4").code == 3
+
+
+def test_a_node_of_its_own_has_no_order(shell: Shell) -> None:
+    shell.serve_node()
+    for where in ("data", shell.url):
+        refused = shell.run("journal", "cat", where, "--ordered")
+        assert refused.code == 5
+        assert "a node of its own" in refused.err.lower()
+
+
+def test_the_folder_of_a_member_is_read_through_a_member(shell: Shell) -> None:
+    shell.serve_node()
+    (shell.folder / "data" / "replica.json").write_text("{}")
+    refused = shell.run("journal", "cat", "data")
+    assert refused.code == 5
+    assert "the URL of any member" in refused.err
+
+
+def test_ordered_records_have_their_sequence_ids(shell: Shell) -> None:
+    shell.serve_node(partitions=2)
+    ordered = OrderedNode(shell.served.node)
+    shell.served.portal.call(ordered.begin())
+    keys: list[str] = []
+    for number in range(6):
+        keys.append(shell.submit("add", f'{{"a": {number}, "b": 2}}'))
+        if number % 2:
+            shell.served.portal.call(ordered.cut())
+    shell.submit("add", "{}")  # in no cut yet
+    read = shell.run("journal", "cat", shell.url, "--ordered", "--json")
+    records = [json.loads(line) for line in read.out.splitlines()]
+    assert [record["sequenceId"] for record in records] == list(range(12))
+    created = [record["key"] for record in records if record["intent"] == "CREATED"]
+    assert [set(created[at : at + 2]) for at in (0, 2, 4)] == [
+        set(keys[at : at + 2]) for at in (0, 2, 4)
+    ]
+    later = shell.run("journal", "cat", shell.url, "--ordered", "--from", "3", "--limit", "1")
+    assert later.out.split()[0] == "8"
+    one = shell.run("journal", "cat", shell.url, "--ordered", "--partition", "1", "--json")
+    ids = {json.loads(line)["sequenceId"] for line in one.out.splitlines()}
+    assert ids == {record["sequenceId"] for record in records if record["partition"] == 1}

@@ -22,6 +22,10 @@ app = typer.Typer(
     help="Read the log of a node's folder, while the node runs or not. Nothing is written.",
 )
 
+_Node = Annotated[
+    str,
+    typer.Argument(help="The data folder of a node, or a URL.", metavar="FOLDER|URL"),
+]
 _Partition = Annotated[int | None, typer.Option(help="Only this one.", min=1, max=PARTITIONS_MAX)]
 
 
@@ -90,13 +94,20 @@ def bounds(folder: Folder, json: Json = False) -> None:
         "holdfast journal cat ./data --follow --json | jq 'select(.intent == \"COMPLETED\")'",
         "holdfast journal cat ./data --key 2251799813685249          the life of one task",
         "holdfast journal cat ./data --partition 2 --from 1000",
+        "holdfast journal cat http://10.0.0.7:8080 --ordered         in the order of a cluster",
     )
 )
 def cat(
-    folder: Folder,
+    node: _Node,
     partition: _Partition = None,
     start: Annotated[
-        int, typer.Option("--from", min=0, max=WHOLE_MAX, help="The first position.")
+        int,
+        typer.Option(
+            "--from",
+            min=0,
+            max=WHOLE_MAX,
+            help="The first position; with --ordered the number of the first cut.",
+        ),
     ] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="How many records at most.")] = None,
     key: Annotated[
@@ -104,22 +115,62 @@ def cat(
         typer.Option(help="Only records about this task, incident, lease or distribution."),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on as records come.")] = False,
+    ordered: Annotated[
+        bool,
+        typer.Option(
+            "--ordered",
+            help="In the one order of a cluster, with the sequence id of each record before it.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print records, decoded, in the order of their times.
 
-    A line is: partition/position, time, kind, value type and intent, key, value.
+    A line is: partition/position, time, kind, value type and intent, key, value. The log of a
+    cluster is read from the URL of any member.
     """
+    if node.startswith(("http://", "https://")):
+        _cat_remote(node, partition, start, _printer(key, limit, json), follow, ordered)
+    else:
+        _cat_folder(node, partition, start, _printer(key, limit, json), follow, ordered)
+
+
+def _cat_remote(
+    url: str, partition: int | None, start: int, show: "Take", follow: bool, ordered: bool
+) -> None:
+    import asyncio
+
+    from holdfast.cli.journal.elsewhere import print_ordered, print_records
+
+    how = print_ordered if ordered else print_records
+    asyncio.run(how(url, partition, start, show, follow))
+
+
+def _cat_folder(
+    name: str, partition: int | None, start: int, show: "Take", follow: bool, ordered: bool
+) -> None:
+    from pathlib import Path
+
     from holdfast.cli.journal.files import (
         follow_records,
         open_reader,
         partitions_of,
         read_records,
     )
+    from holdfast.errors import InvalidState
+    from holdfast.layout import check_not_member
 
+    folder = Path(name)
+    check_not_member(folder)
+    if ordered:
+        raise InvalidState(
+            f"A node of its own has no cuts, and so its partitions have no common order: {folder}"
+            " can be read in the order of times, without --ordered. The log of a cluster is read"
+            " from the URL of a member",
+            path=name,
+        )
     reader = open_reader(folder)
     chosen = partitions_of(reader, partition)
-    show = _printer(key, limit, json)
     if follow:
         import asyncio
 
@@ -137,15 +188,17 @@ def _printer(key: int | None, limit: int | None, as_json: bool) -> "Take":
 
     shown = 0
 
-    def show(partition: int, record: "Record") -> bool:
+    def show(partition: int, record: "Record", sequence_id: int | None = None) -> bool:
         nonlocal shown
         if key is not None and not names_key(record, key):
             return True
         view = view_of(partition, record)
         if as_json:
-            print_json(view)
-        else:
+            print_json(view if sequence_id is None else {"sequenceId": sequence_id, **view})
+        elif sequence_id is None:
             print_line(line_of(view))
+        else:
+            print_line(f"{sequence_id:>12}  {line_of(view)}")
         shown += 1
         return limit is None or shown < limit
 

@@ -2,9 +2,9 @@
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import DISPATCH
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from holdfast.records import Record
 
 Found = tuple[int, "Record"]  # a partition and a record of it
-Take = Callable[[int, "Record"], bool]  # does something with a record; whether more are wanted
+
+
+class Take(Protocol):
+    """Does something with a record, which may have a sequence id; whether more are wanted."""
+
+    def __call__(
+        self, partition: int, record: "Record", sequence_id: int | None = None
+    ) -> bool: ...
 
 
 def journal_paths(folder: Path) -> list[Path]:
