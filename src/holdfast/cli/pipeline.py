@@ -39,6 +39,7 @@ Tables = Annotated[
         "holdfast pipeline run ./data                 tables in ./data/tables, until Ctrl-C",
         "holdfast pipeline run ./data --once          as far as the log is now, then end",
         "holdfast pipeline run http://10.0.0.7:8080 --tables ./tables",
+        "holdfast pipeline run http://10.0.0.7:8080 --as-of-cut latest --tables ./backup",
         "HOLDFAST_SPARK_MASTER=spark://host:7077 holdfast pipeline run ./data",
     )
 )
@@ -46,12 +47,22 @@ def run(
     node: Node = "data",
     tables: Tables = None,
     once: Annotated[bool, typer.Option("--once", help="End when all is in the tables.")] = False,
+    as_of_cut: Annotated[
+        str | None,
+        typer.Option(
+            help="End with this cut of a cluster, a number or latest: one moment of all of it.",
+            metavar="CUT",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Keep the tables fresh until SIGINT or SIGTERM.
 
     It can be stopped and started at any time, and killed: it goes on where it was, and every record
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
+
+    With --as-of-cut the tables are a consistent backup of a cluster: all of them, and every
+    partition, as of the same moment. A later cut can be added to them, an earlier one cannot.
     """
     import os
     import signal
@@ -74,14 +85,31 @@ def run(
     configure(json=config.log_json, level=config.log_level)
     clock = SystemClock()
     log = open_log(node)
+    cut = None if as_of_cut is None else log.as_of(_cut_number(as_of_cut))
     show = _Shown(log, json)
+    if cut is not None:
+        show.note(f"tables as of cut {cut.cut}")
     show.note(f"starting Spark ({config.spark_master}); tables in {root}")
     pipeline = Pipeline(node, root, config, clock, stopping)
     try:
-        pipeline.run(once=once, on_start=show.start, on_batch=show.batch)
+        pipeline.run(
+            once=once or cut is not None,
+            upto=None if cut is None else cut.ends,
+            on_start=show.start,
+            on_batch=show.batch,
+        )
     finally:
         log.close()
         show.end()
+
+
+def _cut_number(text: str) -> int | None:
+    """The number of a cut; None for the latest."""
+    if text == "latest":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"Expected a number or latest, but found {text!r}")
+    return int(text)
 
 
 @app.command(

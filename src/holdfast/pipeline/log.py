@@ -2,14 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from holdfast.engine.kernel.recovery import TOPIC
-from holdfast.errors import InvalidArgument, NotFound
+from holdfast.errors import InvalidArgument, InvalidState, NotFound
 from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import SpreadReader
-from holdfast.layout import layout_of
+from holdfast.layout import check_not_member, layout_of
 from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
+
+
+class CutEnds(NamedTuple):
+    """A moment of a whole cluster."""
+
+    cut: int
+    ends: dict[
+        int, int
+    ]  # by partition and by the numbers of `STREAMS`, the position after the last
 
 
 class Log(Protocol):
@@ -31,6 +40,10 @@ class Log(Protocol):
         """Entries from a position of a partition on, or of a topic in `STREAMS`."""
         ...
 
+    def as_of(self, cut: int | None) -> CutEnds:
+        """Where all logs ended as of a cut of a cluster, by default the last one."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -38,6 +51,7 @@ class FileLog:
     """The log in a node's folder, read without disturbing whoever writes it."""
 
     def __init__(self, folder: Path) -> None:
+        check_not_member(folder)
         self._reader = SpreadReader(layout_of(folder).journals())
         count = self._reader.topics().get(TOPIC)
         if count is None:
@@ -69,6 +83,12 @@ class FileLog:
             return self._reader.read_now(stream.topic, ONLY_PARTITION, position)
         return self._reader.read_now(TOPIC, partition, position)
 
+    def as_of(self, cut: int | None) -> CutEnds:
+        raise InvalidState(
+            "A node of its own has no cuts: its partitions have no common order. Only a cluster has"
+            " one; name the URL of a member"
+        )
+
     def close(self) -> None:
         self._reader.let_go()
 
@@ -98,6 +118,8 @@ def entries_between(log: Log, partition: int, start: int, end: int) -> Iterator[
         entries = log.read(partition, position)
         if not entries and partition in STREAMS:
             return  # the rest is of publishers that the reader may not see
+        if not entries and log.bounds()[partition].next >= end:
+            return  # the rest is what owners write down for one another
         if not entries:
             raise NotFound(
                 f"Expected the log of partition {partition} to reach to {end}, but it ends at"

@@ -30,6 +30,14 @@ def spans_of(checkpoint: Path, number: int) -> list[Span] | None:
     ]
 
 
+def planned_ends(checkpoint: Path) -> dict[int, int]:
+    """How far the last micro-batch goes that was begun, by partition; nothing if none was."""
+    files = (checkpoint / "offsets").glob("*")
+    numbers = [int(each.name) for each in files if each.name.isdigit()]
+    ends = _positions(checkpoint, max(numbers)) if numbers else None
+    return {int(partition): end for partition, end in (ends or {}).items()}
+
+
 def _positions(checkpoint: Path, number: int) -> dict[str, int] | None:
     """The line of the only source; before it are the format's version and Spark's settings."""
     try:

@@ -9,7 +9,7 @@ A small micro-batch the driver does itself: a job of Spark takes several times a
 With Spark Connect the server is where micro-batches are taken: a `Projection` travels there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,12 @@ import msgspec
 import pyarrow as pa
 
 from holdfast.clock import Clock
-from holdfast.errors import DataLoss
+from holdfast.errors import DataLoss, InvalidState
 from holdfast.pipeline.changes.content import fold_content
 from holdfast.pipeline.changes.fold import fold
 from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
 from holdfast.pipeline.log import entries_between, open_log
-from holdfast.pipeline.offsets import Span, spans_of
+from holdfast.pipeline.offsets import Span, planned_ends, spans_of
 from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.source import HoldfastSource
 from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
@@ -98,14 +98,22 @@ class Projection:
         *,
         rows_per_trigger: int | None = None,
         available_now: bool = False,
+        upto: Mapping[int, int] | None = None,
     ) -> "StreamingQuery":
-        """Begins to follow the log; or, with `available_now`, takes what is there and ends."""
+        """Begins to follow the log; or, with `available_now`, takes what is there and ends.
+
+        With positions it takes what is before them, and InvalidState if the tables are further.
+        """
         self._check_checkpoint()
         spark.dataSource.register(HoldfastSource)
         stream = spark.readStream.format("holdfast").option("path", self._address)
         stream = stream.option("ranges", "true")
         if rows_per_trigger is not None:
             stream = stream.option("maxRowsPerTrigger", str(rows_per_trigger))
+        if upto is not None:
+            self._check_not_beyond(upto)
+            pairs = ",".join(f"{number}:{at}" for number, at in upto.items())
+            stream = stream.option("upTo", pairs)
 
         writer = stream.load().writeStream.foreachBatch(self.advance).queryName("holdfast")
         writer = writer.option("checkpointLocation", str(self._root / CHECKPOINT))
@@ -122,6 +130,17 @@ class Projection:
                 f" remove {self._root} to make the tables anew from the log",
                 path=str(offsets.parent),
             )
+
+    def _check_not_beyond(self, upto: Mapping[int, int]) -> None:
+        planned = planned_ends(self._root / CHECKPOINT)  # a batch that was begun is finished first
+        for number, position in {**self.progress.positions, **planned}.items():
+            if position > upto.get(number, 0):
+                raise InvalidState(
+                    f"Expected tables that end before the cut, but those in {self._root} have"
+                    f" partition {number} up to {position}, and the cut is at"
+                    f" {upto.get(number, 0)}; name another folder with --tables, or a later cut",
+                    path=str(self._root),
+                )
 
     def advance(self, batch: "DataFrame", number: int) -> None:
         """One micro-batch, and what is due after it."""
@@ -174,7 +193,7 @@ class Projection:
             number,
             self.progress.positions | {report.partition: report.end for report in reports},
             {name: log.version for name, log in self.logs.items()},
-            max(report.timestamp_ms for report in reports),
+            max(self.progress.timestamp_ms, *(report.timestamp_ms for report in reports)),
             self._clock.now_ms(),
             definitions,
         )

@@ -1,6 +1,7 @@
 """The log of a node on another machine, read over HTTP."""
 
 import time
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -8,11 +9,14 @@ from holdfast.client.content_log import TOPIC_WORDS
 from holdfast.client.portal import Portal
 from holdfast.client.remote import RemoteApi
 from holdfast.content.ports import TopicEntries
+from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import Forbidden, Internal, Unauthorized
+from holdfast.gateway.cluster.shapes import LogPosition
 from holdfast.gateway.content.shapes import TopicQuery
 from holdfast.gateway.journal.shapes import JournalBounds
 from holdfast.journal import Bounds, Entry
 from holdfast.limits import READ_BYTES_MAX
+from holdfast.pipeline.log import CutEnds
 from holdfast.pipeline.streams import STREAMS
 
 _STREAMS_SECONDS = 2.0  # from one look at the topics of content to the next
@@ -77,9 +81,23 @@ class RemoteLog:
                 f"Expected entries of the log from {self._api.url}, but found {content[:50]!r}"
             ) from error
 
+    def as_of(self, cut: int | None) -> CutEnds:
+        found = self._portal.call(self._api.cluster.positions(cut))
+        return CutEnds(found.number, dict(_numbered(found.logs)))
+
     def close(self) -> None:
         self._portal.call(self._api.close())
         self._portal.close()
+
+
+def _numbered(logs: Iterable[LogPosition]) -> Iterator[tuple[int, int]]:
+    """Ends of logs by the numbers under which the tables know them; others have no tables."""
+    streams = {stream.topic: number for number, stream in STREAMS.items()}
+    for each in logs:
+        if each.topic == TOPIC:
+            yield each.partition_id, each.offset
+        elif each.topic in streams:
+            yield streams[each.topic], each.offset
 
 
 def _by_partition(found: JournalBounds) -> dict[int, Bounds]:

@@ -3,7 +3,7 @@
 While it follows the log it also answers requests for selections, with the same Spark.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -80,10 +80,13 @@ class Pipeline:
         self,
         *,
         once: bool = False,
+        upto: Mapping[int, int] | None = None,
         on_start: OnStart | None = None,
         on_batch: OnBatch | None = None,
     ) -> None:
         """Follows the log until it is interrupted; with `once` only as far as it is now.
+
+        With positions it takes what is before them, once.
 
         A stream that fails, because a process of Spark's died, is started again where it was; one
         that fails several times at the same place is given up.
@@ -99,7 +102,7 @@ class Pipeline:
         )
         try:
             with Presence(self._tables) as self._presence:
-                attempts(self._follow, once, on_start, on_batch)
+                attempts(self._follow, once, upto, on_start, on_batch)
             self._leave_server()
         except PySparkException as error:
             raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
@@ -109,10 +112,16 @@ class Pipeline:
         if self._spark is not None and self._config.spark_master.startswith(CONNECT):
             self._spark.stop()
 
-    def _follow(self, once: bool, on_start: OnStart | None, on_batch: OnBatch | None) -> None:
+    def _follow(
+        self,
+        once: bool,
+        upto: Mapping[int, int] | None,
+        on_start: OnStart | None,
+        on_batch: OnBatch | None,
+    ) -> None:
         from pyspark.errors import PySparkException
 
-        query = self.start(once=once)
+        query = self.start(once=once, upto=upto)
         if on_start is not None:
             on_start()
         serving = Serving(self._tables, self._select, self._clock, self._on_warm)
@@ -155,11 +164,13 @@ class Pipeline:
         if on_batch is not None:
             on_batch(progress)
 
-    def start(self, *, once: bool = False) -> "StreamingQuery":
+    def start(
+        self, *, once: bool = False, upto: Mapping[int, int] | None = None
+    ) -> "StreamingQuery":
         """Begins; the query is Spark's own."""
         from holdfast.pipeline.project import Projection
 
         self._spark = open_session(self._config, self._tables / "_spark", lasting=not once)
         small = self._config.spark_small_records
         projection = Projection(self._address, self._tables, self._clock, small)
-        return projection.start(self._spark, available_now=once)
+        return projection.start(self._spark, available_now=once, upto=upto)

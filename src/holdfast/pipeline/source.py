@@ -201,7 +201,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self) -> dict[str, int]:
         bounds = self._open().bounds() | self._streams()
-        return {str(number): each.next for number, each in bounds.items()}
+        return {
+            str(number): max(self._wanted.ended(number, each.next), each.earliest)
+            for number, each in bounds.items()
+        }
 
     def _streams(self) -> dict[int, Bounds]:
         """The topics beside the records, for the stream that fills their tables."""

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 OPTIONS = (
     "partition", "fromPosition", "toPosition", "kind", "valueType", "intent", "key", "since",
-    "until", "behind",
+    "until", "behind", "upTo",
 )  # fmt: skip
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,14 +34,19 @@ class Wanted(msgspec.Struct, frozen=True):
     since_ms: float | None = None
     until_ms: float | None = None  # not itself
     behind: dict[int, int] = {}  # by partition, the first position; others from the beginning
+    upto: dict[int, int] | None = None  # by partition, the position after the last; others nothing
 
     def narrowed(self, partition: int, start: int, end: int) -> tuple[int, int] | None:
         """The part of a range that has to be read."""
         if self.partitions is not None and partition not in self.partitions:
             return None
         start = max(start, self.start, self.behind.get(partition, 0))
-        end = end if self.end is None else min(end, self.end)
+        end = self.ended(partition, end if self.end is None else min(end, self.end))
         return (start, end) if start < end else None
+
+    def ended(self, partition: int, end: int) -> int:
+        """Where a range ends that may be read, if everything is wanted up to some positions."""
+        return end if self.upto is None else min(end, self.upto.get(partition, 0))
 
     def takes(self, record: Record) -> bool:
         return (
@@ -68,6 +73,7 @@ def wanted_of(options: Mapping[str, str]) -> Wanted:
         _moment(given["since"], "since") if "since" in given else None,
         _moment(given["until"], "until") if "until" in given else None,
         _positions(given["behind"], "behind") if "behind" in given else {},
+        _positions(given["upTo"], "upTo") if "upTo" in given else None,
     )
 
 

@@ -24,8 +24,12 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
             await let_first_in(member.node, folder, config)
         took_ms = round((time.monotonic() - began) * 1000)
         announcing: list[asyncio.Task[None]] = []
+        beside = contextlib.ExitStack()
 
         def announce(url: str) -> None:
+            if with_pipeline:  # the folder has copies of logs; what counts is read from the members
+                tables = str(folder / "tables")
+                beside.enter_context(Beside(["pipeline", "run", url, "--tables", tables]))
             announcing.append(asyncio.get_running_loop().create_task(member.serves_at(url)))
             count = member.settings.partitions
             announce_start(
@@ -33,8 +37,7 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
                 as_json=as_json,
             )  # fmt: skip
 
-        beside = Beside(["pipeline", "run", str(folder)]) if with_pipeline else None
-        with beside or contextlib.nullcontext():
+        with beside:
             await serve(member.node, config, announce, asyncio.Event(), before_end=member.leave)
     finally:
         await member.close()
