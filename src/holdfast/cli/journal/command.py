@@ -11,7 +11,7 @@ from holdfast.limits import PARTITIONS_MAX, WHOLE_MAX
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from holdfast.cli.journal.files import Take
+    from holdfast.cli.journal.files import TakeRecord
     from holdfast.journal.local import TopicReport
     from holdfast.records import Record
 
@@ -136,7 +136,7 @@ def cat(
 
 
 def _cat_remote(
-    url: str, partition: int | None, start: int, show: "Take", follow: bool, ordered: bool
+    url: str, partition: int | None, start: int, show: "TakeRecord", follow: bool, ordered: bool
 ) -> None:
     import asyncio
 
@@ -147,7 +147,7 @@ def _cat_remote(
 
 
 def _cat_folder(
-    name: str, partition: int | None, start: int, show: "Take", follow: bool, ordered: bool
+    name: str, partition: int | None, start: int, show: "TakeRecord", follow: bool, ordered: bool
 ) -> None:
     from pathlib import Path
 
@@ -181,7 +181,7 @@ def _cat_folder(
             return
 
 
-def _printer(key: int | None, limit: int | None, as_json: bool) -> "Take":
+def _printer(key: int | None, limit: int | None, as_json: bool) -> "TakeRecord":
     """Prints a record if it is wanted; says whether more are."""
     from holdfast.cli.journal.records import line_of, names_key, view_of
     from holdfast.cli.output import print_json, print_line

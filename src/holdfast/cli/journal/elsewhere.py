@@ -17,7 +17,7 @@ from holdfast.journal import Entry
 from holdfast.limits import ORDER_SPANS_MAX, READ_BYTES_MAX
 
 if TYPE_CHECKING:
-    from holdfast.cli.journal.files import Take
+    from holdfast.cli.journal.files import TakeRecord
     from holdfast.gateway.api import Api
     from holdfast.gateway.cluster.shapes import OrderedSpan
 
@@ -55,7 +55,7 @@ class _Ahead:
 
 
 async def print_records(
-    url: str, partition: int | None, start: int, show: "Take", follow: bool
+    url: str, partition: int | None, start: int, show: "TakeRecord", follow: bool
 ) -> None:
     """Prints what is there in the order of times, partition by partition what comes later."""
     remote = RemoteApi(url)
@@ -108,7 +108,7 @@ async def _merged(
 
 
 async def print_ordered(
-    url: str, partition: int | None, start: int, show: "Take", follow: bool
+    url: str, partition: int | None, start: int, show: "TakeRecord", follow: bool
 ) -> None:
     """Prints records in the order of cuts, each with its sequence id, from a cut on."""
     remote = RemoteApi(url)
@@ -131,7 +131,7 @@ async def print_ordered(
         await remote.close()
 
 
-async def _print_span(reader: _Ahead, span: "OrderedSpan", show: "Take") -> bool:
+async def _print_span(reader: _Ahead, span: "OrderedSpan", show: "TakeRecord") -> bool:
     """Prints what is still in the log; the older part of it is only in the tables."""
     reader.skip(span.offset)
     while entry := await reader.next(span.offset + span.entries):

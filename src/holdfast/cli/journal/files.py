@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Found = tuple[int, "Record"]  # a partition and a record of it
 
 
-class Take(Protocol):
+class TakeRecord(Protocol):
     """Does something with a record, which may have a sequence id; whether more are wanted."""
 
     def __call__(
@@ -76,7 +76,7 @@ def _partition_records(reader: SpreadReader, partition: int, start: int) -> Iter
 
 
 async def follow_records(
-    reader: SpreadReader, partitions: list[int], start: int, take: Take
+    reader: SpreadReader, partitions: list[int], start: int, take: TakeRecord
 ) -> None:
     """Hands out the records from a position on, and those that come, until one is not taken."""
 
