@@ -1,0 +1,167 @@
+"""Whole members in virtual time: work of all kinds goes on over moves and losses."""
+
+import asyncio
+
+import pytest
+from tests.cluster.simulated import NAMES, PARTITIONS, SimulatedCluster, play
+
+from holdfast.engine.jobs.values import JobState
+from holdfast.errors import (
+    Code,
+    HoldfastError,
+    InvalidState,
+    NotFound,
+    Unknown,
+)
+from holdfast.gateway.service import Gateway
+from holdfast.gateway.tasks.shapes import NewTask
+
+
+def test_three_members_divide_the_partitions_and_each_serves_all_of_them() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        assert set(cluster.owners()) == set(range(1, PARTITIONS + 1))
+        assert len(set(cluster.owners().values())) > 1
+        for name in NAMES:
+            keyed = [NewTask("mail", key=f"{name} {number}") for number in range(10)]
+            receipts = await cluster.gateway(name).tasks.submit(keyed)
+            for other in NAMES:
+                found = await cluster.gateway(other).tasks.get(receipts[0].task_key)
+                assert found.state is JobState.WAITING
+        status = await cluster.gateway("a").cluster.status()
+        assert [each.state for each in status.members] == ["UP"] * 3
+        assert {each.state for each in status.partitions} == {"HEALTHY"}
+        assert (status.etcd, status.problems) == ("AVAILABLE", [])
+        await cluster.until(lambda: cluster["b"].publisher.number > 3)
+        cuts = await cluster.gateway("c").cluster.cuts(3)
+        assert [each.number for each in cuts.items] == sorted(
+            (each.number for each in cuts.items), reverse=True
+        )
+
+    play(story)
+
+
+def test_a_lost_owner_is_replaced_within_half_a_second_and_nothing_is_lost() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        loop = asyncio.get_running_loop()
+        keys: dict[str, str] = {}
+        for victim in (*NAMES, *NAMES):
+            survivor = next(name for name in NAMES if name != victim)
+            owned = [each for each, owner in cluster.owners().items() if owner == victim]
+            await cluster.kill(victim)
+            # A machine without power says nothing: silence is noticed, then partitions are taken.
+            peers = cluster[survivor].peers
+            await cluster.until(lambda it=peers, lost=victim: lost not in it.heard())
+            began = loop.time()
+            for number in range(12):
+                key = f"{victim} {len(keys)} {number}"
+                keys[key] = await submit(cluster.gateway(survivor), key)
+            assert loop.time() - began < 0.5, owned
+            await cluster.start(victim)
+            await cluster.settled()
+        again = await cluster.gateway("a").tasks.submit([NewTask("mail", key=key) for key in keys])
+        assert [each.task_key for each in again] == list(keys.values())
+
+    play(story)
+
+
+async def submit(gateway: Gateway, key: str) -> str:
+    """The key of a task, asked for until it is known."""
+    while True:
+        try:
+            (receipt,) = await gateway.tasks.submit([NewTask("mail", key=key)])
+        except Unknown:
+            continue
+        return receipt.task_key
+
+
+def test_a_drain_hands_everything_over_without_an_unanswered_request() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        draining = next(iter(cluster.owners().values()))
+        asked: list[asyncio.Task[str]] = []
+
+        async def load() -> None:
+            for number in range(300):
+                gateway = cluster.gateway(NAMES[number % 3])
+                asked.append(asyncio.ensure_future(once(gateway, f"{number}")))
+                await asyncio.sleep(0.005)
+
+        async def once(gateway: Gateway, key: str) -> str:
+            (receipt,) = await gateway.tasks.submit([NewTask("mail", key=key)])
+            return receipt.task_key
+
+        loading = asyncio.ensure_future(load())
+        await asyncio.sleep(0.2)
+        await cluster.gateway("a").cluster.drain(draining)
+        await cluster.until(lambda: draining not in cluster.owners().values())
+        status = await cluster.gateway("a").cluster.status()
+        (view,) = [each for each in status.members if each.member == draining]
+        assert (view.state, view.owned_partitions) == ("DRAINING", [])
+        await loading
+        answered = await asyncio.gather(*asked)  # none of them failed
+        assert len(set(answered)) == 300
+        await cluster.gateway("a").cluster.drain(draining, is_draining=False)
+        await cluster.until(lambda: draining in cluster.owners().values())
+
+    play(story)
+
+
+def test_a_partition_is_moved_by_hand_and_stays() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        owner = cluster.owners()[3]
+        target = next(name for name in NAMES if name != owner)
+        with pytest.raises(NotFound, match="'nobody'"):
+            await cluster.gateway("a").cluster.move("3", "nobody")
+        await cluster.until(lambda: cluster[owner].has_all(3, target))
+        await cluster.gateway("a").cluster.move("3", target)
+        await cluster.until(lambda: cluster.owners().get(3) == target)
+        await asyncio.sleep(30)
+        assert cluster.owners()[3] == target
+        assert await submit(cluster.gateway(owner), "still there")
+
+    play(story)
+
+
+def test_a_removed_member_is_shut_out_and_a_quorum_is_kept() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        await cluster.kill("b")
+        await cluster.until(lambda: cluster.is_settled() and len(cluster.owners()) == PARTITIONS)
+        with pytest.raises(InvalidState, match="2 disks of partition 1 without member 'c'"):
+            await cluster.gateway("a").cluster.remove("c")
+        key = await submit(cluster.gateway("a"), "kept")
+        await cluster.gateway("a").cluster.remove("b")
+        await cluster.until(
+            lambda: all(
+                len(cluster.replicas(cluster["a"], each)) == 2 for each in range(1, PARTITIONS + 1)
+            )
+        )
+        with pytest.raises(HoldfastError) as refused:
+            await cluster.start("b")
+        assert refused.value.code is Code.FORBIDDEN
+        found = await cluster.gateway("c").tasks.get(key)
+        assert found.state is JobState.WAITING
+
+    play(story)
+
+
+def test_without_etcd_owners_go_on_and_nobody_takes_over() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        before = cluster.owners()
+        cluster.etcd.cut_off()
+        await asyncio.sleep(30)
+        for name in NAMES:
+            await submit(cluster.gateway(name), f"without etcd, at {name}")
+        assert cluster.owners() == before
+        health = await cluster.gateway("a").node.health()
+        assert health.status == "DEGRADED"
+        assert any("etcd" in each for each in health.warnings)
+        cluster.etcd.reconnect()
+        await cluster.until(lambda: cluster["a"].coordination.available)
+        await cluster.settled()
+
+    play(story)
