@@ -183,6 +183,7 @@ TRANSACTION_PARTITIONS_MAX = 64  # each is two records to prepare, vote, decide 
 TRANSACTIONS_OPEN_MAX = 1_000  # by partition, decided or prepared there: 10 MB at 10 KB each
 TRANSACTION_MS = 30_000  # to be decided, unless it says so: a parcel may be lost twice meanwhile
 TRANSACTION_MS_MAX = 600_000  # what it reserves others cannot have: minutes, not hours
+PROMISED_RETRY_MS = 20  # for a partition to hear of a commit: a round between two members
 TRANSACTION_KEPT_MS = 900_000  # once all is done: longer than REQUEST_KEPT_MS and an eighth more
 
 # --- batch operations -------------------------------------------------------------------------

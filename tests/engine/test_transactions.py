@@ -1,5 +1,7 @@
 """Transactions over partitions, told step by step."""
 
+from typing import Any
+
 import pytest
 from process_talk import deployment
 from transaction_cluster import (
@@ -13,6 +15,7 @@ from transaction_cluster import (
     submit,
 )
 
+from holdfast.engine.jobs.queries import FindStandings, FindTask, ListTasks
 from holdfast.engine.jobs.values import (
     ActivatedJob,
     Activation,
@@ -26,13 +29,16 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.engine.kernel import Command
 from holdfast.engine.messages.values import MessageIntent, NewMessage
-from holdfast.engine.processes.values import ProcessIntent
+from holdfast.engine.partition import DISPATCH, QUESTIONS
+from holdfast.engine.processes.queries import FindInstance
+from holdfast.engine.processes.values import InstanceIntent, InstanceRef, ProcessIntent
+from holdfast.engine.reader import Reader
 from holdfast.engine.transactions.values import (
     TransactionIntent,
     TransactionOperation,
     TransactionState,
 )
-from holdfast.errors import Code
+from holdfast.errors import Code, Unavailable
 from holdfast.limits import TRANSACTION_KEPT_MS, TRANSACTIONS_OPEN_MAX
 from holdfast.model.dsl import Process
 from holdfast.records import ValueType, partition_of
@@ -212,6 +218,34 @@ def test_nothing_is_visible_before_it_is_committed(prepared: TransactionCluster)
     prepared.run(20)
     assert len(list(prepared.nodes[2].view.jobs.jobs.scan())) == 1
     assert prepared.check()[0].state == COMMITTED
+
+
+def test_what_is_promised_is_there_for_who_knows_its_key(prepared: TransactionCluster) -> None:
+    """Keys are told with the commit: a partition that has not heard of it yet says so."""
+    deploy(prepared, Process("p").task("held"))
+    prepared.begin(1, submit(1, "tx1"), submit(2, "tx2"), start(2, "tx3"))
+    prepared.run(1)
+    [(_, stored)] = prepared.nodes[2].view.transactions.prepared.scan()
+    task, instance = [each.key for each in stored.part.operations]
+    reader: Any = Reader(prepared.nodes[2].processor, DISPATCH, None, prepared.now_ms)  # type: ignore[arg-type]
+    for query in (FindTask(task), FindInstance(instance)):
+        with pytest.raises(Unavailable, match="has not done it yet") as caught:
+            QUESTIONS.answer(reader, query)
+        assert caught.value.retry_after_ms
+    standings = QUESTIONS.answer(reader, FindStandings((task, instance, 7)))
+    assert [each.is_over for each in standings] == [False, False, True]
+    assert QUESTIONS.answer(reader, ListTasks(0, 100)).items == [], "nobody else sees it"
+    for command in (
+        Command(JOB, JobIntent.CANCEL, task, JobRef()),
+        Command(ValueType.PROCESS_INSTANCE, InstanceIntent.CANCEL, instance, InstanceRef()),
+    ):
+        rejection = prepared.ask(2, command).rejection
+        assert rejection is not None and rejection.code == Code.UNAVAILABLE
+    prepared.cut.clear()
+    prepared.run(20)
+    assert QUESTIONS.answer(reader, FindTask(task)) is not None
+    assert QUESTIONS.answer(reader, FindInstance(instance)) is not None
+    prepared.check()
 
 
 @pytest.mark.parametrize("lease_s", [5, 3_600])

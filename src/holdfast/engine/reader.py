@@ -7,7 +7,10 @@ from holdfast.engine.jobs.values import Job, Outcome
 from holdfast.engine.kernel import Processor
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.state import EngineState
+from holdfast.engine.transactions.values import PROMISED
+from holdfast.errors import Unavailable
 from holdfast.journal import Journal
+from holdfast.limits import PROMISED_RETRY_MS
 
 _DEFINITION, _TASK = ResourceType.PROCESS_DEFINITION, ResourceType.TASK
 
@@ -44,6 +47,16 @@ class Reader:
             return None
         found = self.state.identities.allowed(self.asker, resource, permissions)
         return None if permits(found, EVERY_ID) else found
+
+    def check_promised(self, key: int) -> None:
+        """Unavailable if a transaction makes what is not there yet: it is asked for again."""
+        by = self.state.transactions.reserver(PROMISED, key)
+        if by is not None:
+            raise Unavailable(
+                f"Transaction {by} makes {key}, and partition {self.partition} has not done it yet",
+                key=str(key),
+                retry_after_ms=PROMISED_RETRY_MS,
+            )
 
     # --- thing by thing -----------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.engine.kernel import Turn
 from holdfast.engine.state import EngineState
-from holdfast.engine.transactions.values import RESERVED_JOB, RESERVED_KEY
+from holdfast.engine.transactions.values import PROMISED, RESERVED_JOB, RESERVED_KEY
 from holdfast.errors import Code
 from holdfast.limits import LEASE_EXPIRIES_MAX, PURGE_ROWS_MAX
 from holdfast.records import Record, ValueType
@@ -169,9 +169,12 @@ def cancel_job(turn: Turn[EngineState], key: int) -> None:
 
 
 def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
-    turn.reject(
-        command, Code.NOT_FOUND, f"Expected a job with key {command.key}, but there is none"
-    )
+    by = turn.state.transactions.reserver(PROMISED, command.key)
+    if by is not None:
+        reason = f"Transaction {by} makes job {command.key}, which is not there yet; ask again"
+        return turn.reject(command, Code.UNAVAILABLE, reason)
+    reason = f"Expected a job with key {command.key}, but there is none"
+    return turn.reject(command, Code.NOT_FOUND, reason)
 
 
 def raise_incident(

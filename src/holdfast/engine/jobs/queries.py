@@ -7,6 +7,7 @@ import msgspec
 from holdfast.engine.jobs.values import Job, JobState, Outcome, TaskDefaults
 from holdfast.engine.kernel.query import Query, questions
 from holdfast.engine.reader import Reader
+from holdfast.engine.transactions.values import PROMISED
 from holdfast.limits import QUERY_ROWS_MAX
 
 
@@ -43,6 +44,7 @@ def find_task(reader: Reader, query: FindTask) -> FoundTask | None:
     outcome = state.jobs.outcome(key)
     # One with a definition is that of a process instance, which is no task.
     if outcome is None or outcome.definition or not reader.may_read_outcome(outcome):
+        reader.check_promised(key)
         return None
     return FoundTask(key, None, outcome.state, outcome=outcome)
 
@@ -110,6 +112,7 @@ def find_standings(reader: Reader, query: FindStandings) -> list[Standing]:
 
 _UNKNOWN = Standing()
 _RUNNING = Standing(JobState.ACTIVE, is_over=False)
+_PROMISED = Standing(JobState.WAITING, is_over=False)  # whoever knows its key knows of the commit
 
 
 def _standing(reader: Reader, key: int) -> Standing:
@@ -125,6 +128,8 @@ def _standing(reader: Reader, key: int) -> Standing:
         assert definition is not None
         return _RUNNING if reader.may_read_instance(definition.process_id) else _UNKNOWN
     kept = state.jobs.outcome(key)
+    if kept is None and state.transactions.reserver(PROMISED, key) is not None:
+        return _PROMISED
     if kept is None or not reader.may_read_outcome(kept):
         return _UNKNOWN
     return Standing(kept.state, True, kept.error, kept)

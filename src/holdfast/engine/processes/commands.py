@@ -23,7 +23,7 @@ from holdfast.engine.processes.variables import from_json
 from holdfast.engine.processes.waits import next_of_cycle
 from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
-from holdfast.engine.transactions.values import RESERVED_KEY
+from holdfast.engine.transactions.values import PROMISED, RESERVED_KEY
 from holdfast.errors import Code, InvalidArgument
 from holdfast.limits import HELD_PAUSE_MS
 from holdfast.records import Record, ValueType, partition_of
@@ -268,5 +268,9 @@ def set_variables(turn: Turn[EngineState], command: Record) -> None:
 
 
 def _reject_missing(turn: Turn[EngineState], command: Record, what: str) -> None:
+    by = turn.state.transactions.reserver(PROMISED, command.key)
+    if by is not None:
+        reason = f"Transaction {by} makes {command.key}, which is not there yet; ask again"
+        return turn.reject(command, Code.UNAVAILABLE, reason)
     reason = f"Expected {what} with key {command.key}, but there is none"
-    turn.reject(command, Code.NOT_FOUND, reason)
+    return turn.reject(command, Code.NOT_FOUND, reason)

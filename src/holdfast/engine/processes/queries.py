@@ -169,6 +169,7 @@ def find_instance(reader: Reader, query: FindInstance) -> FoundInstance | None:
         or not reader.may_be_of_instance(outcome)
         or not reader.may_read_outcome(outcome)
     ):
+        reader.check_promised(key)
         return None
     # Outcomes of an earlier release do not name the version.
     stored = state.processes.definitions.get(outcome.definition) if outcome.definition else None

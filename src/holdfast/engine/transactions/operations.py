@@ -14,6 +14,7 @@ from holdfast.engine.processes.values import NewInstance
 from holdfast.engine.state import EngineState
 from holdfast.engine.transactions.values import (
     COMPLETE,
+    PROMISED,
     RESERVED_JOB,
     RESERVED_KEY,
     RESERVED_MESSAGE,
@@ -106,6 +107,7 @@ def reserved(turn: Turn[EngineState], part: Part) -> PreparedPart:
         else:
             key = turn.new_key()
             name, value = _pinned(turn, value)
+            names[f"{PROMISED}{key}"] = None
         if name is not None:
             names[name] = None
         operations.append(_replace(operation, key=key, value=_encode(value)))

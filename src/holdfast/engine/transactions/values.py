@@ -67,8 +67,12 @@ KINDS = {SUBMIT: "submit", COMPLETE: "complete", START: "start", PUBLISH: "publi
 """What a transaction may consist of."""
 
 
-RESERVED_KEY, RESERVED_MESSAGE, RESERVED_JOB = "key:", "message:", "job:"
-"""What names begin with that are reserved: of idempotency keys, message ids and jobs."""
+RESERVED_KEY, RESERVED_MESSAGE, RESERVED_JOB, PROMISED = "key:", "message:", "job:", "new:"
+"""What names begin with that are reserved: of idempotency keys, message ids and jobs.
+
+What will be made is promised by its key. Its key is told with the commit, so whoever asks for it
+knows that the transaction is committed: it is there in a moment.
+"""
 
 
 class TransactionOperation(msgspec.Struct, frozen=True, array_like=True, gc=False):
