@@ -139,7 +139,7 @@ HOMES = {
         "content/blobs.py",
         "transport/link.py",
         "members/supervisor.py",
-        "journal/cluster/taking.py",
+        "journal/cluster/asking.py",
     ),
     "typer": "cli/",
     "typing_extensions": "records/record.py",

@@ -78,6 +78,7 @@ class SimulatedMember:
         self.peers: SimulatedPeers | None = None
         self.tasks: dict[Any, asyncio.Task[Any]] = {}
         self.read: dict[LogKey, int] = {}  # how far a log was read by this start
+        self.snapshot: dict[LogKey, int] = {}  # and where its state was saved last
 
 
 class Simulation:
@@ -93,7 +94,7 @@ class Simulation:
         self.store = MemoryCluster(clock)
         self.members = {name: SimulatedMember(name, clock) for name in NAMES}
         self.registered = list(NAMES[: random.choice((3, 3, 4, 5))])
-        self.starts = self.appends = self.taken = self.moved = 0
+        self.starts = self.appends = self.taken = self.moved = self.discarded = self.loaded = 0
         self.lost_disks = 0
         self.is_over = False
         self.logs, self.sent = LogChecker(), AppendChecker()
@@ -162,9 +163,14 @@ class Simulation:
                 self.say(f"{name} cannot open: {error}")
                 return
             journal._receiving.is_registered = lambda each: each in self.registered
+            journal.on_cut.append(
+                lambda partition: self.run_task(
+                    member, ("load", partition), self.load(member, partition)
+                )
+            )
             for topic in TOPICS:
                 journal.create_topic(topic, len(PARTITIONS))
-            member.journal, member.read = journal, {}
+            member.journal, member.read = journal, dict(member.snapshot)
             self.wire.connect(name, journal, member.peers)
             self.say(f"{name} starts with disk {member.id}")
 
@@ -215,6 +221,8 @@ class Simulation:
                 self.conduct(member, partition)
                 self.append(member, partition)
             self.run_task(member, "read", self.read(member))
+            if self.random.random() < self.calm / 4:
+                self.discard(member, self.random.choice(self.keys))
         self.publish()
         self.wire.break_silent(self.clock.monotonic() - SILENT_TICKS * TICK_S)
         if self.failure is not None:
@@ -277,6 +285,7 @@ class Simulation:
         assert journal is not None and peers is not None and coordination is not None
         settling = Settling(ReplicaDisks(journal, peers), coordination, journal.learned)
         await settling.resettle(partition)
+        await settling.prune(partition)
 
     def append(self, member: SimulatedMember, partition: int) -> None:
         journal = member.journal
@@ -315,11 +324,42 @@ class Simulation:
         journal = member.journal
         assert journal is not None
         for key in self.keys:
-            offset = max(member.read.get(key, 0), journal.bounds(*key).earliest)
+            offset = member.read.get(key, 0)
+            if offset < journal.bounds(*key).earliest:
+                work = self.load(member, key.partition)
+                self.run_task(member, ("load", key.partition), work)
+                continue
             entries = await journal.read(*key, offset)
             self.logs.read(key, entries, member.name)
             if entries:
                 member.read[key] = entries[-1].offset + 1
+
+    def discard(self, member: SimulatedMember, key: LogKey) -> None:
+        """A member has a snapshot of what it has read, and gives up the log behind it."""
+        journal = member.journal
+        assert journal is not None
+        before = member.read.get(key, 0) - self.random.randrange(10)
+        bounds = journal.bounds(*key)
+        if bounds.earliest < before <= bounds.next:
+            member.snapshot[key] = max(before, member.snapshot.get(key, 0))
+            journal.discard(*key, before)
+            self.discarded += 1
+
+    async def load(self, member: SimulatedMember, partition: int) -> None:
+        """The log begins later on all others: a snapshot of another member stands for the rest."""
+        journal = member.journal
+        donors = [each for each in self.live() if each is not member and each.read]
+        if journal is None or not donors:
+            return
+        donor = self.random.choice(donors)
+        keys = [LogKey(topic, partition) for topic in TOPICS]
+        behind = {key.topic: max(donor.read.get(key, 0), member.read.get(key, 0)) for key in keys}
+        await journal.begin_at(partition, behind)
+        for topic, offset in behind.items():
+            key = LogKey(topic, partition)
+            member.read[key] = member.snapshot[key] = offset
+        self.loaded += 1
+        self.say(f"{member.name} loads {behind} of {partition} from {donor.name}")
 
     def publish(self) -> None:
         live = self.live()
@@ -406,7 +446,7 @@ class Simulation:
             journal = member.journal
             assert journal is not None
             for key in self.keys:
-                earliest = journal.bounds(*key).earliest
+                earliest = max(journal.bounds(*key).earliest, self.earliest(key))
                 offset, read = earliest, dict[int, bytes]()
                 while entries := await journal.read(*key, offset):
                     self.logs.read(key, entries, member.name)
@@ -414,6 +454,14 @@ class Simulation:
                     offset = entries[-1].offset + 1
                 self.logs.all_read(key, read, earliest, member.name)
             self.cuts.all_named(journal.marks())
+
+    def earliest(self, key: LogKey) -> int:
+        """Where the log begins that some replica has; what is before it is in snapshots."""
+        journals = [each.journal for each in self.live() if each.journal is not None]
+        last = journals[0].chain(key.partition).last
+        assert last is not None
+        named = [each for each in journals if each.replica in last.replicas]
+        return min(each.bounds(*key).earliest for each in named)
 
     async def run(self) -> None:
         faults = Faults(self)
@@ -457,7 +505,7 @@ class Faults:
                 if dice < calm / 80 and not simulation.lost_disks:
                     simulation.lost_disks += 1
                     simulation.say(f"{member.name} loses its disk")
-                    member.disk = SimulatedDisk()
+                    member.disk, member.snapshot = SimulatedDisk(), {}
             elif member.journal is None and dice < 0.2 and simulation.is_needed(member):
                 await simulation.start(member.name)
 
@@ -536,6 +584,7 @@ def main(first: int, end: int) -> None:
         print(
             f"seed {seed}: {found.appends} entries, {found.logs.acknowledged} acknowledged, "
             f"{found.taken} take-overs, {found.moved} moves, {found.cuts.positions.number} cuts, "
+            f"{found.discarded} discards, {found.loaded} snapshots loaded, "
             f"{found.wire.sent} messages, trace {found.wire.crc:08x}",
             flush=True,
         )

@@ -42,6 +42,7 @@ class StagedDisk:
         self.logs: dict[int, list[bytes]] = {}  # by epoch
         self.needed = 0  # the first offset that no snapshot stands for
         self.fences = 0
+        self.told_of_cut: dict[str, int] | None = None
         self._stage = stage
 
     def append(self, epoch: int, number: int, entry: bytes) -> int | None:
@@ -51,6 +52,10 @@ class StagedDisk:
             return None
         self.logs.setdefault(epoch, []).append(entry)
         return self.rules.stored(epoch, TOPIC, number + 1)
+
+    def cut(self, before: int) -> None:
+        """The first entries are in a snapshot only; the partition has one range."""
+        self.needed = before
 
     async def called(self, member: str, message: Call) -> Answer:
         await asyncio.sleep(LATENCY_S)
@@ -62,7 +67,10 @@ class StagedDisk:
             return self._copy(message)
         if isinstance(message, Fetch):
             log = self.logs.get(message.epoch, [])
-            found = range(message.first, min(message.end, len(log), message.first + 2))
+            is_cut = message.epoch == 1 and message.first < self.needed
+            found = range(
+                message.first, 0 if is_cut else min(message.end, len(log), message.first + 2)
+            )
             return Fetched([Stretch(1, message.epoch, TOPIC, i, 0, [log[i]]) for i in found])
         assert isinstance(message, Survey)
         counts = {epoch: self.rules.counts(epoch) for epoch in self.rules.epochs()}
@@ -70,6 +78,7 @@ class StagedDisk:
 
     def _fence(self, member: str, message: Fence) -> Answer:
         self.fences += 1
+        self.told_of_cut = message.cut or self.told_of_cut
         decided = self.rules.fence(
             message.epoch,
             message.opens,

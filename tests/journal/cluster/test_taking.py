@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 from tests.journal.cluster.staged import TOPIC, Stage
+from tests.journal.cluster.trio import Trio, append, play, take
 
+from holdfast.errors import NotFound
+from holdfast.journal.cluster.chain import pruned
 from holdfast.journal.cluster.messages import Copy, Fence
 from holdfast.journal.cluster.taking import NotTaken
 from holdfast.limits import TAKE_OVER_HEAL_MS, TAKE_OVER_MS_MAX
 from holdfast.sequence.api import Chain
-from holdfast.sequence.memory import WriteFate
+from holdfast.sequence.memory import MemoryCoordination, WriteFate
 from holdfast.testing.loop import VirtualClock, run
 
 Story = Callable[[Stage], Awaitable[Any]]
@@ -67,6 +70,24 @@ def test_a_taker_outside_of_the_old_set_carries_the_tail_from_one_disk_to_anothe
         assert stage.log(chain, "c") == "abcde"
         assert stage.disks["d"].logs == {}, "the set of the old range is fenced and copied to"
         assert chain.ranges[-1].replicas == stage.replicas("bcd")
+
+    played(story)
+
+
+def test_a_disk_that_lacks_what_is_only_in_snapshots_is_told_so_and_asked_again() -> None:
+    async def story(stage: Stage) -> None:
+        first = taken(await stage.taking("a").take_over(1))
+        stage.appended(first, "abcde", on="ab")
+        stage.disks["b"].cut(4)
+        stage.down = {"a"}
+        under_way = asyncio.ensure_future(stage.taking("b").take_over(1))
+        await asyncio.sleep(1)
+        assert not under_way.done()
+        assert stage.disks["c"].told_of_cut == {TOPIC: 4}
+        stage.disks["c"].rules.jump(1, TOPIC, 4)  # its snapshot has come
+        stage.disks["c"].logs[1] = [b""] * 4
+        assert taken(await under_way).ranges[-1].starts == {TOPIC: 5}
+        assert stage.disks["c"].logs[1][4:] == [b"e"]
 
     played(story)
 
@@ -415,3 +436,33 @@ def test_a_move_goes_on_behind_a_chain_that_was_pruned_meanwhile() -> None:
         assert [each.epoch for each in moved.ranges] == [2, 3]
 
     played(story)
+
+
+# --- with whole journals ---
+
+
+def test_two_takes_at_once_begin_two_ranges() -> None:
+    async def story(trio: Trio) -> None:
+        a, _, _ = await trio.start_all()
+        both = await asyncio.gather(a.take("t", 1), a.take("t", 1))
+        assert [each.epoch for each in both] == [1, 2], "one range is never numbered twice"
+
+    play(story)
+
+
+def test_what_left_the_chain_cannot_be_read_any_more() -> None:
+    async def story(trio: Trio) -> None:
+        a, _, _ = await trio.start_all()
+        await take(a)
+        await append(a, b"1", b"2", b"3")
+        await take(a)
+        shorter = pruned(a.chain(1), {"t": 3})
+        assert [each.epoch for each in shorter.ranges] == [2]
+        written = await MemoryCoordination(trio.store, "a").replace(shorter)
+        assert isinstance(written, Chain)
+        a.learned(written)
+        assert a.bounds("t", 1) == (3, 3)
+        with pytest.raises(NotFound):
+            await a.read("t", 1, 0)
+
+    play(story)

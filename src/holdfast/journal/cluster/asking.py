@@ -1,9 +1,12 @@
 """Asking one disk of the cluster something: this member's own, or another member's."""
 
-from holdfast.errors import Unavailable
+from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
+
+from holdfast.errors import Unavailable, Unknown
 from holdfast.journal.cluster.messages import Answer, Call
 from holdfast.journal.cluster.ports import OwnReplica, Peers
-from holdfast.sequence.api import Replica
+from holdfast.limits import TAKE_OVER_RETRY_MS_MAX, TAKE_OVER_RETRY_MS_MIN
+from holdfast.sequence.api import Replica, RolledBack
 
 
 class ReplicaDisks:
@@ -28,3 +31,15 @@ class ReplicaDisks:
                 member=replica.member,
             )
         return await self._peers.call(replica.member, message)
+
+
+def tries() -> AsyncRetrying:
+    """Attempts that go on until one succeeds, with pauses that grow up to a limit."""
+    return AsyncRetrying(
+        retry=retry_if_exception(_may_pass),
+        wait=wait_exponential(TAKE_OVER_RETRY_MS_MIN / 1_000, max=TAKE_OVER_RETRY_MS_MAX / 1_000),
+    )
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, Unavailable | Unknown) and not isinstance(error, RolledBack)

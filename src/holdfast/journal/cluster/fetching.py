@@ -184,7 +184,11 @@ class Fetching:
         """Fetches a part of what is lacking; False if nobody could give it."""
         rules = self._receiving.rules(partition)
         if lack.is_open and rules.is_bound(lack.range.epoch):
-            return False  # it is about to be closed
+            # It is about to be closed. Whoever closes it brings what is lacking, unless its own log
+            # is cut there: then it waits for a snapshot to be here.
+            if await self._is_discarded(partition, lack):
+                self._is_cut(partition)
+            return False
         if lack.first > rules.taken(lack.range.epoch, lack.topic):
             # It was discarded before it came: the state here stands for it.
             rules.jump(lack.range.epoch, lack.topic, lack.first)

@@ -371,6 +371,8 @@ class ClusterJournal(ClusterReading):
             raise Unavailable(f"the journal of {self.member} is closed")
         try:
             if isinstance(message, Fence):
+                for topic, count in (message.cut or {}).items():
+                    self._heard(Reached(message.partition, message.epoch, topic, count))
                 return await self._receiving.fence(member, message)
             if isinstance(message, Copy):
                 return await self._receiving.copy(message)

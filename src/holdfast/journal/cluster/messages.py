@@ -72,6 +72,7 @@ class Fence(msgspec.Struct, frozen=True, array_like=True, tag=6):
     epoch: int
     opens: int
     is_drain: bool = False  # the owner agrees: it is taken even where the owner is still heard
+    cut: dict[str, int] | None = None  # of the epoch, what is in snapshots only: it is acknowledged
 
 
 class Promised(msgspec.Struct, frozen=True, array_like=True, tag=7):

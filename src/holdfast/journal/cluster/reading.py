@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry, Start
 from holdfast.journal.checks import check_offset, check_partition
+from holdfast.journal.cluster.chain import earliest
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.fetching import Fetching
 from holdfast.journal.cluster.opened import OPENED_TOPIC, is_opened
@@ -27,10 +28,14 @@ class ClusterReading:
         self._is_closed = False
 
     def bounds(self, topic: str, partition: int) -> Bounds:
-        """What can be read now, here or from other members."""
+        """What can be read now, here or from other members.
+
+        Ranges that left the chain cannot be read any more, even where a disk has them still.
+        """
         self._check(topic, partition)
-        earliest = self._disk.earliest(topic, partition)
-        return Bounds(earliest, max(self._positions.mark(topic, partition), earliest))
+        first = earliest(self._positions.chain(partition), topic)
+        earliest_here = max(self._disk.earliest(topic, partition), first)
+        return Bounds(earliest_here, max(self._positions.mark(topic, partition), earliest_here))
 
     async def read(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX

@@ -10,37 +10,29 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, NamedTuple
 
-from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
-
 from holdfast.clock import Clock
 from holdfast.errors import Forbidden, Unavailable, Unknown
-from holdfast.journal.cluster.asking import ReplicaDisks
+from holdfast.journal.cluster.asking import ReplicaDisks, tries
+from holdfast.journal.cluster.bringing import TailBringing
 from holdfast.journal.cluster.chain import Opening, is_opened_by, is_rolled_back
 from holdfast.journal.cluster.messages import (
-    Copy,
     Fence,
     Fenced,
-    Fetch,
-    Fetched,
     OwnerHeard,
     Promised,
-    Stretch,
     Survey,
     Surveyed,
-    TailCopied,
 )
-from holdfast.journal.cluster.owner import Lack, OwnerRange
+from holdfast.journal.cluster.owner import OwnerRange
 from holdfast.journal.cluster.taker import TakeOver, TakePhase
 from holdfast.limits import (
     HAND_OVER_MS_MAX,
-    READ_BYTES_MAX,
     TAKE_OVER_HEAL_MS,
     TAKE_OVER_MS_MAX,
-    TAKE_OVER_RETRY_MS_MAX,
     TAKE_OVER_RETRY_MS_MIN,
 )
 from holdfast.logs import log
-from holdfast.sequence.api import Beaten, Chain, Coordination, LiveMember, Replica, RolledBack
+from holdfast.sequence.api import Beaten, Chain, Coordination, LiveMember, Replica
 
 _TAKEN = "Another member has taken it over"
 ChooseSet = Callable[[int], tuple[Replica, ...]]
@@ -68,6 +60,7 @@ class Taking:
     ) -> None:
         self.on_rolled_back: list[Callable[[int, str], None]] = []
         self._disks = disks
+        self._bringing = TailBringing(disks)
         self._coordination = coordination
         self._clock = clock
         self._nonce = nonce
@@ -161,7 +154,7 @@ class Taking:
                 if take.can_choose:
                     take.choose()
                 bringing = [
-                    self._bring(take, each, fence)
+                    self._bringing.bring(take, each, fence)
                     for each, fence in zip(fencing, fences, strict=True)
                     if take.phase is TakePhase.COPYING
                 ]
@@ -200,7 +193,7 @@ class Taking:
         """Asks one disk for its promise until it answers."""
         partition, epoch = take.chain.partition, take.opens - 1
         message = Fence(replica.disk, partition, epoch, take.opens, is_drain)
-        async for attempt in self._tries():
+        async for attempt in tries():
             with attempt:
                 try:
                     answer = await self._disks.ask(replica, message)
@@ -217,41 +210,6 @@ class Taking:
                     refusals[replica.member] = reason = f"{replica.member} still hears the owner"
                     raise Unavailable(reason)
 
-    async def _bring(self, take: TakeOver, replica: Replica, fence: "asyncio.Task[None]") -> None:
-        """Gives one disk what it lacks of the tail, once it has promised."""
-        await asyncio.wait([fence])
-        async for attempt in self._tries():
-            with attempt:
-                for lack in take.lacks(replica):
-                    await self._bring_topic(take, replica, lack)
-
-    async def _bring_topic(self, take: TakeOver, replica: Replica, lack: Lack) -> None:
-        while lack.first < lack.end and take.phase is TakePhase.COPYING:
-            stretches = await self._fetch(take, lack)
-            answer = await self._disks.ask(replica, Copy(replica.disk, take.opens, stretches))
-            if isinstance(answer, Fenced):
-                take.saw(answer.promise, 0)
-                return
-            assert isinstance(answer, TailCopied), answer
-            take.copied(replica, answer.counts)
-            has = answer.counts.get(lack.topic, 0)
-            if has <= lack.first:
-                raise Unavailable(f"Member {replica.member} did not take the tail")
-            lack = lack._replace(first=has)
-
-    async def _fetch(self, take: TakeOver, lack: Lack) -> list[Stretch]:
-        """Entries of the tail, from whoever has them; the own disk is the nearest."""
-        partition, epoch = take.chain.partition, take.opens - 1
-        message = Fetch(partition, epoch, lack.topic, lack.first, lack.end, READ_BYTES_MAX)
-        holders = sorted(take.holders(lack.topic), key=lambda each: each != self._disks.own)
-        for holder in holders:
-            with contextlib.suppress(Unavailable, Unknown):
-                answer = await self._disks.ask(holder, message)
-                assert isinstance(answer, Fetched), answer
-                if answer.stretches:
-                    return answer.stretches
-        raise Unavailable(f"No disk gives entry {lack.first} of {lack.topic} in epoch {epoch}")
-
     async def _look_around(self, take: TakeOver) -> None:
         """Nobody is fenced for a first range; but if disks have one, the chain is too old."""
         for replica in take.opening.replicas:
@@ -265,7 +223,7 @@ class Taking:
     async def _close(self, take: TakeOver) -> Chain | NotTaken | None:
         """Writes the chain; None: the guard will never hold, to be read and tried again."""
         wanted = take.close()
-        async for attempt in self._tries():  # as long as it takes: it may have been written
+        async for attempt in tries():  # as long as it takes: it may have been written
             with attempt:
                 with contextlib.suppress(Unknown):
                     written = await self._coordination.replace(wanted)
@@ -313,18 +271,6 @@ class Taking:
 
     def _lock(self, partition: int) -> asyncio.Lock:
         return self._locks.setdefault(partition, asyncio.Lock())
-
-    def _tries(self) -> AsyncRetrying:
-        return AsyncRetrying(
-            retry=retry_if_exception(_may_pass),
-            wait=wait_exponential(
-                TAKE_OVER_RETRY_MS_MIN / 1_000, max=TAKE_OVER_RETRY_MS_MAX / 1_000
-            ),
-        )
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, Unavailable | Unknown) and not isinstance(error, RolledBack)
 
 
 def _reason(take: TakeOver, refusals: dict[str, str]) -> str:
