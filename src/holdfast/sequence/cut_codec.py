@@ -9,7 +9,8 @@ and bytes that are not exactly a cut are refused.
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby, pairwise
+from functools import lru_cache
+from itertools import accumulate, groupby, pairwise
 
 import zstandard
 
@@ -131,17 +132,21 @@ class _Reader:
         return self._at == len(self._body)
 
     def number(self) -> int:
-        value = shift = 0
-        for _ in range(_VARINT_BYTES_MAX):
-            byte = self._body[self._at]
-            self._at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                if byte == 0 and shift:
-                    raise ValueError("a number is longer than it needs to be")
-                return value
-            shift += 7
-        raise ValueError("a number is too large")
+        return self.numbers(1)[0]
+
+    def numbers(self, count: int) -> tuple[int, ...]:
+        """So many in a row; the loop is one for all, for a large cut has thousands."""
+        body, at = self._body, self._at
+        found: list[int] = []
+        append = found.append
+        for _ in range(count):
+            byte = body[at]
+            at += 1
+            if byte > 0x7F:
+                byte, at = _long(body, at)
+            append(byte)
+        self._at = at
+        return tuple(found)
 
     def text(self) -> str:
         length = self.number()
@@ -159,24 +164,14 @@ class _Reader:
             if previous is not None and topic <= previous:
                 raise ValueError("topics are not in order")
             previous = topic
-            keys = self._keys(topic)
-            found.update((key, self.number()) for key in keys)
+            count = self._count()
+            if not count:
+                raise ValueError("a topic is named that has nothing")
+            keys = _keys(topic, self.numbers(count))
+            found.update(zip(keys, self.numbers(count), strict=True))
         if not all(found.values()):
             raise ValueError("a log is named that has nothing")
         return found
-
-    def _keys(self, topic: str) -> list[LogKey]:
-        count = self._count()
-        if not count:
-            raise ValueError("a topic is named that has nothing")
-        partition = self.number()
-        keys = [LogKey(topic, partition)]
-        for _ in range(count - 1):
-            partition += self.number() + 1
-            keys.append(LogKey(topic, partition))
-        if partition > PARTITIONS_MAX:
-            raise ValueError(f"there is no partition {partition}")
-        return keys
 
     def _count(self) -> int:
         """A count of things that take a byte each at least: it fits what is left."""
@@ -184,3 +179,26 @@ class _Reader:
         if count > min(CUT_LOGS_MAX, len(self._body) - self._at):
             raise ValueError("more is announced than there is")
         return count
+
+
+def _long(body: bytes, at: int) -> tuple[int, int]:
+    """A number of several bytes whose first one was just read; and what comes behind it."""
+    value, shift = body[at - 1] & 0x7F, 7
+    for _ in range(_VARINT_BYTES_MAX - 1):
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if byte == 0:
+                raise ValueError("a number is longer than it needs to be")
+            return value, at
+        shift += 7
+    raise ValueError("a number is too large")
+
+
+@lru_cache(maxsize=64)  # where the same logs grow all the time, it is the same keys
+def _keys(topic: str, gaps: tuple[int, ...]) -> list[LogKey]:
+    partitions = [each + number for number, each in enumerate(accumulate(gaps))]
+    if partitions[-1] > PARTITIONS_MAX:
+        raise ValueError(f"there is no partition {partitions[-1]}")
+    return [LogKey(topic, each) for each in partitions]
