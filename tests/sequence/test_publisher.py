@@ -261,6 +261,26 @@ def test_what_the_store_no_longer_keeps_is_fetched_from_peers() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("wrong", [[20, 21], [11, 13], [12, 11]])
+def test_a_peer_that_hands_out_other_cuts_than_asked_for_is_not_believed(wrong: list[int]) -> None:
+    async def story(trio: Trio) -> None:
+        async def fetch(first: int, last: int) -> Sequence[Cut]:
+            assert first == 11
+            return [trio.told["a"].cuts[number] for number in wrong]
+
+        trio.start("a", "b")
+        trio.start("c", fetch_cuts=fetch)
+        await trio.pass_ticks(10.5)
+        trio.store.cut_off("c")
+        await trio.pass_ticks(COORDINATION_CUTS_KEPT + 150)
+        trio.store.reconnect("c")
+        await trio.pass_ticks(40)
+        assert trio.members["c"].numbers.jumps == 1
+        assert trio.members["c"].at == trio.members["a"].at
+
+    play(story)
+
+
 def test_where_nobody_has_what_was_missed_it_begins_anew_and_says_so() -> None:
     async def story(trio: Trio) -> None:
         trio.start("a", "b", "c")
