@@ -29,11 +29,10 @@ class ContentLife:
         self._task: asyncio.Task[None] | None = None
         service.leave("the partition that has them has not been opened here")
 
-    async def begin(self) -> None:
+    def begin(self) -> None:
         """The node runs. A partition that could not be opened for a bug is still at this member."""
         if PARTITION in self._runner.stopped:
-            self._do(self._service.start)
-        await self.settled()
+            self._service.begin()
 
     def opened(self, partition: int) -> None:
         """A partition is open here, perhaps again."""
@@ -43,7 +42,10 @@ class ContentLife:
         if self._epoch is not None:  # what is known is of a former epoch
             self.stopped(partition)
         self._epoch = epoch
-        self._do(self._service.start)
+        if self._task is None:
+            self._service.begin()
+        else:  # once it has stopped
+            self._do(self._service.start)
 
     def stopped(self, partition: int) -> None:
         """A partition is not open here any more."""

@@ -155,8 +155,9 @@ class Node:
             self.replayed_events = await self.runner.recover()
             if self._is_pinnable:  # its log may be of any time
                 self.runner.clock_turned()
+            # From here on nothing is awaited: partitions are watched before their first step.
             self.runner.start()
-            await self.content_life.begin()
+            self.content_life.begin()
         except BaseException:
             self.runtime.stop()
             self.runner.forget_timers()

@@ -76,6 +76,10 @@ class ContentService:
     # --- its life -------------------------------------------------------------------------------
 
     async def start(self) -> None:
+        """The same as `begin`."""
+        self.begin()
+
+    def begin(self) -> None:
         """The topics are here: begins to read what they say, where content was distributed."""
         self._is_here, self._is_stopped = True, False
         if self.is_used:
