@@ -133,7 +133,23 @@ class SimulatedCluster:
 
     async def settled(self) -> None:
         """All partitions are open once, on the disks of all members, and known to all."""
-        await self.until(self.is_settled)
+        try:
+            await self.until(self.is_settled)
+        except TimeoutError as error:
+            raise AssertionError(self.state()) from error
+
+    def state(self) -> str:
+        """How everybody sees it, for a story that goes wrong."""
+        lines: list[str] = []
+        for name, member in self.members.items():
+            conductor, chains = member.conductor, range(1, PARTITIONS + 1)
+            lines += [
+                f"{name}: owns {conductor.owned()}, hears {sorted(member.peers.heard())},"
+                f" does {conductor._doing}, rebalances {conductor._calm.is_rebalancing}",
+                *(f"    {each}: {member.journal.chain(each).last}" for each in chains),
+                *(f"    {each}" for each in member.problems()),
+            ]
+        return "\n".join(lines)
 
     def is_settled(self) -> bool:
         owners = self.owners()

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cluster.placing import (
+    Action,
     Adopt,
     HandOver,
     MemberSight,
     Sight,
-    Take,
     action,
     is_missing_replicas,
     is_wrong_set,
@@ -59,7 +59,7 @@ class World:
             me, members, 3, PARTITIONS, is_calm=self.is_calm, is_rebalancing=self.is_rebalancing
         )
 
-    def actions(self, partition: int) -> dict[str, Take | Adopt | HandOver]:
+    def actions(self, partition: int) -> dict[str, Action]:
         """Who wants to do what about a partition."""
         found = {}
         for name, process in self.processes.items():
