@@ -14,6 +14,7 @@ class FoundProgress(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_position: int  # of the next record
     processed_position: int  # of the last command that was processed
     key_counter: int  # of the last key that was given out
+    log_end: int | None = None  # behind the last entry, by the journal's count, which may have gaps
 
 
 class FindProgress(Query[FoundProgress], frozen=True):
@@ -23,7 +24,10 @@ class FindProgress(Query[FoundProgress], frozen=True):
 def find_progress(reader: Reader, query: FindProgress) -> FoundProgress:
     processor = reader.processor
     progress = processor.progress
-    return FoundProgress(processor.next_position, progress.processed_position, progress.key_counter)
+    return FoundProgress(
+        processor.next_position, progress.processed_position, progress.key_counter,
+        reader.journal.bounds(TOPIC, reader.partition).next,
+    )  # fmt: skip
 
 
 class FindBounds(Query[tuple[int, int]], frozen=True):

@@ -366,9 +366,12 @@ class BatchService(BatchApi):
         return checks.key_from(text, self._asked.count, "batch operation")
 
     async def _positions(self) -> dict[int, int]:
-        """How far the logs are."""
+        """How far the logs are, as the tables count them: by the journal's offsets."""
         found = await self._asked.ask_all(FindProgress())
-        return {each: known.next_position for each, known in enumerate(found, 1)}
+        return {
+            each: known.next_position if known.log_end is None else known.log_end
+            for each, known in enumerate(found, 1)
+        }
 
     def _started(self, key: int) -> datetime | None:
         return checks.moment(self._created_ms.get(key, 0))
