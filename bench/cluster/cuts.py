@@ -80,7 +80,7 @@ def cuts_in_etcd(run: Run) -> Iterator[Figure]:
             against=f"{CUT_BYTES_MAX:,} bytes",
             goal="<= 1",
             unit="bytes",
-            ours=lambda: stretch.last(LOGS[-1]).cut_bytes,
+            ours=lambda: statistics.median(stretch.last(LOGS[-1]).sizes),
             peer=fixed(CUT_BYTES_MAX),
             warm_up=False,
             rounds_max=1,

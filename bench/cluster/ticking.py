@@ -2,10 +2,9 @@
 
 import asyncio
 import random
-import statistics
 import time
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 import grpc.aio
 
@@ -22,16 +21,34 @@ TICK_S = 1 / 16
 GROWN_MAX = 1_000  # entries of a log in a tick: 16,000/s
 
 
-class Ticks(NamedTuple):
+class Ticks:
     """What a stretch of time at 16 cuts a second was like."""
 
-    writes_s: list[float]  # each write to etcd that published a cut
-    publications_s: list[float]  # with the encoding of the cut
-    bare_s: list[float]  # each bare guarded write of as many bytes
-    late: int  # cuts that were not published before the next tick
-    cut_bytes: float  # median
-    busy_s: float  # processor time of all publications
-    bare_busy_s: float
+    def __init__(self) -> None:
+        self.writes_s: list[float] = []  # each write to etcd that published a cut
+        self.publications_s: list[float] = []  # with the encoding of the cut
+        self.bare_s: list[float] = []  # each bare guarded write of as many bytes
+        self.sizes: list[int] = []  # of cuts, in bytes
+        self.late = 0  # cuts that took longer than a tick
+        self.busy_s = 0.0  # processor time of all publications
+        self.bare_busy_s = 0.0
+
+    async def publish(self, coordination: EtcdCoordination, cut: Cut) -> None:
+        """One of ours."""
+        begun, worked = time.perf_counter(), time.process_time()
+        assert await coordination.publish(cut)
+        self.busy_s += time.process_time() - worked
+        self.publications_s.append(time.perf_counter() - begun)
+        self.late += self.publications_s[-1] > TICK_S
+
+    async def write_barely(self, bare: "BareWriter", cut: Cut) -> None:
+        """One of theirs, after the same encoding: on a busy machine whoever worked waits longer."""
+        value = encode_cut(cut)
+        self.sizes.append(len(value))
+        begun, worked = time.perf_counter(), time.process_time()
+        await bare.write(value)
+        self.bare_busy_s += time.process_time() - worked
+        self.bare_s.append(time.perf_counter() - begun)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -79,37 +96,29 @@ class CutWriter:
 
 
 async def tick(server: EtcdServer, logs: int, seconds: float, cluster: str) -> Ticks:
-    """Publishes at 16 Hz, and half a tick later writes as many bytes barely."""
+    """Publishes at 16 Hz, and half a tick before or after, in turn, writes as many bytes barely."""
     coordination = open_coordination(f"{server.url}/{cluster}", "bench")
     writer, bare = CutWriter(coordination, logs), BareWriter(server.endpoint, f"/bare/{cluster}")
     await coordination.latest()
     await bare.write(b"")
-    ticks = Ticks([], [], [], 0, 0, 0, 0)
+    ticks = Ticks()
     _time_writes(coordination, ticks.writes_s)
-    late, busy, bare_busy, sizes = 0, 0.0, 0.0, []
     due = time.perf_counter() + TICK_S
-    for _ in range(max(16, round(seconds / TICK_S))):
+    for number in range(max(16, round(seconds / TICK_S))):
         cut = writer.next_cut()
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        begun, worked = time.perf_counter(), _busy()
-        assert await coordination.publish(cut)
-        ended = time.perf_counter()
-        busy += _busy() - worked
-        ticks.publications_s.append(ended - begun)
-        late += ended > due + TICK_S
-        await asyncio.sleep(max(0.0, due + TICK_S / 2 - time.perf_counter()))
-        value = encode_cut(cut)  # as before our own write: on a busy machine its turn comes later
-        sizes.append(len(value))
-        begun, worked = time.perf_counter(), _busy()
-        await bare.write(value)
-        ticks.bare_s.append(time.perf_counter() - begun)
-        bare_busy += _busy() - worked
+        ours, theirs = ticks.publish(coordination, cut), ticks.write_barely(bare, cut)
+        first, second = (ours, theirs) if number % 2 else (theirs, ours)
+        await _at(due, first)
+        await _at(due + TICK_S / 2, second)
         due = max(due + TICK_S, time.perf_counter())
     await coordination.close()
     await bare.close()
-    return ticks._replace(
-        late=late, cut_bytes=statistics.median(sizes), busy_s=busy, bare_busy_s=bare_busy
-    )
+    return ticks
+
+
+async def _at(due: float, write: Coroutine[Any, Any, None]) -> None:
+    await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    await write
 
 
 def _time_writes(coordination: EtcdCoordination, spans: list[float]) -> None:
@@ -144,7 +153,3 @@ def _some_growths(logs: int) -> list[Mapping[LogKey, int]]:
     dice = random.Random(logs)
     keys = [LogKey("records", number) for number in range(1, logs + 1)]
     return [{key: dice.randint(1, GROWN_MAX) for key in keys} for _ in range(16)]
-
-
-def _busy() -> float:
-    return time.process_time()
