@@ -1,11 +1,17 @@
-"""Which effects of transactions count as of some positions."""
+"""Which transactions count as of some positions, and where a reader ends so that all are whole."""
 
 from itertools import product
 
 from transaction_cluster import TransactionCluster, submit
 
-from holdfast.engine.transactions.values import TransactionDecision
-from holdfast.engine.transactions.visibility import Applied, applied_in, consistent, is_visible
+from holdfast.engine.transactions.values import TransactionDecision, TransactionIntent
+from holdfast.engine.transactions.visibility import (
+    TransactionSpan,
+    is_visible,
+    spans_in,
+    whole,
+)
+from holdfast.records import RecordKind, ValueType
 
 
 def test_a_transaction_counts_if_its_decision_does() -> None:
@@ -16,37 +22,62 @@ def test_a_transaction_counts_if_its_decision_does() -> None:
     assert not is_visible(TransactionDecision(False, 1, 7), {1: 8})
 
 
-def test_positions_without_the_decision_are_taken_back_to_before_its_effects() -> None:
-    applied = [Applied(2, 20, TransactionDecision(True, 1, 7))]
-    assert consistent({1: 8, 2: 30}, applied) == {1: 8, 2: 30}
-    assert consistent({1: 7, 2: 30}, applied) == {1: 7, 2: 20}
-    assert consistent({1: 7, 2: 20}, applied) == {1: 7, 2: 20}
+HOME, PART = TransactionSpan(5, 1, 6, 8, (2,)), TransactionSpan(5, 2, 20, 23)
 
 
-def test_what_depends_on_a_hidden_effect_is_hidden_as_well() -> None:
-    applied = [
-        Applied(2, 20, TransactionDecision(True, 1, 7)),
-        Applied(3, 5, TransactionDecision(True, 2, 25)),  # decided after the first was applied
-    ]
-    assert consistent({1: 7, 2: 30, 3: 9}, applied) == {1: 7, 2: 20, 3: 5}
+def test_positions_end_before_what_is_not_wholly_within() -> None:
+    both = [HOME, PART]
+    assert whole({1: 8, 2: 23}, both) == {1: 8, 2: 23}
+    assert whole({1: 7, 2: 23}, both) == {1: 6, 2: 20}, "without the decision"
+    assert whole({1: 9, 2: 22}, both) == {1: 6, 2: 20}, "without the other part"
+    assert whole({1: 9, 2: 20}, [HOME]) == {1: 6, 2: 20}, "it was not applied yet"
+    assert whole({1: 5, 2: 10}, both) == {1: 5, 2: 10}
+    assert whole({1: 5, 2: 10}, []) == {1: 5, 2: 10}
 
 
-def test_at_every_cut_all_of_a_transaction_counts_or_nothing_does() -> None:
-    """Of all positions that two logs can be read up to, on append boundaries."""
+def test_what_came_after_a_hidden_part_is_hidden_as_well() -> None:
+    later = [TransactionSpan(9, 2, 25, 26, (3,)), TransactionSpan(9, 3, 5, 7)]
+    assert whole({1: 7, 2: 30, 3: 9}, [HOME, PART, *later]) == {1: 6, 2: 20, 3: 5}
+
+
+def test_at_all_positions_of_logs_each_transaction_is_whole() -> None:
+    """Wherever two logs are cut off, what is left has all of a transaction or nothing of it."""
     cluster = TransactionCluster(2)
-    for n in range(3):
-        home = 1 + n % 2
-        cluster.outcome(home, submit(1, f"tx{n}-1"), submit(2, f"tx{n}-2"))
-        cluster.run(1)
+    for n in range(4):
+        cluster.outcome(1 + n % 2, submit(1, f"tx{n}-1"), submit(2, f"tx{n}-2"))
+    cluster.run(1)
     logs = {number: node.records() for number, node in cluster.nodes.items()}
-    applied = [each for number, log in logs.items() for each in applied_in(number, log)]
-    assert len(applied) == 3
+    spans = [
+        span
+        for number, log in logs.items()
+        for span in spans_in(number, ((each.position, each) for each in log))
+    ]
+    assert len(spans) == 8
     seen = set()
     for ends in product(range(len(logs[1]) + 1), range(len(logs[2]) + 1)):
-        cut = consistent(dict(zip(logs, ends, strict=True)), applied)
+        cut = whole(dict(zip(logs, ends, strict=True)), spans)
         assert all(cut[number] <= end for number, end in zip(logs, ends, strict=True))
-        for each in applied:
-            if each.source_position < cut[each.partition]:
-                assert is_visible(each.decision, cut)
-        seen.add(sum(is_visible(each.decision, cut) for each in applied))
-    assert seen == {0, 1, 2, 3}
+        made = [_made(logs[number][: cut[number]]) for number in logs]
+        assert made[0] == made[1], "the same transactions on both"
+        seen.add(len(made[0]))
+        for number, log in logs.items():
+            for record in log[: cut[number]]:
+                if _is(record, TransactionIntent.APPLIED):
+                    assert is_visible(record.value, cut)
+    assert seen == {0, 1, 2, 3, 4}
+
+
+def _made(log: list) -> set[bytes]:
+    """The transactions whose tasks a log has."""
+    created = [
+        each.value.payload
+        for each in log
+        if each.value_type == ValueType.JOB and each.kind == RecordKind.EVENT
+    ]
+    return {each.partition(b"-")[0] for each in created}
+
+
+def _is(record, intent: TransactionIntent) -> bool:
+    return (record.value_type, record.intent, record.kind) == (
+        ValueType.TRANSACTION, intent, RecordKind.EVENT,
+    )  # fmt: skip

@@ -62,7 +62,8 @@ def run(
     is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
 
     With --as-of-cut the tables are a consistent backup of a cluster: all of them, and every
-    partition, as of the same moment. A later cut can be added to them, an earlier one cannot.
+    partition, as of the same moment. A later cut can be added to them, an earlier one cannot. They
+    end before a transaction of which the cut has a part only.
     """
     import os
     import signal
@@ -78,6 +79,8 @@ def run(
     from holdfast.logs import configure
     from holdfast.pipeline.log import open_log
     from holdfast.pipeline.service import Pipeline
+    from holdfast.pipeline.tables.progress import load_progress
+    from holdfast.pipeline.whole import whole_ends
 
     check_installed()
     root = _root(node, tables)
@@ -86,6 +89,7 @@ def run(
     clock = SystemClock()
     log = open_log(node)
     cut = None if as_of_cut is None else log.as_of(_cut_number(as_of_cut))
+    upto = None if cut is None else whole_ends(log, cut.ends, load_progress(root).positions)
     show = _Shown(log, json)
     if cut is not None:
         show.note(f"tables as of cut {cut.cut}")
@@ -94,7 +98,7 @@ def run(
     try:
         pipeline.run(
             once=once or cut is not None,
-            upto=None if cut is None else cut.ends,
+            upto=upto,
             on_start=show.start,
             on_batch=show.batch,
         )
