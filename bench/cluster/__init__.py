@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from bench.cluster.acknowledging import acknowledged_appends
 from bench.cluster.cuts import cuts_in_etcd
 from bench.harness import Figure, Run, benchmark
 
-PARTS = (cuts_in_etcd,)
+PARTS = (acknowledged_appends, cuts_in_etcd)
 
 
 @benchmark("cluster")

@@ -61,6 +61,7 @@ class ClusterDisk:
         self._batches: dict[str, _Batch] = {}
         self._flying: set[asyncio.Future[list[Outcome]]] = set()
         self._is_due = False
+        self._is_well = True  # nothing was lost on its way to the disk
         self._logs: dict[str, dict[int, _Log]] = {}
         self._recover()
 
@@ -133,6 +134,8 @@ class ClusterDisk:
 
     def accepts(self, topic: str, partition: int) -> bool:
         """Whether the topic is known, and nothing of the log was just lost."""
+        if self._is_well and topic in self._logs:
+            return True
         log = self._log(topic, partition)
         return log is not None and not log.is_failing and self.failed is None
 
@@ -208,8 +211,11 @@ class ClusterDisk:
             except Exception as failure:
                 self._ended(topic, batch, failure)
                 continue
-            self._flying.add(flying)
-            flying.add_done_callback(partial(self._ended_flying, topic, batch))
+            if flying.done():
+                self._ended_flying(topic, batch, flying)
+            else:
+                self._flying.add(flying)
+                flying.add_done_callback(partial(self._ended_flying, topic, batch))
 
     def _ended_flying(
         self, topic: str, batch: _Batch, flying: "asyncio.Future[list[Outcome]]"
@@ -230,6 +236,7 @@ class ClusterDisk:
             error = error or _not_written(topic)
             if isinstance(error, DataLoss):
                 self.failed = error
+            self._is_well = False
             self._lost(topic, batch)
         for landed in batch.landed:
             landed(error)
@@ -241,6 +248,8 @@ class ClusterDisk:
             log.is_failing = log.in_flight > 0
             if not log.is_failing:
                 self._notes.is_dirty |= log.lost(self.local.bounds(topic, partition).next)
+        failing = [log for logs in self._logs.values() for log in logs.values() if log.is_failing]
+        self._is_well = self.failed is None and not failing
 
     async def landed(self) -> None:
         """Returns when nothing is on its way to the disk that was there before."""

@@ -21,6 +21,7 @@ class OwnerRange:
     __slots__ = (
         "_acknowledged",
         "_next",
+        "_places",
         "_reports",
         "epoch",
         "is_ended",
@@ -37,7 +38,8 @@ class OwnerRange:
         self.is_ended = False  # and what was sent may never be acknowledged
         self._next: dict[str, int] = {}
         self._acknowledged: dict[str, int] = {}
-        self._reports: dict[Replica, dict[str, int]] = {each: {} for each in opened.replicas}
+        self._places = {each: place for place, each in enumerate(opened.replicas)}
+        self._reports: dict[str, list[int]] = {}  # by topic, in the order of the replicas
 
     def next(self, topic: str) -> int:
         """The number of the next entry: how many were sent."""
@@ -68,14 +70,19 @@ class OwnerRange:
         Only disks of the range's set count, and no report takes one back. More than was sent means
         that somebody else appends in this epoch: it does not count, and the range is fenced.
         """
-        counts = self._reports.get(replica)
-        if counts is None or count <= counts.get(topic, 0):
+        place = self._places.get(replica)
+        if place is None:
+            return None
+        counts = self._reports.get(topic)
+        if counts is None:
+            counts = self._reports[topic] = [0] * len(self.replicas)
+        if count <= counts[place]:
             return None
         if count > self._next.get(topic, 0):
             self.is_fenced = self.is_ended = True
             return None
-        counts[topic] = count
-        return self._count(topic)
+        counts[place] = count
+        return self._count(topic, counts)
 
     def fenced(self, promise: int) -> bool:
         """A disk of the set has promised an epoch; whether that ends this range, as news."""
@@ -103,15 +110,15 @@ class OwnerRange:
 
     def lacks(self, replica: Replica) -> list[Lack]:
         """What a replica has not reported of what was sent."""
-        counts = self._reports[replica]
+        place = self._places[replica]
+        has = {topic: counts[place] for topic, counts in self._reports.items()}
         return [
-            Lack(topic, counts.get(topic, 0), end)
+            Lack(topic, has.get(topic, 0), end)
             for topic, end in self._next.items()
-            if counts.get(topic, 0) < end
+            if has.get(topic, 0) < end
         ]
 
-    def _count(self, topic: str) -> int | None:
-        counts = (each.get(topic, 0) for each in self._reports.values())
+    def _count(self, topic: str, counts: list[int]) -> int | None:
         count = quorum_offset(counts, self.quorum) or 0
         if count <= self._acknowledged.get(topic, 0):
             return None

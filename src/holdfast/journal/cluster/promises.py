@@ -80,8 +80,8 @@ class DiskNotes:
         waiting, self._waiting = self._waiting, []
         try:
             replace_whole(self._disk, self._folder, FILE, encode_noted(self.noted))
-        except OSError as error:
-            told = _not_stored(self.path, error)
+        except Exception as error:
+            told = _not_stored(self.path, error) if isinstance(error, OSError) else error
             for done in waiting:
                 if not done.done():
                     done.set_exception(told)

@@ -49,6 +49,7 @@ class Unregistered(NamedTuple):
     """The fence is refused: whoever asks is not a member, or was removed."""
 
 
+_KEEP_ALL = Keep(0)
 Decision: TypeAlias = Keep | Again | Missing | Bound
 Counts: TypeAlias = Mapping[str, int]
 
@@ -98,6 +99,10 @@ class ReplicaRules:
         """Entries of the owner of an epoch, from a number on."""
         if self.is_bound(epoch):
             return Bound(self._raised)
+        topics = self._taken.get(epoch)
+        if topics is not None and topics.get(topic) == number and count and self._raised == epoch:
+            topics[topic] = number + count  # what follows the last one, as nearly always
+            return _KEEP_ALL
         decided = self._extend(epoch, topic, number, count)
         if type(decided) is Keep:
             self._raised = max(self._raised, epoch)
@@ -114,10 +119,15 @@ class ReplicaRules:
     def stored(self, epoch: int, topic: str, count: int) -> int | None:
         """A topic of a range is durable up to a count; what may be reported of it, if anything."""
         assert count <= self.taken(epoch, topic), "only what was taken becomes durable"
-        topics = self._durable.setdefault(epoch, {})
-        topics[topic] = durable = max(topics.get(topic, 0), count)
-        self._promise = max(self._promise, epoch)  # the entries stand for it
-        self._raised = max(self._raised, epoch)
+        topics = self._durable.get(epoch)
+        if topics is None:
+            topics = self._durable[epoch] = {}
+        durable = topics.get(topic, 0)
+        if count > durable:
+            topics[topic] = durable = count
+        if epoch > self._promise:  # the entries stand for it
+            self._promise = epoch
+            self._raised = max(self._raised, epoch)
         return durable if self.may_report(epoch) else None
 
     def lost(self, epoch: int, topic: str) -> None:

@@ -187,12 +187,13 @@ class OwnerSending:
 
     def reported(self, replica: Replica, reports: Sequence[Reached]) -> None:
         """A disk has entries of ranges, after its sync."""
-        for partition, epoch, topic, count in map(_fields, reports):
+        for report in reports:
+            partition, epoch, topic = report.partition, report.epoch, report.topic
             owned = self.owned.get(partition)
             if owned is None or owned.epoch != epoch:
                 continue
             rules = owned.rules
-            acknowledged = rules.reported(replica, topic, count)
+            acknowledged = rules.reported(replica, topic, report.count)
             if acknowledged is None:
                 if rules.is_ended:  # somebody else appends in this epoch
                     self._give_up(owned)
@@ -264,10 +265,6 @@ class OwnerSending:
         for member in sorted(behind):
             if member in heard:
                 self.probe(member)
-
-
-def _fields(reached: Reached) -> tuple[int, int, str, int]:
-    return reached.partition, reached.epoch, reached.topic, reached.count
 
 
 def _refusal(owned: Owned, following: int, epoch: int | None, offset: int | None) -> Refused:
