@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests.cluster.processes import Cluster, MemberProcess
 from tests.etcd_server import etcd_server
@@ -45,6 +46,21 @@ class Load:
             last = now
 
 
+def order_of(member: MemberProcess, last: int) -> list[dict[str, Any]]:
+    """The order of all entries up to a cut, as a member derives it; its ids have no gaps."""
+    found: list[dict[str, Any]] = []
+    cut = 1
+    while cut <= last:
+        page = member.ask("POST", "/v2/cluster/order", {"cut": cut})
+        found += [each for each in page["items"] if each["cut"] <= last]
+        cut = page["nextCut"]
+    following = 0
+    for each in found:
+        assert each["sequenceId"] == following
+        following += each["entries"]
+    return found
+
+
 def test_work_goes_on_when_a_member_is_killed_comes_back_drains_and_is_removed(
     tmp_path: Path,
 ) -> None:
@@ -76,6 +92,11 @@ def test_work_goes_on_when_a_member_is_killed_comes_back_drains_and_is_removed(
         acknowledged = {*one.keys.values(), *other.keys.values()}
         assert len(acknowledged) == len(one.gaps) + len(other.gaps)
         assert cluster.tasks(first.name) == acknowledged  # each is there, and none twice
+
+        moment = first.ask("POST", "/v2/cluster/cuts/positions", {})
+        order = order_of(first, moment["number"])
+        assert order == order_of(second, moment["number"])
+        assert sum(each["entries"] for each in order) == moment["entries"]
 
         first.ask("POST", f"/v2/cluster/members/{victim}/remove", {})
         status = cluster.wait_until(
