@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Protocol
 
 from bench.harness import Figure, Run, benchmark, fixed, remove
 from bench.limits import RawFile, bare_fdatasync_p50
@@ -132,14 +133,21 @@ def _idle(run: Run) -> Iterator[Figure]:
                 against="1% of a core",
                 goal="<= 1",
                 unit="of a core",
-                ours=lambda: _share_of_a_core(node, IDLE_SECONDS / (10 if run.quick else 4)),
+                ours=lambda: share_of_a_core(node, IDLE_SECONDS / (10 if run.quick else 4)),
                 peer=fixed(IDLE_SHARE_MAX),
             )
     finally:
         remove(folder)
 
 
-def _share_of_a_core(node: OurNode, seconds: float) -> float:
+class Costs(Protocol):
+    """Whatever takes processor time."""
+
+    def cpu_seconds(self) -> float: ...
+
+
+def share_of_a_core(node: Costs, seconds: float) -> float:
+    """What it takes while it is left alone for so long."""
     begun = node.cpu_seconds()
     time.sleep(seconds)
     return (node.cpu_seconds() - begun) / seconds

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 from bench.cluster.acknowledging import acknowledged_appends
 from bench.cluster.cuts import cuts_in_etcd
+from bench.cluster.kills import kills
+from bench.cluster.throughput import throughput
 from bench.harness import Figure, Run, benchmark
 
-PARTS = (acknowledged_appends, cuts_in_etcd)
+PARTS = (kills, throughput, acknowledged_appends, cuts_in_etcd)
 
 
 @benchmark("cluster")

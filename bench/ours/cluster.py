@@ -7,7 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,6 +38,7 @@ class OurMember:
         host: str = "127.0.0.1",
         within: Sequence[str] = (),
         log_level: str = "warning",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """`within` is the beginning of its command, as where it runs in a network of its own."""
         self.name = name
@@ -45,6 +46,7 @@ class OurMember:
         self.log = folder / f"{name}.log"
         self.host, self.port = host, free_port()
         self._within = within
+        self._environment = path_of_code() | dict(environment or {})
         self._options = [
             *("--cluster", etcd, "--member", name, "--host", host, "--port", str(self.port)),
             *("--listen-members", f"{host}:0", "--log-level", log_level, "--json", *options),
@@ -68,7 +70,7 @@ class OurMember:
         """Starts, and does not wait for it."""
         command = [sys.executable, "-m", "holdfast.cli", "start", str(self.folder)]
         self._process = Process(
-            [*self._within, *command, *self._options], self.log, environment=path_of_code(),
+            [*self._within, *command, *self._options], self.log, environment=self._environment,
             talks=True,
         )  # fmt: skip
 
@@ -112,11 +114,12 @@ class OurCluster:
         *,
         is_etcd_durable: bool = True,
         log_level: str = "warning",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.etcd = EtcdServer(durable=is_etcd_durable)
         self._folder, self._names, self._options = folder, names, options
-        self._log_level = log_level
+        self._log_level, self._environment = log_level, environment
         self.members: dict[str, OurMember] = {}
 
     def __enter__(self) -> "OurCluster":
@@ -135,8 +138,9 @@ class OurCluster:
 
     def member(self, name: str) -> OurMember:
         return OurMember(
-            name, self._folder, self.etcd.url, self._options, log_level=self._log_level
-        )
+            name, self._folder, self.etcd.url, self._options, log_level=self._log_level,
+            environment=self._environment,
+        )  # fmt: skip
 
     def __exit__(
         self,
@@ -156,6 +160,10 @@ class OurCluster:
     @property
     def urls(self) -> list[str]:
         return [member.url for member in self.members.values()]
+
+    def cpu_seconds(self) -> float:
+        """The processor time that all members have taken so far."""
+        return sum(member.cpu_seconds() for member in self.members.values())
 
     def restart(self, name: str) -> None:
         """Starts a member again, and waits until it serves."""

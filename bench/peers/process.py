@@ -155,6 +155,10 @@ class Process:
     def resume(self) -> None:
         self._child.send_signal(signal.SIGCONT)
 
+    def kill(self) -> None:
+        """kill -9."""
+        self.stop(signal.SIGKILL)
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Asks the process to end, and kills its whole session if it does not."""
         if self.alive:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from bench.cluster.following import CutFollower
-from bench.cluster.load import Completed, Submitted
 from bench.ours.cluster import OurCluster
+from bench.ours.cluster_cuts import CutFollower
+from bench.ours.cluster_load import Completed, Submitted
 
 from holdfast.client.remote import RemoteApi
 from holdfast.engine.jobs.values import JobIntent

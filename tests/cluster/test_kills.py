@@ -7,9 +7,9 @@ from random import Random
 from statistics import median
 
 import pytest
-from bench.cluster.following import CutFollower
-from bench.cluster.load import Plan, RunningLoad, commits_after, running_load
 from bench.ours.cluster import NAMES, OurCluster
+from bench.ours.cluster_cuts import CutFollower
+from bench.ours.cluster_load import Plan, RunningLoad, commits_after, running_load
 from tests.cluster.namespaces import NamespacedCluster, namespaces
 from tests.cluster.real import check_all
 

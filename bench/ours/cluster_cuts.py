@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
 from holdfast.errors import HoldfastError
@@ -55,8 +56,8 @@ class CutFollower:
             assert time.monotonic() < deadline, f"no cut follows {number}"
             time.sleep(0.005)
 
-    def visible_s(self, keys: dict[LogKey, int]) -> dict[LogKey, list[tuple[int, float]]]:
-        """By log, how far it was as of each cut, and when that cut was seen."""
+    def positions_seen(self, keys: Sequence[LogKey]) -> dict[LogKey, list[tuple[int, float]]]:
+        """By log, where it stood behind each cut in which it grew, and when that cut was seen."""
         found: dict[LogKey, list[tuple[int, float]]] = {key: [] for key in keys}
         at = dict.fromkeys(keys, 0)
         for cut, seen in zip(self.cuts, self.seen_s, strict=True):

@@ -189,7 +189,7 @@ class RunningLoad:
 def running_load(folder: Path, plan: Plan) -> Iterator[RunningLoad]:
     """Load, from now until the end of the block."""
     file = folder / f"{plan.name}.jsonl"
-    command = [sys.executable, "-m", "bench.cluster.load", msgspec.json.encode(plan).decode()]
+    command = [sys.executable, "-m", "bench.ours.cluster_load", msgspec.json.encode(plan).decode()]
     process = Process(
         [*command, str(file)], folder / f"{plan.name}.log", environment=path_of_code(), talks=True
     )
