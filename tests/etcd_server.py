@@ -5,16 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 from bench.harness import UnmeasurableError
-from bench.peers.etcd import EtcdServer, EtcdServers
+from bench.peers.etcd import EtcdServer, EtcdServers, binary
 
 
 @contextlib.contextmanager
 def etcd_server(version: str = "3.5", *, tls: list[str] | None = None) -> Iterator[EtcdServer]:
     """An empty server; the test is skipped, with the reason, where that version cannot be had."""
+    _skip_without(version)
     server = EtcdServer(version, tls=tls or [])
     try:
-        with _skipped_without(version):
-            server.start()
+        server.start()
         yield server
     finally:
         server.stop()
@@ -23,18 +23,17 @@ def etcd_server(version: str = "3.5", *, tls: list[str] | None = None) -> Iterat
 @contextlib.contextmanager
 def etcd_servers() -> Iterator[EtcdServers]:
     """Three servers of one etcd."""
+    _skip_without("3.5")
     servers = EtcdServers()
     try:
-        with _skipped_without("3.5"):
-            servers.start()
+        servers.start()
         yield servers
     finally:
         servers.stop()
 
 
-@contextlib.contextmanager
-def _skipped_without(version: str) -> Iterator[None]:
+def _skip_without(version: str) -> None:
     try:
-        yield
+        binary(version)
     except UnmeasurableError as reason:
         pytest.skip(f"etcd {version} is not tested here: {reason}")

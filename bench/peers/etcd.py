@@ -223,6 +223,16 @@ class EtcdServers:
         return "etcd://" + ",".join(each.endpoint for each in self.servers)
 
     def start(self) -> None:
+        for attempt in range(1, _START_ATTEMPTS_MAX + 1):
+            try:
+                self._start_all()
+                return
+            except UnmeasurableError:
+                self.stop()
+                if attempt == _START_ATTEMPTS_MAX:
+                    raise
+
+    def _start_all(self) -> None:
         for server in self.servers:
             server.folder = data_folder("etcd")
             server.port, server.peer_port = free_port(), free_port()
