@@ -1,10 +1,12 @@
-"""Tables as of a cut have all of a transaction or nothing of it, whatever the cut is."""
+"""Transactions in the tables: a row each; as of a cut all of one or nothing, whatever the cut."""
 
+import json
 from typing import Any
 
 from engine_tables import ENGINE_TESTS  # it makes the engine's tests importable
 from transaction_cluster import (  # pyright: ignore[reportMissingImports] - of the engine
     TransactionCluster,
+    start,
     submit,
 )
 
@@ -90,3 +92,28 @@ def test_tables_of_one_cut_after_another_have_whole_transactions() -> None:
 
 def _within(at: int, of: list[int]) -> int:
     return max(0, min(at, len(of) - 1))
+
+
+def test_every_transaction_is_a_row_of_its_home() -> None:
+    cluster = TransactionCluster(2)
+    cluster.outcome(1, submit(1, "tx1"), submit(2, "tx2"), submit(2, "tx3"))
+    cluster.outcome(1, submit(1, "tx4"))
+    cluster.outcome(1, submit(1, "tx5"), start(2, "tx6", "nobody"))
+    cluster.run(1)
+    log = ClusterLog(cluster)
+    [far, near, aborted] = [rows for _, rows in sorted(changed(log, 1).items())]
+    assert (far["state"], far["operations"], far["partitions"]) == ("COMMITTED", 3, 2)
+    assert (far["votes"], far["acknowledged"]) == (1, 1)
+    assert far["decided"] >= far["begun"]
+    assert (near["state"], near["operations"], near["partitions"]) == ("COMMITTED", 1, 1)
+    assert (aborted["state"], aborted["votes"], aborted["acknowledged"]) == ("ABORTED", 1, 0)
+    [refused] = json.loads(aborted["refused"])
+    assert (refused["operation"], refused["code"]) == (1, "NOT_FOUND")
+    assert changed(log, 2) == {}
+
+
+def changed(log: ClusterLog, partition: int) -> dict[Any, Any]:
+    rows = Rows(partition, {})
+    for entries in entries_between(log, partition, 0, log.bounds()[partition].next):
+        fold(entries, rows)
+    return rows.changed["transactions"]

@@ -7,7 +7,12 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 # What is not added up over the members of a node: the worst of them counts.
-_WORST = frozenset({"holdfast_clock_ahead_seconds", "holdfast_pipeline_lag_seconds"})
+_WORST = frozenset(
+    {
+        "holdfast_clock_ahead_seconds", "holdfast_pipeline_lag_seconds",
+        "holdfast_transactions_oldest_seconds",
+    }
+)  # fmt: skip
 
 
 class _Merged:

@@ -18,6 +18,7 @@ from holdfast.pipeline.changes import (
     messages,
     processes,
     records,
+    transactions,
 )
 from holdfast.pipeline.changes.rows import Applier, Rows
 from holdfast.pipeline.schema import QUARANTINE
@@ -36,6 +37,7 @@ APPLIERS: dict[tuple[int, int], Applier] = {
         (ValueType.MESSAGE, messages.APPLIERS),
         (ValueType.MESSAGE_SUBSCRIPTION, messages.SUBSCRIPTION_APPLIERS),
         (ValueType.DISTRIBUTION, distributions.APPLIERS),
+        (ValueType.TRANSACTION, transactions.APPLIERS),
         (ValueType.BATCH_OPERATION, batches.APPLIERS),
         (ValueType.BATCH_OPERATION_CHUNK, batches.CHUNK_APPLIERS),
         (ValueType.BATCH_OPERATION_EXECUTION, batches.EXECUTION_APPLIERS),

@@ -187,6 +187,24 @@ DISTRIBUTIONS = Table(
     ),
 )
 
+TRANSACTIONS = Table(
+    "transactions",
+    "every transaction, as the partition has it that decides it",
+    (
+        long("transaction_key", "names it"),
+        _PARTITION,
+        text("state", "OPEN, COMMITTED or ABORTED"),
+        whole("operations", "how many it has"),
+        whole("partitions", "how many they are on"),
+        whole("votes", "how many partitions have voted", is_sum=True),
+        whole("acknowledged", "how many have done what was decided", is_sum=True),
+        text("refused", "why it was aborted: operation, code and reason of each, as JSON"),
+        time("begun", "when"),
+        time("decided", "when it was committed or aborted"),
+        _POSITION,
+    ),
+)
+
 _OUTCOMES = (
     whole("total", "items that were selected", is_sum=True),
     whole("completed", "items that were done", is_sum=True),
