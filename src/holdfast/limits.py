@@ -411,6 +411,7 @@ PUBLISHER_RETRY_SECONDS_MAX = 2.0  # pauses double from a tick on while etcd is 
 TICK_LATENESS_BUCKETS = (0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0, 4.0)  # seconds
 CUTS_READ_MAX = 256  # in one read of the cuts that are kept: 3 MB of the largest, 15 KB of small
 CUTS_KEPT_BYTES = 256 * MIB  # by each member: 3 days if nothing happens, 20 minutes of 4,096 logs
+CUTS_WAITING_MAX = 1_024  # that could not be written yet: 64 s of a full disk, 12 MB of the largest
 CUTS_KEEP_SECONDS = 1.0  # between writes of cuts that are kept: etcd has those of the last 8 s
 ORDER_SPANS_MAX = 1_000  # of the order in one answer, and the rest of the last cut: 100 KB of JSON
 CUT_SMALL_BYTES = 128  # below this nothing is gained by compressing

@@ -5,7 +5,7 @@ import random
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import DataLoss
@@ -99,6 +99,7 @@ def cuts(draw: st.DrawFn) -> Cut:
     return Cut(number, draw(names), draw(names), draw(st.integers(0, 2**63 - 1)), grown, share)
 
 
+@settings(deadline=None)
 @given(cuts())
 def test_a_cut_comes_back_as_it_was(cut: Cut) -> None:
     decoded = decode_cut(encode_cut(cut))
@@ -106,6 +107,7 @@ def test_a_cut_comes_back_as_it_was(cut: Cut) -> None:
     assert list(decoded.grown) == sorted(cut.grown)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_bytes_of_anybody_are_a_cut_or_are_refused(data: bytes) -> None:
     for hostile in (data, b"\x01\x00" + data, b"\x01\x01" + zstandard.compress(data)):
@@ -113,6 +115,7 @@ def test_bytes_of_anybody_are_a_cut_or_are_refused(data: bytes) -> None:
             assert encode_cut(decode_cut(hostile))
 
 
+@settings(deadline=None)
 @given(cuts(), st.data())
 def test_a_changed_cut_is_another_cut_or_is_refused(cut: Cut, data: st.DataObject) -> None:
     encoded = bytearray(encode_cut(cut))

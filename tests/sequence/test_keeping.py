@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.errors import NotFound
 from holdfast.limits import CUT_SHARES
+from holdfast.sequence import keeping
 from holdfast.sequence.api import Cut, CutPositions, LogKey
 from holdfast.sequence.cuts import START, follow, make_cut
 from holdfast.sequence.keeping import CutKeeper
@@ -167,5 +168,26 @@ def test_behind_a_gap_positions_are_known_once_each_share_was_seen() -> None:
         with pytest.raises(NotFound):
             await keeper.positions(101)
         await check(await keep(ListLog(), 101, 100 + CUT_SHARES), 101, 100 + CUT_SHARES)
+
+    run(story())
+
+
+def test_a_disk_that_takes_nothing_for_long_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keeping, "CUTS_WAITING_MAX", 100)
+
+    async def story() -> None:
+        log = ListLog()
+        keeper = await keep(log, 1, 30)
+        await keeper.flush()
+        for cut in CUTS[30:300]:
+            keeper.follow(cut, AT[cut.number])
+        assert len(keeper._waiting) <= 100
+        assert (keeper.first, keeper.last) == (231, 300)
+        await check(keeper, 231, 300)
+        await keeper.flush()
+        await check(await CutKeeper.open(log), 231, 300)
+        assert [cut.number for cut in await keeper.cuts(1, 300)] == list(range(1, 31))
 
     run(story())

@@ -2,7 +2,7 @@
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.sequence.api import Cut, CutPositions, LogKey
@@ -52,6 +52,7 @@ def histories(draw: st.DrawFn) -> list[Cut]:
     return cuts_of(*steps)
 
 
+@settings(deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
 def test_ids_have_no_gaps_and_lead_back_to_their_entries(
     cuts: list[Cut], dice: random.Random
@@ -68,6 +69,7 @@ def test_ids_have_no_gaps_and_lead_back_to_their_entries(
         assert order.id_of(key, end) is None
 
 
+@settings(deadline=None)
 @given(histories(), st.integers(0, 8))
 def test_who_begins_later_derives_the_same_ids(cuts: list[Cut], start: int) -> None:
     whole = order_of(cuts)

@@ -1,7 +1,7 @@
 """Quorum offsets and requests for what is missing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.sequence.gaps import missing
@@ -17,6 +17,7 @@ def test_the_second_largest_report_is_on_two_disks(
     assert quorum_offset(reports, 2) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), max_size=7), st.integers(1, 5))
 def test_a_quorum_has_all_before_the_offset_and_none_has_more(
     reports: list[int], quorum: int
@@ -40,6 +41,7 @@ def test_a_member_asks_around_what_it_holds() -> None:
     assert missing(4, [5, 6, 9], 8) == [(7, 8)]
 
 
+@settings(deadline=None)
 @given(st.integers(-1, 20), st.sets(st.integers(0, 30)), st.integers(-1, 30))
 def test_what_is_asked_for_is_exactly_what_is_missing(
     upto: int, beyond: set[int], peer: int

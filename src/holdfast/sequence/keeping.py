@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol
 
 from holdfast.errors import NotFound
-from holdfast.limits import CUT_SHARES, CUTS_READ_MAX
+from holdfast.limits import CUT_SHARES, CUTS_READ_MAX, CUTS_WAITING_MAX
 from holdfast.sequence.api import Cut, CutPositions, LogKey
 from holdfast.sequence.cut_codec import decode_cut, encode_cut
 from holdfast.sequence.cuts import START, follow, restore, rewind, share_of
@@ -77,11 +77,19 @@ class CutKeeper:
     def follow(self, cut: Cut, at: CutPositions) -> None:
         """Keeps a cut with the next `flush`."""
         assert cut.number == self._number + 1, (self._number, cut.number)
+        if len(self._waiting) >= CUTS_WAITING_MAX and not self._keeping.locked():
+            self._give_up_waiting()
         if self._is_new_run:
             self._runs.append(CutRun(cut.number, self._end + len(self._waiting)))
             self._is_new_run = False
         self._waiting.append(encode_cut(cut))
         self._number, self.at = cut.number, at
+
+    def _give_up_waiting(self) -> None:
+        """The disk takes nothing for too long: those that wait are missing here from now on."""
+        self._waiting.clear()
+        self._runs = [run for run in self._runs if run.offset < self._end]
+        self._is_new_run = True
 
     async def flush(self) -> None:
         """Writes what waits. What a crash takes is read again from etcd or from other members."""
