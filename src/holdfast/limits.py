@@ -315,6 +315,7 @@ CLUSTER_RETRY_MS_MAX = 2_000  # one that fails again and again is tried every tw
 CLUSTER_BEHIND_MAX = 1_000  # records that a standby may lack and still be handed a partition: 10 ms
 CLUSTER_FOLLOW_MS = 1_000  # before a standby that stopped follows its log again
 CLUSTER_READ_MS = 5_000  # how often members and chains are read from etcd without a hint
+CLUSTER_TEND_MS = 10_000  # how often owners look after closed ranges: copying them takes as long
 CUTS_LISTED_MAX = 1_000  # in one answer: a minute of them, 150 KB
 CLUSTER_START_MS_MAX = 5_000  # that a start waits until all partitions have an owner that is heard
 CLUSTER_DRAIN_MS_MAX = 30_000  # that a member which stops gives itself to hand everything over

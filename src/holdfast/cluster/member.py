@@ -25,15 +25,18 @@ from holdfast.cluster.place import ClusterPlace
 from holdfast.cluster.placing import MemberSight, Sight, wanted_set
 from holdfast.cluster.roster import Roster
 from holdfast.cluster.standings import Standings
+from holdfast.cluster.tending import Tending
 from holdfast.cluster.watching import Watching
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
 from holdfast.gateway.content.home import answer_call
 from holdfast.gateway.content.near import NearContent
+from holdfast.journal.cluster.asking import ReplicaDisks
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import DiskIdentity
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.promises import DiskNotes
+from holdfast.journal.cluster.settling import Settling
 from holdfast.journal.local import LocalJournal, RealDisk
 from holdfast.limits import (
     CLUSTER_BEHIND_MAX,
@@ -123,6 +126,10 @@ class ClusterMember:
             self.name, disk, self.coordination, self.peers, clock,
             choose_set=self._choose_set, nonce=self._membership.nonce,
         )  # fmt: skip
+        self.journal.is_registered = self.roster.is_registered
+        self.journal.taking.on_rolled_back.append(
+            lambda _, reason: self._problem("etcd was rolled back", reason)
+        )
         self.journal.create_topic(TOPIC, self.settings.partitions)
         return self.journal
 
@@ -173,7 +180,14 @@ class ClusterMember:
             loop.create_task(self.publisher.run(), name="publisher"),
             loop.create_task(keep_cuts(self.cuts), name="cuts"),
             loop.create_task(self._tell_standings(), name="standings"),
+            loop.create_task(self._tending().run(), name="tending"),
         ]
+
+    def _tending(self) -> Tending:
+        journal = self.journal
+        disks = ReplicaDisks(journal, self.peers)
+        settling = Settling(disks, self.coordination, journal.learned)
+        return Tending(settling, journal.chain, self.conductor.owned, journal.disk.earliest_of)
 
     def _measure(self, metrics: Metrics) -> None:
         metrics.order.numbers = self.publisher.numbers

@@ -40,6 +40,10 @@ class Roster:
         """Where clients reach the members that run."""
         return {name: each.url for name, each in self.live.items()}
 
+    def is_registered(self, member: str) -> bool:
+        """Whether a name is a member's; before the first look at etcd everybody's is."""
+        return not self.registered or member in self.registered
+
     async def read_registered(self) -> None:
         """Takes up who may take part: whoever is not among them any more is cut off at once."""
         self.registered = await self._coordination.registered()

@@ -85,8 +85,8 @@ class ClusterJournal(ClusterReading):
         self.nonce = nonce
         self.positions = positions = Positions()
         self.on_chain = positions.on_chain
+        self.is_registered: Callable[[str], bool] = lambda member: True
         self._coordination = coordination
-        self._peers = peers
         self._topics = ClusterTopics(disk.local, coordination)
         self._receiving = receiving = Receiving(member, disk, peers, positions)
         self._sending = OwnerSending(receiving.replica, peers, positions, clock)
@@ -129,6 +129,7 @@ class ClusterJournal(ClusterReading):
     def _connect_parts(self) -> None:
         receiving, sending = self._receiving, self._sending
         receiving.is_owning = sending.is_owning
+        receiving.is_registered = lambda member: self.is_registered(member)
         receiving.on_missed = self._fetching.missed
         receiving.on_promised = sending.fenced
         receiving.on_stored = lambda reports: sending.reported(receiving.replica, reports)
@@ -203,7 +204,7 @@ class ClusterJournal(ClusterReading):
         last = chain.last
         if epoch is not None and epoch != chain.epoch + 1:
             return Refused(partition, chain.epoch, following, not_newer(epoch, chain.epoch))
-        if last is not None and last.owner != self.member and last.owner in self._peers.heard():
+        if last is not None and last.owner != self.member and self._receiving.hears(last):
             reason = f"{last.owner} has the partition, in epoch {chain.epoch}"
             return Refused(partition, chain.epoch, following, reason)
         taken = await self.take_over(partition)

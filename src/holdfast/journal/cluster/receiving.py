@@ -44,7 +44,7 @@ from holdfast.journal.cluster.replica import (
     ReplicaRules,
     Unregistered,
 )
-from holdfast.sequence.api import Replica
+from holdfast.sequence.api import Range, Replica
 
 
 class Receiving:
@@ -262,13 +262,21 @@ class Receiving:
                 " now and does not know what the other one promised"
             )
 
+    def hears(self, found: Range) -> bool:
+        """Whether the owner of a range is heard; a member with a new disk is not it any more."""
+        owner = found.owner
+        if owner not in self._peers.heard() or not self.is_registered(owner):
+            return False
+        disks = [each.disk for each in found.replicas if each.member == owner]
+        return not disks or self._peers.disk(owner) in disks
+
     def _hears_owner(self, partition: int, epoch: int, taker: str) -> bool:
         found = range_of(self._positions.chain(partition), epoch)
-        if found is None or found.owner == taker or not self.is_registered(found.owner):
+        if found is None or found.owner == taker:
             return False
         if found.owner == self._member:
             return self.is_owning(partition, epoch)
-        return found.owner in self._peers.heard()
+        return self.hears(found)
 
 
 def _tell(done: "asyncio.Future[BaseException | None]", error: BaseException | None) -> None:
