@@ -92,6 +92,20 @@ def test_an_owner_that_is_away_is_waited_for_and_not_for_ever(cluster: Cluster) 
     cluster.play(story)
 
 
+def test_a_query_whose_answer_was_lost_is_asked_again(cluster: Cluster) -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.a.submit(2, [create()])
+        for _ in range(3):
+            asked = asyncio.ensure_future(cluster.a.ask(2, ListTasks(0, 50)))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # it was sent
+            cluster.break_connection()
+            async with asyncio.timeout(5):
+                assert len((await asked).items) == 1
+
+    cluster.play(story)
+
+
 def test_no_more_wait_than_the_limit_says(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         await cluster.members["b"].runner.close_partition(2)

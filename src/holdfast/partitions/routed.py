@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from holdfast.engine.asker import Asker
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query
-from holdfast.errors import HoldfastError, Moved
+from holdfast.errors import HoldfastError, Moved, Unknown
 from holdfast.partitions.api import Partitions, Placement, Tell, Topic, Waiting
 from holdfast.partitions.following import Following
 from holdfast.partitions.local import LocalPartitions
@@ -251,7 +251,7 @@ class RoutedPartitions:
                 return await self._owner(partition).ask(
                     partition, query, asker, may_be_stale=may_be_stale
                 )
-            except (Moved, NotSent) as error:
+            except (Moved, NotSent, Unknown) as error:  # nothing is done twice by asking twice
                 if isinstance(error, Moved) and self.placements.learn_from(error):
                     continue
                 if self.room is None:
