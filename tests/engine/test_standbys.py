@@ -376,3 +376,26 @@ def test_a_pause_that_is_cancelled_in_its_last_turn_ends_quietly() -> None:
         assert told == [] and pausing.cancelled()
 
     run(story())
+
+
+def test_an_owner_that_hears_of_another_lets_go_though_it_has_nothing_to_append() -> None:
+    async def story(fellows: Fellows) -> None:
+        a, b = runners(fellows)
+        await a.open(1)
+        await a.submit(1, [create("1")])
+        await b.open(1)
+        waiting = a.submit(1, [create("2")])
+        a._alarms.stop()
+        a.lose(1)
+        with pytest.raises(Moved):
+            await waiting
+        assert a.epoch(1) is None and a.failure is None
+        await b.submit(1, [create("3")])
+        await fellows.caught_up("a")
+        assert a._lives.standing[1].state.dump() == b.processor(1).state.dump()
+        a.lose(1)  # nothing happens
+        await a.open(1)
+        await a.submit(1, [create("4")])
+        assert a.processor(1).state.dump() == (await fellows.replayed(1)).state.dump()
+
+    play(story)

@@ -56,6 +56,10 @@ class PartitionDoors(Protocol):
 
     def epoch(self, partition: int) -> int | None: ...
 
+    def lose(self, partition: int) -> None:
+        """Another member has the partition."""
+        ...
+
     def stand_by(self, partition: int) -> None: ...
 
     def forget(self, partition: int) -> None: ...
@@ -204,6 +208,7 @@ class Conductor:
         self._calm.see(frozenset(self._view.members().items()), loop.time())
         sight = self.sight()
         for partition in self._partitions:
+            self._let_go(partition)
             self._stand_by(partition)
         if loop.time() >= self._follow_at:  # as when no member could be reached that had the log
             self._follow_at = loop.time() + CLUSTER_FOLLOW_MS / 1_000
@@ -246,6 +251,13 @@ class Conductor:
 
     def _moves(self) -> int:
         return sum(isinstance(each.wanted, HandOver) for each in self._doing.values())
+
+    def _let_go(self, partition: int) -> None:
+        """A partition that somebody else took is not open here, though nothing was appended."""
+        epoch, chain = self._doors.epoch(partition), self._journal.chain(partition)
+        is_older = epoch is not None and epoch < chain.epoch
+        if is_older and partition not in self._doing:
+            self._doors.lose(partition)
 
     def _stand_by(self, partition: int) -> None:
         """A partition whose log is kept here is followed, so that it opens quickly."""

@@ -90,3 +90,13 @@ class Doors(Generic[S]):
             lives.finish_writing()
             write_state([processor], lives.store)
             lives.drop(partition, moved(partition, "it was closed"), self._work)
+
+    def lose(self, partition: int) -> None:
+        """Another member has the partition in a newer epoch: what is in memory does not count.
+
+        A step under way hears so from the log.
+        """
+        if partition in self._lives.epochs and partition not in self._outcomes.unsettled:
+            self._outcomes.away.add(partition)
+            error = moved(partition, "another member has it in a newer epoch")
+            self._lives.drop(partition, error, self._work)

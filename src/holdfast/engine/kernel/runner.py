@@ -82,11 +82,11 @@ class Runner(Generic[S]):
         self._lives.on_moved = self.standbys.go_on
         self.follow_again = self.standbys.try_again
         self._something = asyncio.Event()  # to do
-        self._doors: Doors[S] = Doors(
+        doors: Doors[S] = Doors(
             self._lives, self._work, self._outcomes, self.standbys, self._halt, self._look_at,
             self._something.set,
         )  # fmt: skip
-        self.open, self.close_partition = self._doors.open, self._doors.close
+        self.open, self.close_partition, self.lose = doors.open, doors.close, doors.lose
         self._closing = False
         self._task: asyncio.Task[None] | None = None
 
