@@ -178,7 +178,7 @@ DEPLOYMENT_WAIT_MS = 5_000  # a deployment is answered when all partitions have 
 
 # --- transactions -----------------------------------------------------------------------------
 TRANSACTION_OPERATIONS_MAX = 1_000  # done in one step: 40 ms at 40 us each
-TRANSACTION_BYTES_MAX = 3 * MIB  # of payloads, variables, results: with the rest it fits a record
+TRANSACTION_BYTES_MAX = 3 * MIB  # of its operations, encoded: with all keys twice it fits a record
 TRANSACTION_PARTITIONS_MAX = 64  # each is two records to prepare, vote, decide and acknowledge
 TRANSACTIONS_OPEN_MAX = 1_000  # by partition, decided or prepared there: 10 MB at 10 KB each
 TRANSACTION_MS = 30_000  # to be decided, unless it says so: a parcel may be lost twice meanwhile

@@ -16,6 +16,7 @@ from holdfast import (
     InvalidState,
     Process,
     TransactionAborted,
+    Unavailable,
     Unknown,
     current_job,
 )
@@ -231,6 +232,27 @@ def test_whoever_hears_nothing_asks_again_and_it_is_done_once(
         handles.append(t.submit(work, 9))
     assert len(tasks(idle, "work")) == 5
     assert {each.key for each in handles} == {each.task_key for each in tasks(idle, "work")}
+
+
+def test_who_has_no_patience_hears_at_once_that_nothing_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Holdfast.open(tmp_path / "data", workers=0, patience=0) as app:
+
+        @app.task
+        def work(x: int) -> None: ...
+
+        calls: list[Any] = []
+
+        async def away(request: Any) -> Any:
+            calls.append(request)
+            raise Unavailable("away")
+
+        api: Any = app.api.transactions
+        monkeypatch.setattr(api._inner, "commit", away)
+        with pytest.raises(Unavailable, match="away"), app.transaction() as t:
+            t.submit(work, 1)
+        assert len(calls) == 1
 
 
 def test_the_same_id_is_the_same_transaction(idle: Holdfast) -> None:

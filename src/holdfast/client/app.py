@@ -40,8 +40,16 @@ R = TypeVar("R")
 class Holdfast(ProcessCalls, ContentCalls):
     """A work log that tasks are submitted to and workers take them from."""
 
-    def __init__(self, portal: Portal, api: Api, close: Callable[[], None], workers: int) -> None:
+    def __init__(
+        self,
+        portal: Portal,
+        api: Api,
+        close: Callable[[], None],
+        workers: int,
+        patience_s: float = 0.0,
+    ) -> None:
         self.portal = portal
+        self.patience_s = patience_s  # how long what is not known, or not possible now, is asked
         self.api = api
         self.tasks: dict[str, Task[..., Any]] = {}
         self._close = close
@@ -82,7 +90,8 @@ class Holdfast(ProcessCalls, ContentCalls):
             portal.call(node.close())
             portal.close()
 
-        return cls(portal, patient(node.gateway, span_ms(patience) / 1000), close, workers)
+        seconds = span_ms(patience) / 1000
+        return cls(portal, patient(node.gateway, seconds), close, workers, seconds)
 
     @classmethod
     def connect(
@@ -120,7 +129,8 @@ class Holdfast(ProcessCalls, ContentCalls):
             portal.call(api.close())
             portal.close()
 
-        return cls(portal, patient(api, span_ms(patience) / 1000), close, 0)
+        seconds = span_ms(patience) / 1000
+        return cls(portal, patient(api, seconds), close, 0, seconds)
 
     def __enter__(self) -> "Holdfast":
         return self

@@ -38,7 +38,6 @@ R = TypeVar("R")
 
 # After these the same request with the same id finds out what became of it.
 _NOT_KNOWN = (Unknown, Unavailable, Moved, DeadlineExceeded)
-_PATIENCE_S = 30.0  # beyond its own timeout: a member that is lost is replaced by then
 
 
 class MessageHandle:
@@ -196,10 +195,11 @@ class Transaction:
 
     async def _commit(self) -> TransactionResult:
         request = TransactionRequest(self._steps, self.id, self._home_job, self._timeout_ms)
+        patience_s = self._app.patience_s
         return await patiently(
             lambda: self._app.api.transactions.commit(request),
             _NOT_KNOWN,
-            self._timeout_ms / 1000 + _PATIENCE_S,
+            patience_s and patience_s + self._timeout_ms / 1000,  # it may take so long to decide
         )
 
     def _settle(self, result: TransactionResult) -> None:

@@ -21,21 +21,20 @@ class Planned(NamedTuple):
     partition: int
     key: int
     value: OperationValue
-    size_bytes: int
 
 
 def planned(value: OperationValue, partitions: int, key: int = NO_KEY) -> Planned:
-    """An operation, where it has to be done, and how much content it has."""
+    """An operation, and where it has to be done."""
     if isinstance(value, Completion):
-        return Planned(COMPLETE, partition_of(key), key, value, len(value.result))
+        return Planned(COMPLETE, partition_of(key), key, value)
     if isinstance(value, Message):
         partition = partition_for(value.correlation, partitions)
-        return Planned(PUBLISH, partition, NO_KEY, value, len(value.variables))
+        return Planned(PUBLISH, partition, NO_KEY, value)
     named = value.idempotency_key
     partition = partition_for(named, partitions) if named else 0
     if isinstance(value, NewJob):
-        return Planned(SUBMIT, partition, NO_KEY, value, len(value.payload))
-    return Planned(START, partition, NO_KEY, value, len(value.variables))
+        return Planned(SUBMIT, partition, NO_KEY, value)
+    return Planned(START, partition, NO_KEY, value)
 
 
 def home_of(operations: Sequence[Planned], anywhere: int) -> int:

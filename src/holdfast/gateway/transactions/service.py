@@ -85,10 +85,10 @@ class TransactionService(TransactionApi):
         checks.within(request.timeout_ms, 1, TRANSACTION_MS_MAX, "timeoutMs")
         with _known_as(request.id):
             operations = await self._planned(steps)
-            size_bytes = sum(each.size_bytes for each in operations)
-            checks.within(size_bytes, 0, TRANSACTION_BYTES_MAX, "bytes in one transaction")
             home = self._home(request, operations)
             placed = tuple([_operation(each, home) for each in operations])
+            size_bytes = sum(len(each.value) for each in placed)
+            checks.within(size_bytes, 0, TRANSACTION_BYTES_MAX, "bytes in one transaction")
             count = len({each.partition for each in placed})
             checks.within(count, 1, TRANSACTION_PARTITIONS_MAX, "partitions in one transaction")
             new = NewTransaction(placed, request.timeout_ms)
