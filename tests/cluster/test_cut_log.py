@@ -70,3 +70,24 @@ def test_cuts_are_written_once_a_second_and_at_the_end() -> None:
         assert log.next == 7
 
     run(story())
+
+
+def test_a_member_that_stops_while_cuts_are_written_keeps_each_once() -> None:
+    class SlowLog(JournalCutLog):
+        async def append(self, cuts: list[bytes]) -> int:
+            offset = await super().append(cuts)
+            await asyncio.sleep(1)
+            return offset
+
+    async def story() -> None:
+        journal = MemoryJournal()
+        keeper = await CutKeeper.open(SlowLog(journal))
+        keeping = asyncio.create_task(keep_cuts(keeper))
+        await tell(keeper, 3)
+        await asyncio.sleep(1.5)
+        keeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await keeping
+        assert journal.bounds(CUTS_TOPIC, 1).next == 3
+
+    run(story())

@@ -47,7 +47,8 @@ async def keep_cuts(keeper: CutKeeper) -> None:
     try:
         while True:
             await asyncio.sleep(CUTS_KEEP_SECONDS)
-            await _flush(keeper)
+            # What is being written is written whole: the last flush waits for it.
+            await asyncio.shield(_flush(keeper))
     finally:
         await _flush(keeper)
 
