@@ -8,6 +8,7 @@ At the end all faults stop: everything must work again, and nothing may be missi
 """
 
 import asyncio
+import copy
 import sys
 from collections.abc import Callable, Coroutine
 from random import Random
@@ -71,6 +72,7 @@ class SimulatedMember:
         self.name = name
         self.clock = JumpingClock(clock)
         self.disk = SimulatedDisk()
+        self.older = SimulatedDisk()  # as it was before the last start
         self.id = ""
         self.nonce = ""
         self.journal: ClusterJournal | None = None
@@ -140,6 +142,7 @@ class Simulation:
         member.coordination = coordination = MemoryCoordination(self.store, name)
         self.starts += 1
         start = self.starts
+        older = copy.deepcopy(member.disk)
         try:
             identity = await begin_identity(
                 member.disk, "/m", name, coordination, lambda: f"{name}{start}"
@@ -170,7 +173,7 @@ class Simulation:
             )
             for topic in TOPICS:
                 journal.create_topic(topic, len(PARTITIONS))
-            member.journal, member.read = journal, dict(member.snapshot)
+            member.journal, member.read, member.older = journal, dict(member.snapshot), older
             self.wire.connect(name, journal, member.peers)
             self.say(f"{name} starts with disk {member.id}")
 
@@ -503,11 +506,17 @@ class Faults:
             if member.journal is not None and dice < calm / 8:
                 await simulation.kill(member.name, self.random.choice(list(Loss)))
                 if dice < calm / 80 and not simulation.lost_disks:
-                    simulation.lost_disks += 1
-                    simulation.say(f"{member.name} loses its disk")
-                    member.disk, member.snapshot = SimulatedDisk(), {}
+                    self._lose_disk(member)
             elif member.journal is None and dice < 0.2 and simulation.is_needed(member):
                 await simulation.start(member.name)
+
+    def _lose_disk(self, member: SimulatedMember) -> None:
+        """It is empty, or is put back to how it was before the last start."""
+        self.simulation.lost_disks += 1
+        is_older = self.random.random() < 0.5
+        self.simulation.say(f"{member.name} {'gets an older' if is_older else 'loses its'} disk")
+        member.disk = copy.deepcopy(member.older) if is_older else SimulatedDisk()
+        member.snapshot = {}
 
     def _network(self, calm: float) -> None:
         wire, now = self.simulation.wire, self.simulation.clock.monotonic()
