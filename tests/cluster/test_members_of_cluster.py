@@ -11,6 +11,7 @@ from holdfast.errors import (
     HoldfastError,
     InvalidState,
     NotFound,
+    Unavailable,
     Unknown,
 )
 from holdfast.gateway.service import Gateway
@@ -163,5 +164,20 @@ def test_without_etcd_owners_go_on_and_nobody_takes_over() -> None:
         cluster.etcd.reconnect()
         await cluster.until(lambda: cluster["a"].coordination.available)
         await cluster.settled()
+
+    play(story)
+
+
+def test_a_partition_that_cannot_be_handed_over_without_etcd_stays_open_where_it_is() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        owner = cluster.owners()[2]
+        other = next(name for name in NAMES if name != owner)
+        await cluster.until(lambda: cluster[owner].has_all(2, other))
+        cluster.etcd.cut_off()
+        with pytest.raises(Unavailable):
+            await cluster[owner].conductor.move(2, other)
+        assert cluster[owner].node.runner.epoch(2) is not None
+        await submit(cluster.gateway(other), "goes on")
 
     play(story)

@@ -44,6 +44,8 @@ class Chains(Protocol):
 
     def chain(self, partition: int) -> Chain: ...
 
+    async def learn(self, partition: int) -> Chain: ...
+
     async def hand_over(self, partition: int, to: LiveMember) -> Chain | Refused: ...
 
 
@@ -324,6 +326,7 @@ class Conductor:
         if target is None:
             raise Unavailable(f"Expected member {to!r} in etcd, but it is not there yet")
         began = asyncio.get_running_loop().time()
+        await self._journal.learn(partition)  # without etcd it stays open here, and is not stuck
         await self._doors.close_partition(partition)
         handed = await self._journal.hand_over(partition, target)
         if isinstance(handed, Refused):
