@@ -250,6 +250,24 @@ def test_readers_never_see_beyond_the_mark() -> None:
     play(story)
 
 
+def test_a_read_ends_at_the_mark_where_the_disk_has_more() -> None:
+    async def story(trio: Trio) -> None:
+        a, b, _ = await begun(trio)
+        await append(a, b"1")
+        await caught_up(b, following=1)
+        await trio.kill("c")
+        trio.wire.hold("b", "a")
+        await a.append_many([Append("t", 1, [b"2"])])
+        await until(lambda: b._receiving.rules(1).counts(1) == {"t": 2})
+        for each in (a, b):
+            assert await everything(each) == [b"1"]
+            assert each.offset_at("t", 1, 1 << 50) == 1
+        trio.wire.go_on("b", "a")
+        await caught_up(a, b, following=2)
+
+    play(story)
+
+
 def test_the_entry_that_begins_a_range_has_an_offset_and_is_not_read() -> None:
     async def story(trio: Trio) -> None:
         trio.topics["records"] = (3, None)
@@ -346,10 +364,28 @@ def test_a_full_disk_of_a_replica_holds_nobody_up() -> None:
         for number in range(1, 60):
             await append(a, b"%d" % number, bytes(4096))
         assert a.lags()["c", 1] > 0
+        calls = trio.wire.calls
+        for number in range(20):
+            await append(a, b"%d" % number)
+            await asyncio.sleep(1)
+        assert trio.wire.calls < calls + 60, "it asks from time to time"
         disk.capacity_bytes = room
-        await caught_up(c, following=119)
+        await caught_up(c, following=139)
         await until(lambda: a.lags()["c", 1] == 0)
         assert (await everything(c))[::2][:3] == [b"0", bytes(4096), bytes(4096)]
+
+    play(story)
+
+
+def test_a_replica_takes_what_its_full_disk_refused_once_there_is_room() -> None:
+    async def story(trio: Trio) -> None:
+        a, _, _ = await begun(trio)
+        await append(a, b"0")
+        await trio.kill("b")
+        disk: SimulatedDisk = trio.disks["c"]
+        disk.fail_write_at = disk.operations + 1
+        outcome = await asyncio.wait_for(settled(a, Append("t", 1, [b"1"])), 10)
+        assert outcome.next == 2, "nobody said anything more to it"
 
     play(story)
 

@@ -50,6 +50,7 @@ class Wire:
         self.members: dict[str, ClusterJournal] = {}
         self.peers: dict[str, WirePeers] = {}
         self.told: list[tuple[str, str, Any]] = []  # everything that was sent
+        self.calls = 0
         self._queues: dict[tuple[str, str], deque[tuple[int, Callable[[], None]]]] = {}
 
     def is_up(self, one: str, other: str) -> bool:
@@ -128,6 +129,7 @@ class WirePeers:
     async def call(self, member: str, message: Call) -> Answer:
         if not self._wire.is_up(self._name, member):
             raise Unavailable(f"{member} is not reached")
+        self._wire.calls += 1
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = self._calls.setdefault(member, set())
         waiting.add(answer)
