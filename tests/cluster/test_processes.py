@@ -10,6 +10,7 @@ from tests.cluster.processes import Cluster, MemberProcess
 from tests.etcd_server import etcd_server
 
 from holdfast import Holdfast
+from holdfast.cli.main import run as run_command
 
 
 class Load:
@@ -83,11 +84,9 @@ def test_work_goes_on_when_a_member_is_killed_comes_back_drains_and_is_removed(
             killed.launch()
             killed.wait_until_up()
             cluster.healthy(first.name)
-            first.ask("POST", f"/v2/cluster/members/{victim}/drain", {})
-            cluster.wait_until(
-                first.name,
-                lambda found: all(each["owner"] != victim for each in found["partitions"]),
-            )
+            # The command returns when the member owns nothing any more.
+            assert run_command(["cluster", "drain", victim, "--url", first.url]) == 0
+            assert victim not in cluster.owners(first.name).values()
             assert killed.stop() == 0
         acknowledged = {*one.keys.values(), *other.keys.values()}
         assert len(acknowledged) == len(one.gaps) + len(other.gaps)
@@ -98,7 +97,7 @@ def test_work_goes_on_when_a_member_is_killed_comes_back_drains_and_is_removed(
         assert order == order_of(second, moment["number"])
         assert sum(each["entries"] for each in order) == moment["entries"]
 
-        first.ask("POST", f"/v2/cluster/members/{victim}/remove", {})
+        assert run_command(["cluster", "remove", victim, "--url", first.url]) == 0
         status = cluster.wait_until(
             first.name,
             lambda found: all(len(each["replicas"]) == 2 for each in found["partitions"]),

@@ -19,7 +19,12 @@ from holdfast.cluster.conductor import Conductor
 from holdfast.cluster.cut_log import JournalCutLog, keep_cuts
 from holdfast.cluster.desk import ClusterDesk
 from holdfast.cluster.errands import ErrandHandler, MemberReport, Messenger
-from holdfast.cluster.numbers import numbers_of, problems_of, without_owner
+from holdfast.cluster.numbers import (
+    cluster_problems,
+    numbers_of,
+    own_problems,
+    without_owner,
+)
 from holdfast.cluster.peers import Greeting, LinkedPeers
 from holdfast.cluster.place import ClusterPlace
 from holdfast.cluster.placing import MemberSight, Sight, wanted_set
@@ -332,7 +337,7 @@ class ClusterMember:
         for (member, partition), lag in self.journal.lags().items():
             lags.setdefault(partition, {})[member] = lag
         return MemberReport(
-            self.conductor.owned(), lags, self.node.runner.standbys.lags(), self.problems(),
+            self.conductor.owned(), lags, self.node.runner.standbys.lags(), self.own_problems(),
             self.publisher.number,
         )  # fmt: skip
 
@@ -340,11 +345,15 @@ class ClusterMember:
         return await self.cuts.cuts(first, last)
 
     def problems(self) -> list[str]:
-        """What somebody should look at, as far as this member knows it by itself."""
+        """What somebody should look at, of this member and of the cluster as it sees it."""
+        return self.own_problems() + cluster_problems(self)
+
+    def own_problems(self) -> list[str]:
+        """What only this member knows."""
         found = list(self._problems.values())
         if self.roster.is_removed:
             found.append(f"Member {self.name!r} was removed from the cluster")
-        return found + problems_of(self, self.coordination)
+        return found + own_problems(self, self.coordination)
 
     # --- connections --------------------------------------------------------------------------
 

@@ -56,20 +56,25 @@ def numbers_of(member: CountedMember, waiting_commands: int) -> MemberNumbers:
     )  # fmt: skip
 
 
-def problems_of(member: CountedMember, coordination: Coordination) -> list[str]:
-    """What is wrong with the cluster, as far as this member sees it."""
+def own_problems(member: CountedMember, coordination: Coordination) -> list[str]:
+    """What is wrong with this member, and nobody else may know."""
     found: list[str] = []
     if coordination.rolled_back:
         found.append(f"etcd was rolled back: {coordination.rolled_back}")
     elif not coordination.available:
         found.append("etcd does not answer: partitions go on, but nobody takes over")
+    runner = member.node.runner
+    stopped = {**runner.stopped, **runner.standbys.stopped}
+    return found + [f"Partition {each}: {why}" for each, why in stopped.items()]
+
+
+def cluster_problems(member: CountedMember) -> list[str]:
+    """What is wrong with the cluster, as far as this member sees it."""
     sights = member.members()
-    found += [f"Member {name} is away" for name, each in sights.items() if not each.is_there]
+    found = [f"Member {name} is away" for name, each in sights.items() if not each.is_there]
     for what, partitions in (
         ("has no owner that is heard", without_owner(member, sights)),
         ("is on fewer disks than it should be", under_replicated(member, sights)),
     ):
         found += [f"Partition {each} {what}" for each in partitions]
-    runner = member.node.runner
-    stopped = {**runner.stopped, **runner.standbys.stopped}
-    return found + [f"Partition {each}: {why}" for each, why in stopped.items()]
+    return found
