@@ -13,10 +13,10 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit soak bench docs clean
+.PHONY: help demo cluster-demo test check unit soak bench docs clean
 
 help: ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 # A stamp says what is installed; it is older than pyproject.toml when something has to be installed again.
 $(VENV)/made:
@@ -48,6 +48,9 @@ $(VENV)/moto/made: $(VENV)/made tests/contract/moto.txt
 
 demo: $(VENV)/pipeline ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled, tables of it
 	@$(BIN)/holdfast demo
+
+cluster-demo: $(VENV)/development ## a cluster of three on this machine: load, killed members, nothing lost, a picture of the gaps
+	@mkdir -p build && $(BIN)/holdfast cluster demo --picture build/cluster-demo.png
 
 # The checks take one core, and not for long: they run beside the tests.
 test: $(VENV)/development ## all checks and tests

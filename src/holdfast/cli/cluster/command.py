@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.cluster import demo
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, Json, Url
 from holdfast.limits import CUTS_LISTED_MAX
@@ -16,7 +17,7 @@ app = typer.Typer(
     name="cluster",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="A cluster: its status, members and cuts; drain, remove, move.",
+    help="A cluster: its status, members and cuts; drain, remove, move; a demo.",
 )
 
 Member = Annotated[str, typer.Argument(help="The name of a member.", metavar="MEMBER")]
@@ -210,6 +211,9 @@ def move(
         print_json({"partition": partition, "member": member})
     else:
         print_line(f"partition {partition} is {member}'s now")
+
+
+demo.register(app)
 
 
 def _status(url: str) -> "ClusterStatus":
