@@ -20,7 +20,6 @@ from holdfast.cluster.placing import (
     action,
     best,
     is_taken_away,
-    wanted_set,
 )
 from holdfast.errors import HoldfastError, InvalidState, Moved, NotFound, Unavailable
 from holdfast.journal import Refused
@@ -172,10 +171,6 @@ class Conductor:
         if not self._is_due and not self._is_stopped:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._look)
-
-    def set_for(self, partition: int) -> tuple[Replica, ...]:
-        """The disks that a new range of a partition is to be on."""
-        return wanted_set(partition, self._journal.chain(partition).last, self.sight())
 
     def owned(self) -> list[int]:
         """The partitions that are open here."""

@@ -114,7 +114,6 @@ class ClusterMember:
         self.roster = Roster(name, coordination, self.links, keys, self.peers)
         self.standings = Standings()
         self.messenger = Messenger(name, self.links, self)
-        self.is_stopping = False
         self.carrying: Carries | None = None
         coordination.on_rolled_back.append(partial(self._problem, "etcd was rolled back"))
 
@@ -365,7 +364,6 @@ class ClusterMember:
 
     async def leave(self) -> None:
         """Hands everything over, while requests are still answered; not for ever."""
-        self.is_stopping = True
         await self.set_draining(True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLUSTER_DRAIN_MS_MAX / 1_000):

@@ -6,7 +6,6 @@ What was read stays true for this member until it is read anew: without etcd nob
 from collections.abc import Callable
 
 from holdfast.cluster.peers import LinkedPeers
-from holdfast.errors import HoldfastError
 from holdfast.logs import log
 from holdfast.sequence.api import Coordination, LiveMember, Registered
 from holdfast.transport import Address, Link, Links, TcpAddress
@@ -35,10 +34,6 @@ class Roster:
         self._links = links
         self._keys = keys
         self._peers = peers
-
-    def urls(self) -> dict[str, str]:
-        """Where clients reach the members that run."""
-        return {name: each.url for name, each in self.live.items()}
 
     def is_registered(self, member: str) -> bool:
         """Whether a name is a member's; before the first look at etcd everybody's is."""
@@ -91,14 +86,3 @@ def _address(text: str) -> Address | None:
         log.warning("a member's address is not understood", address=text)
         return None
     return TcpAddress(host.strip("[]"), int(port))
-
-
-async def refreshed(*reads: Callable[[], object]) -> bool:
-    """Reads what it can; False if etcd does not answer, and what was known stays."""
-    for read in reads:
-        try:
-            await read()  # pyright: ignore
-        except HoldfastError as error:
-            log.info("etcd not read", why=error.message)
-            return False
-    return True
