@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from tests.content.publishing import package
 from tests.engine.fellows import Fellows
 from tests.journal.cluster import trio as wired
 
-from holdfast.cluster.conductor import Conductor
 from holdfast.content.messages import decode_package
 from holdfast.content.topics import ContentTopic
 from holdfast.engine.jobs.queries import FindTask
@@ -20,7 +18,6 @@ from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import Moved
 from holdfast.node import Node
 from holdfast.records import ValueType
-from holdfast.sequence.api import Chain, Range
 from holdfast.testing import VirtualClock, run
 
 NAMES = ("a", "b", "c")
@@ -202,24 +199,3 @@ def test_a_member_that_comes_back_to_logs_that_were_cut_says_that_it_lacks_the_s
         await fellows.close()
 
     play(story)
-
-
-@pytest.mark.parametrize(("newest", "is_let_go"), [(3, False), (4, True)])
-def test_an_owner_without_anything_to_append_lets_go_when_its_chain_goes_on(
-    newest: int, is_let_go: bool
-) -> None:
-    """No log tells it that somebody else has the partition, and it could not take it again."""
-
-    async def story() -> None:
-        lost: list[int] = []
-        doors: Any = Mock(epoch=lambda partition: 3, lose=lost.append)
-        range_ = Range(newest, "b", "nonce", (), {})
-        journal: Any = Mock(chain=lambda partition: Chain(partition, (range_,)), on_chain=[])
-        view: Any = Mock(members=dict, live=dict, can_act=lambda: False)
-        conductor = Conductor("a", "disk", 1, 3, journal, doors, view)
-        conductor.start()
-        await asyncio.sleep(0.01)
-        await conductor.stop()
-        assert bool(lost) is is_let_go
-
-    run(story())
