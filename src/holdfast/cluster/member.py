@@ -157,6 +157,7 @@ class ClusterMember:
                 "chain": self._read_chain,
                 "chains": lambda _: self._read_chains(),
             },
+            {"latest": lambda: self.publisher.hint()},
         )
         for partition in range(1, self.settings.partitions + 1):
             self.place.learned(self.journal.chain(partition))
@@ -168,7 +169,7 @@ class ClusterMember:
         self.publisher = Publisher(
             self.coordination, clock, self.name, nonce=self._membership.nonce, ring=self._ring,
             marks=self.journal.marks, followers=[self.cuts], fetch_cuts=self.messenger.cuts,
-            at=self.cuts.at,
+            at=self.cuts.at, is_told=True,
         )  # fmt: skip
         self.peers.on_change.append(self._member_changed)
         self.peers.handle(self.journal)

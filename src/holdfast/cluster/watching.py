@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 
 from holdfast.errors import HoldfastError
-from holdfast.limits import CLUSTER_READ_MS
+from holdfast.limits import CLUSTER_LOOK_MS, CLUSTER_READ_MS
 from holdfast.logs import log
 from holdfast.sequence.api import Coordination
 
@@ -16,10 +16,19 @@ Read = Callable[[str], Awaitable[None]]
 class Watching:
     """Reads again what may have changed, each thing once however many hints there were."""
 
-    def __init__(self, coordination: Coordination, reads: dict[str, Read]) -> None:
-        """`reads` are by the first word of a hint: `chain` for `chain/7`."""
+    def __init__(
+        self,
+        coordination: Coordination,
+        reads: dict[str, Read],
+        told: dict[str, Callable[[], None]],
+    ) -> None:
+        """`reads` are by the first word of a hint: `chain` for `chain/7`.
+
+        Whoever reads by itself is `told` at once.
+        """
         self._coordination = coordination
         self._reads = reads
+        self._told = told
         self._dirty: set[str] = set()
         self._something = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -40,8 +49,15 @@ class Watching:
             self._something.set()
 
     async def _hear(self) -> None:
-        async for name in self._coordination.changes():
-            self.hint(name)
+        while True:
+            try:
+                async for name in self._coordination.changes():
+                    if (tell := self._told.get(name)) is not None:
+                        tell()
+                    self.hint(name)
+            except (HoldfastError, OSError) as error:
+                log.debug("changes of etcd cannot be watched", error=str(error))
+            await asyncio.sleep(CLUSTER_LOOK_MS / 1_000)
 
     async def _read(self) -> None:
         while True:

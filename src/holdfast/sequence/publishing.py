@@ -62,8 +62,12 @@ class Publisher:
         fetch_cuts: FetchCuts = _nobody,
         at: CutPositions | None = None,
         pace: TickPace | None = None,
+        is_told: bool = False,
     ) -> None:
-        """`nonce` is of this start of the member; `at` is where the kept cuts end."""
+        """`nonce` is of this start of the member; `at` is where the kept cuts end.
+
+        `is_told`: somebody watches the store anyway and calls `hint`; it is not watched twice.
+        """
         self.numbers = TickNumbers()
         self.at = at  # None: not known yet
         self._coordination = coordination
@@ -75,6 +79,7 @@ class Publisher:
         self._followers = list(followers)
         self._fetch_cuts = fetch_cuts
         self._pace = pace or TickPace()
+        self._is_told = is_told
         self._turn = ticks.begin(clock.monotonic())
         self._tries = 0
         self._failures = 0  # in a row
@@ -113,20 +118,25 @@ class Publisher:
         """Takes part until it is cancelled."""
         if self.at is not None:
             self._begin(self.at)
-        watching = asyncio.create_task(self._watch(), name="watching for cuts")
+        watching = None
+        if not self._is_told:
+            watching = asyncio.create_task(self._watch(), name="watching for cuts")
         try:
             while True:
                 await self._wait(await self._step())
         finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
+            if watching is not None:
+                watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watching
 
     # --- the loop ---
 
     async def _step(self) -> float:
         """Does what is due; for how long nothing is, unless there is a hint, in seconds."""
         try:
+            if self._is_echo:
+                self._hinted.clear()
             if self._turn.must_read or self._hinted.is_set() or self._is_behind:
                 await self._read()
             due = self._due()
@@ -138,6 +148,15 @@ class Publisher:
         except (HoldfastError, OSError) as error:
             wait = self._failed(error)
         return wait
+
+    @property
+    def _is_echo(self) -> bool:
+        """Whether a hint now is about this member's own cut, which need not be read.
+
+        If it is about somebody else's nevertheless, that one beats the next attempt.
+        """
+        since_s = self._clock.monotonic() - self._turn.since
+        return self._turn.writer == self._member and since_s < self._pace.tick_seconds / 2
 
     @property
     def _is_behind(self) -> bool:
