@@ -208,6 +208,30 @@ def test_a_member_that_flaps_makes_nothing_flap() -> None:
     assert moved <= PARTITIONS
 
 
+def test_of_those_that_have_the_log_one_that_has_the_state_takes_a_partition_first() -> None:
+    world = World()
+    world.settle()
+    chain = world.chains[1]
+    assert chain.last is not None
+    owner = chain.last.owner
+    world.processes[owner] = world.processes[owner]._replace(runs=False)
+    survivors = [name for name in world.processes if name != owner]
+    for full in survivors:
+        takers = [
+            name
+            for name in survivors
+            if action(
+                chain,
+                msgspec.structs.replace(
+                    world.sight(name), has_all=lambda _, each, it=full: each == it
+                ),
+                is_open=False,
+            )
+            is not None
+        ]
+        assert takers == [full]
+
+
 def test_an_owner_that_starts_anew_takes_its_own_partitions() -> None:
     world = World()
     world.settle()

@@ -141,6 +141,7 @@ class Conductor:
         self._failures: dict[int, int] = {}  # in a row
         self._not_before: dict[int, float] = {}  # of the loop
         self._standing: set[int] = set()
+        self._ever_heard: set[str] = set()  # members, since the start
         self._follow_at = 0.0
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -183,8 +184,10 @@ class Conductor:
         now = asyncio.get_running_loop().time()
         members = self._view.members()
         heard = {name for name, each in members.items() if each.is_there}
+        self._ever_heard |= heard
         is_settled = (
-            self._view.live().keys() <= heard or now - self._began >= CLUSTER_SETTLE_MS / 1_000
+            self._view.live().keys() <= self._ever_heard
+            or now - self._began >= CLUSTER_SETTLE_MS / 1_000
         )
         return Sight(
             self._me,

@@ -305,6 +305,8 @@ class ClusterMember:
         return self.coordination.available and not self.coordination.rolled_back
 
     def has_all(self, partition: int, member: str) -> bool:
+        if member == self.name:
+            return partition in self.standings.own
         return self.standings.has_all(partition, member)
 
     def tell(self, chain: Chain) -> None:

@@ -5,7 +5,8 @@ the same sight there is one actor for a partition at the most. Members that see 
 act both: the chain of ranges lets one of them win, so the rule need not be right to be safe.
 
     nobody ever had it         the first of its preferred members that is there opens it
-    its owner is gone          the first behind the owner in the ring that has its log takes it
+    its owner is gone          the first behind the owner in the ring that has its log takes it,
+                               of those that also have its state if there are any
     its owner started anew     the same, beginning with the owner itself
     its owner drains           it hands it to the first preferred member that has all of its log
     its disks are not those    the owner closes the range and opens the next one on the right ones,
@@ -91,7 +92,7 @@ def action(chain: Chain, sight: Sight, *, is_open: bool) -> Action | None:
         return Take() if _first(preferred(chain.partition, sight), sight) == sight.me else None
     owner = sight.members.get(last.owner)
     if owner is None or owner.nonce != last.nonce:
-        return Take() if _taker(last, sight) == sight.me else None
+        return Take() if _taker(chain.partition, last, sight) == sight.me else None
     if last.owner != sight.me:
         return None
     if not is_open:
@@ -183,10 +184,19 @@ def _first(names: list[str], sight: Sight) -> str | None:
     return next(iter(staying or there), None)
 
 
-def _taker(last: Range, sight: Sight) -> str | None:
-    """Who takes a partition whose owner is gone: only one that has its log, by the ring."""
+def _taker(partition: int, last: Range, sight: Sight) -> str | None:
+    """Who takes a partition whose owner is gone: only one that has its log, by the ring.
+
+    Whoever also has its state goes first: it opens at once, and the others would have to replay.
+    """
     fit = {each.member for each in last.replicas if _has_disk(each, sight)}
-    return _first([name for name in _ring_from(last.owner, sight) if name in fit], sight)
+    ring = [name for name in _ring_from(last.owner, sight) if name in fit]
+    full = [
+        name
+        for name in ring
+        if sight.has_all(partition, name) and not sight.members[name].is_draining
+    ]
+    return _first(full or ring, sight)
 
 
 def _ring_from(owner: str, sight: Sight) -> Iterator[str]:

@@ -18,7 +18,7 @@ class Standings:
 
     def __init__(self) -> None:
         self._of: dict[str, set[int]] = {}
-        self._own: frozenset[int] = frozenset()
+        self.own: frozenset[int] = frozenset()  # as it was told last
         self._told: set[str] = set()  # who knows of our own
 
     def told(self, member: str, body: bytes) -> None:
@@ -34,10 +34,10 @@ class Standings:
 
     def tell(self, own: Collection[int], links: Links) -> None:
         """Tells everybody who does not know it yet what this member has all of."""
-        if frozenset(own) != self._own:
-            self._own = frozenset(own)
+        if frozenset(own) != self.own:
+            self.own = frozenset(own)
             self._told.clear()
-        body = _encode(sorted(self._own))
+        body = _encode(sorted(self.own))
         for link in links:
             if link.is_up and link.peer not in self._told:
                 try:
