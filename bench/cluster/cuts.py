@@ -14,7 +14,7 @@ from typing import NamedTuple
 import uvloop
 
 from bench.cluster.ticking import Ticks, database_bytes, percentile, tick
-from bench.harness import Figure, Run, fixed
+from bench.harness import Figure, Run, UnmeasurableError, fixed
 from bench.peers.etcd import EtcdServer
 from holdfast.limits import KIB, MIB
 
@@ -139,7 +139,9 @@ def _late(stretch: _Stretch) -> Figure:
     def share() -> float:
         every = [ticks for each in stretch.all.values() for ticks in each]
         count = sum(len(ticks.writes_s) for ticks in every)
-        return sum(ticks.late for ticks in every) / max(count, 1)
+        if not count:
+            raise UnmeasurableError("no cut was written: the figures of the writes were left out")
+        return sum(ticks.late for ticks in every) / count
 
     return Figure(
         name="late ticks, of all",

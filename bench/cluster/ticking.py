@@ -29,17 +29,18 @@ class Ticks:
         self.publications_s: list[float] = []  # with the encoding of the cut
         self.bare_s: list[float] = []  # each bare guarded write of as many bytes
         self.sizes: list[int] = []  # of cuts, in bytes
-        self.late = 0  # cuts that took longer than a tick
+        self.late = 0  # cuts that were written more than a tick after their time
         self.busy_s = 0.0  # processor time of all publications
         self.bare_busy_s = 0.0
 
-    async def publish(self, coordination: EtcdCoordination, cut: Cut) -> None:
-        """One of ours."""
+    async def publish(self, coordination: EtcdCoordination, cut: Cut, due: float) -> None:
+        """One of ours, whose time was `due`."""
         begun, worked = time.perf_counter(), time.process_time()
         assert await coordination.publish(cut)
         self.busy_s += time.process_time() - worked
-        self.publications_s.append(time.perf_counter() - begun)
-        self.late += self.publications_s[-1] > TICK_S
+        ended = time.perf_counter()
+        self.publications_s.append(ended - begun)
+        self.late += ended > due + TICK_S
 
     async def write_barely(self, bare: "BareWriter", cut: Cut) -> None:
         """One of theirs, after the same encoding: on a busy machine whoever worked waits longer."""
@@ -106,10 +107,13 @@ async def tick(server: EtcdServer, logs: int, seconds: float, cluster: str) -> T
     due = time.perf_counter() + TICK_S
     for number in range(max(16, round(seconds / TICK_S))):
         cut = writer.next_cut()
-        ours, theirs = ticks.publish(coordination, cut), ticks.write_barely(bare, cut)
-        first, second = (ours, theirs) if number % 2 else (theirs, ours)
-        await _at(due, first)
-        await _at(due + TICK_S / 2, second)
+        moments = (due, due + TICK_S / 2)
+        ours = ticks.publish(coordination, cut, moments[1 - number % 2])
+        theirs = ticks.write_barely(bare, cut)
+        for moment, write in zip(
+            moments, (ours, theirs) if number % 2 else (theirs, ours), strict=True
+        ):
+            await _at(moment, write)
         due = max(due + TICK_S, time.perf_counter())
     await coordination.close()
     await bare.close()
