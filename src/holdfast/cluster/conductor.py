@@ -13,13 +13,11 @@ from holdfast.cluster.calm import Calm
 from holdfast.cluster.placing import (
     Action,
     HandOver,
-    Leave,
     MemberSight,
     Sight,
     Take,
     action,
     best,
-    is_taken_away,
 )
 from holdfast.errors import HoldfastError, InvalidState, Moved, NotFound, Unavailable
 from holdfast.journal import Refused
@@ -213,7 +211,6 @@ class Conductor:
         if loop.time() >= self._follow_at:  # as when no member could be reached that had the log
             self._follow_at = loop.time() + CLUSTER_FOLLOW_MS / 1_000
             self._doors.follow_again()
-        self._leave(sight)
         if self._view.can_act() and self._me in sight.members:
             self._act(sight)
         if self._timer is not None:
@@ -240,14 +237,6 @@ class Conductor:
             self._begin(partition, wanted)
         if sight.is_calm and is_balanced:
             self._calm.rebalanced()
-
-    def _leave(self, sight: Sight) -> None:
-        """What others have taken is closed here, though nobody may have asked for it since."""
-        for partition in self.owned():
-            if partition not in self._doing and is_taken_away(
-                self._journal.chain(partition), sight
-            ):
-                self._begin(partition, Leave())
 
     def _moves(self) -> int:
         return sum(isinstance(each.wanted, HandOver) for each in self._doing.values())
@@ -291,8 +280,6 @@ class Conductor:
         try:
             if isinstance(doing.wanted, HandOver):
                 await self._hand_over(partition, doing.wanted.to)
-            elif isinstance(doing.wanted, Leave):
-                await self._doors.close_partition(partition)
             elif self._doors.epoch(partition) is None:
                 await self._open(partition, is_taken=isinstance(doing.wanted, Take))
         except Moved as error:  # others have not noticed yet that its owner is gone, or were first

@@ -68,24 +68,12 @@ class HandOver(NamedTuple):
     to: str
 
 
-class Leave(NamedTuple):
-    """Another member has taken it, though it is open here: close it."""
-
-
-Action: TypeAlias = Take | Adopt | HandOver | Leave
-
-
-def is_taken_away(chain: Chain, sight: Sight) -> bool:
-    """Whether the open range of a partition is not this start's of this member."""
-    me = sight.members.get(sight.me)
-    return chain.last is not None and (me is None or chain.last.nonce != me.nonce)
+Action: TypeAlias = Take | Adopt | HandOver
 
 
 def action(chain: Chain, sight: Sight, *, is_open: bool) -> Action | None:
     """What this member is to do about a partition now; `is_open` says that it runs here."""
     last = chain.last
-    if is_open and is_taken_away(chain, sight):
-        return Leave()
     if not sight.is_settled:
         return None
     if last is None:
