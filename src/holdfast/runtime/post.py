@@ -56,6 +56,8 @@ class Post:
         self._said: _ByReceiver = {}
         self._taken: dict[int, list[int]] = {}  # distribution -> partitions that have it
         self._is_due = False
+        self._reached: dict[int, set[int]] = {}  # origin -> receivers that wait for its state
+        self._settling: set[asyncio.Task[None]] = set()
 
     # --- what partitions say ------------------------------------------------------------------
 
@@ -97,9 +99,29 @@ class Post:
                     self.distribute(sending(DISPATCH, key, stored, (receiver,), attempt))
 
     def reached(self, partitions: Collection[int]) -> None:
-        """Partitions can be reached that could not: who has something for them sends it."""
+        """Partitions can be reached that could not: who has something for them sends it.
+
+        Only what is durable: the state of a partition may hold a step that its log never gets, as
+        that of an owner which was replaced and does not know it yet.
+        """
         for origin in self._runner.processors:
-            self.started(origin, partitions)
+            if origin in self._reached:
+                self._reached[origin].update(partitions)
+                continue
+            self._reached[origin] = set(partitions)
+            sending = asyncio.get_running_loop().create_task(self._send_settled(origin))
+            self._settling.add(sending)
+            sending.add_done_callback(self._settling.discard)
+
+    async def _send_settled(self, origin: int) -> None:
+        try:
+            await self._runner.settled(origin)
+        except HoldfastError:
+            return  # it is closed, or opened again: then everything goes out
+        finally:
+            receivers = self._reached.pop(origin)
+        if origin in self._runner.processors:
+            self.started(origin, receivers)
 
     def _say(self, partition: int, command: Command, size_bytes: int = 0) -> None:
         self._said.setdefault(partition, []).append((command, size_bytes))
