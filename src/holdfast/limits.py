@@ -253,6 +253,7 @@ CONTENT_STATUSES_MAX = 10_000  # in one report: 2 MiB
 CONTENT_METADATA_CHARS_MAX = 65_536  # of the names and values that a package carries
 CONTENT_UPLOADS_MAX = 256  # unfinished ones at once: a publisher has one
 CONTENT_UPLOAD_KEPT_MS = 86_400_000  # after its last piece an unfinished upload can go on for a day
+CONTENT_UPLOAD_ATTEMPTS_MAX = 3  # by a publisher, as members that have a part of it are lost
 CONTENT_UPLOAD_BYTES_PER_SECOND_MIN = 4 * MIB  # at which a store takes an upload, at the least
 
 # --- members ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.gateway.fake_api import FakeApi, served
@@ -14,6 +14,7 @@ from holdfast.errors import InvalidArgument
 from holdfast.gateway.access import asking
 from holdfast.gateway.node.shapes import MemberView, Topology
 from holdfast.gateway.tasks.shapes import ActivationRequest, NewTask
+from holdfast.gateway.transactions.shapes import TransactionRequest
 
 
 def nobody() -> str:
@@ -60,8 +61,18 @@ def test_the_next_address_is_taken_when_nobody_listens_at_one() -> None:
     ],
     ids=lambda error: str(error.code),
 )
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.tasks.submit([NewTask("mail")]),
+        lambda client: client.transactions.commit(TransactionRequest([])),
+    ],
+    ids=["quick", "takes its time"],
+)
 def test_what_may_have_been_done_is_sent_again_with_the_same_id(
-    error: errors.HoldfastError, monkeypatch: pytest.MonkeyPatch
+    ask: Callable[[RemoteApi], Awaitable[object]],
+    error: errors.HoldfastError,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ids: list[str] = []
     remember = asking.requesting
@@ -77,8 +88,8 @@ def test_what_may_have_been_done_is_sent_again_with_the_same_id(
         first.error = error
         async with served(first) as one, served(second) as other:
             client = RemoteApi(f"{one.url},{other.url}")
-            await client.tasks.submit([NewTask("mail")])
-            await client.tasks.submit([NewTask("mail")])
+            await ask(client)
+            await ask(client)
             await client.close()
         assert len(second.calls) >= 2
 

@@ -50,6 +50,7 @@ REQUEST_ID_HEADER = "holdfast-request-id"
 _EXCERPT_CHARS = 200
 
 _Shape = TypeVar("_Shape")
+_Body = msgspec.Struct | bytes | None
 _encode = msgspec.json.Encoder().encode
 
 
@@ -124,7 +125,7 @@ class RemoteApi(Api):
             await self._session.close()
 
     async def send(
-        self, method: str, path: str, body: msgspec.Struct | bytes | None = None, wait_ms: int = 0
+        self, method: str, path: str, body: _Body, wait_ms: int = 0, is_poll: bool = False
     ) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
         headers = self._headers if method == "GET" else self._acting_headers
@@ -132,7 +133,7 @@ class RemoteApi(Api):
             headers = {**headers, "Content-Type": BYTES}
         content = body if body is None or isinstance(body, bytes) else _encode(body)
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            answer = await self._exchange(method, path, content, headers, wait_ms)
+            answer = await self._exchange(method, path, content, headers, wait_ms, is_poll)
         return answer.content
 
     async def fetch(self, path: str, start: int, bytes_max: int) -> Piece:
@@ -167,11 +168,12 @@ class RemoteApi(Api):
         content: bytes | None,
         headers: Mapping[str, str],
         wait_ms: int,
+        is_poll: bool = False,
     ) -> _Answered:
-        """The answer to one request; a problem is raised as the error it tells."""
+        """The answer to one request, by whichever member gives one."""
         if not self.addresses.are_several:
             return await self._exchange_once(method, path, content, headers, wait_ms)
-        is_repeatable = method == "GET" or wait_ms <= 0
+        is_repeatable = method == "GET" or not is_poll or wait_ms <= 0
         if method != "GET" and is_repeatable:
             headers = {**headers, REQUEST_ID_HEADER: uuid.uuid4().hex}
         loop = asyncio.get_running_loop()
@@ -327,7 +329,7 @@ def _asking(entry: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
         body = _body(entry, arguments)
         wait_ms = body.wait_ms if entry.waits else entry.takes_ms(body) if entry.takes_ms else 0
         path = _path(entry, arguments) if entry.in_path else entry.path
-        content = await self.api.send(entry.method, path, body, wait_ms)
+        content = await self.api.send(entry.method, path, body, wait_ms, entry.waits)
         if shape is None or shape is bytes:
             return None if shape is None else content
         answer = self.api.decoded(content, shape)

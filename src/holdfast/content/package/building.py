@@ -19,11 +19,12 @@ from holdfast.content.package.sources import ContentSource, SourceBinary, Source
 from holdfast.content.package.writing import PackageWriter, WrittenBody, WrittenPackage
 from holdfast.content.paths import is_below, key_of
 from holdfast.content.ports import ContentLog
-from holdfast.errors import InvalidArgument, ResourceExhausted
+from holdfast.errors import InvalidArgument, NotFound, ResourceExhausted
 from holdfast.limits import (
     CONTENT_BINARIES_MAX,
     CONTENT_BINARY_BYTES_MIN,
     CONTENT_INLINE_BYTES_MAX,
+    CONTENT_UPLOAD_ATTEMPTS_MAX,
 )
 
 Watch = Callable[[SourceNode], None]
@@ -183,8 +184,13 @@ async def store_package(built: BuiltPackage, log: ContentLog) -> list[str]:
 
 
 def _store(blobs: Blobs, name: str, built: BuiltPackage) -> None:
-    if name == built.blob:
-        assert built.written is not None
-        put(blobs, name, built.written.pieces())
-    else:
-        put(blobs, name, built.large[name].pieces())
+    """An upload is at one member of a cluster: when that one is lost, it begins anew elsewhere."""
+    body = built.written if name == built.blob else built.large[name]
+    assert body is not None
+    for attempt in range(1, CONTENT_UPLOAD_ATTEMPTS_MAX + 1):
+        try:
+            put(blobs, name, body.pieces())
+            return
+        except NotFound:  # the upload is not known where the next piece came to
+            if attempt == CONTENT_UPLOAD_ATTEMPTS_MAX:
+                raise
