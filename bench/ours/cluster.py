@@ -207,8 +207,13 @@ class OurCluster:
         """The status, once all members run and have all of all logs, as all of them see it."""
         return self.wait_until(lambda status: self._is_healthy(status, lag_max))
 
-    def _is_healthy(self, status: Any, lag_max: int) -> bool:
-        up = sum(each["state"] == "UP" for each in status["members"])
+    def wait_until_caught_up(self) -> Any:
+        """The same, where members may be draining."""
+        states = ("UP", "DRAINING")
+        return self.wait_until(lambda status: self._is_healthy(status, LAG_MAX, states))
+
+    def _is_healthy(self, status: Any, lag_max: int, states: Sequence[str] = ("UP",)) -> bool:
+        up = sum(each["state"] in states for each in status["members"])
         return up == len(self.members) and all(
             each["state"] == "HEALTHY"
             and len(each["replicas"]) == min(up, status["replicationFactor"])
