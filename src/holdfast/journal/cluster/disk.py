@@ -187,7 +187,15 @@ class ClusterDisk:
     def _write_soon(self) -> None:
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._write_due)
+            asyncio.get_running_loop().call_soon(self._write_next)
+
+    def _write_next(self) -> None:
+        """One turn later: what was sent to other members in this one is on its way by then.
+
+        The loop hands frames to the system at the end of a turn. A sync before that would have the
+        replicas wait for this disk.
+        """
+        asyncio.get_running_loop().call_soon(self._write_due)
 
     def _write_due(self) -> None:
         self._is_due = False
