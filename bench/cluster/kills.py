@@ -21,7 +21,7 @@ from bench.ours.cluster_cuts import CutFollower
 from bench.ours.cluster_load import Plan, Submitted, commits_after, running_load
 from bench.peers.lease import TTL_SECONDS, LeaseElection
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.limits import TICKS_PER_SECOND
+from holdfast.limits import CLUSTER_SILENT_TICKS_MAX, CLUSTER_TICK_MS, TICKS_PER_SECOND
 from holdfast.sequence.api import LogKey
 
 KILLS = int(os.environ.get("HOLDFAST_BENCH_KILLS", "10"))
@@ -30,6 +30,8 @@ PARTITIONS = 4
 FULL_PARTITION = 1  # has the tasks that wait
 EVERY_MS = 10.0  # a task for each partition
 AGAIN_SECONDS, AGAIN_SECONDS_MAX = 0.5, 1.0
+PAUSES, PAUSE_SECONDS = 3, 3.0
+SILENT_SECONDS = (CLUSTER_SILENT_TICKS_MAX + 1) * CLUSTER_TICK_MS / 1_000  # until it is noticed
 CALM_SECONDS = 8.0
 GAP_TICKS = 3
 VISIBLE_TICKS = 1.25
@@ -50,6 +52,7 @@ class Measured:
         self.visible_s = self._visible()
         self.gaps_s = self._kill_writers()
         self.again_s = self._kill_owners()
+        self.silent_s = self._pause_owners()
         with LeaseElection(self.cluster.etcd, folder) as election:
             self.lease_s = [election.seconds_without_leader() for _ in range(self._kills)]
 
@@ -76,6 +79,19 @@ class Measured:
             moments = [
                 self._kill(self.cluster.owners()[FULL_PARTITION]) for _ in range(self._kills)
             ]
+        submitted = load.submitted()
+        return [commits_after(submitted, moment, {FULL_PARTITION}) for moment in moments]
+
+    def _pause_owners(self) -> list[float]:
+        moments: list[float] = []
+        with running_load(self._folder, self._plan("pauses")) as load:
+            for _ in range(PAUSES):
+                process = self.cluster.members[self.cluster.owners()[FULL_PARTITION]].process
+                moments.append(time.monotonic())
+                process.pause()
+                time.sleep(PAUSE_SECONDS)
+                process.resume()
+                self.cluster.wait_until_healthy()
         submitted = load.submitted()
         return [commits_after(submitted, moment, {FULL_PARTITION}) for moment in moments]
 
@@ -157,6 +173,11 @@ FIGURES = (
     _Part(
         f"{_AGAIN}, largest", f"{AGAIN_SECONDS_MAX} s",
         lambda found: max(found.again_s), lambda _: AGAIN_SECONDS_MAX,
+    ),
+    _Part(
+        "... when its owner is paused with SIGSTOP, median",
+        f"{AGAIN_SECONDS} s and {CLUSTER_SILENT_TICKS_MAX} ticks of silence",
+        lambda found: median(found.silent_s), lambda _: AGAIN_SECONDS + SILENT_SECONDS,
     ),
     _Part(
         f"{_AGAIN}, against a leader by lease", f"etcdctl lock --ttl={TTL_SECONDS}",

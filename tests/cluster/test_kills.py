@@ -15,9 +15,10 @@ from tests.cluster.real import check_all
 
 PARTITIONS = 4
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "50"))  # of writers, and as many of owners
-PAUSES, PAUSE_SECONDS = 5, 60.0
+PAUSES, PAUSE_SECONDS = int(os.environ.get("HOLDFAST_PAUSES", "5")), 60.0
 AWAY_SECONDS = 60.0
 CUTS, CUT_SECONDS = 20, 5.0
+SOAK_SECONDS_MAX = 7_200
 SEED = int(os.environ.get("HOLDFAST_SEED", "0")) or int.from_bytes(os.urandom(4))
 
 
@@ -120,6 +121,7 @@ def test_nothing_acknowledged_is_lost_when_writers_and_owners_are_killed_and_pau
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 def test_nothing_acknowledged_is_lost_in_a_hundred_kills_five_minutes_of_pauses_and_without_etcd(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +141,7 @@ def test_nothing_acknowledged_is_lost_in_a_hundred_kills_five_minutes_of_pauses_
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 def test_nothing_acknowledged_is_lost_when_members_no_longer_reach_others_that_reach_them(
     tmp_path: Path,
 ) -> None:
