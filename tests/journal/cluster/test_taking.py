@@ -116,7 +116,7 @@ def test_without_a_quorum_nothing_is_closed_and_it_can_be_asked_again() -> None:
         taken(await stage.taking("a").take_over(1))
         stage.down = set("ac")
         taking, began = stage.taking("b"), stage.clock.monotonic()
-        assert "1 of 3 disks have promised" in not_taken(await taking.take_over(1))
+        assert "0 of 3 disks have promised" in not_taken(await taking.take_over(1))
         assert stage.clock.monotonic() - began == pytest.approx(TAKE_OVER_MS_MAX / 1_000, rel=0.1)
         assert (await stage.chain()).epoch == 1
         stage.down = {"a"}
@@ -144,9 +144,19 @@ def test_an_owner_that_is_heard_keeps_its_partition_unless_it_agrees() -> None:
         taken(await stage.taking("a").take_over(1))
         stage.heard_by = set("abc")
         reason = not_taken(await stage.taking("b").take_over(1))
-        assert reason == "; ".join(f"{each} still hears the owner" for each in "abc")
+        assert reason == "; ".join(f"{each} still hears the owner" for each in "ac")
         assert {stage.disks[each].rules.promise for each in "abc"} == {0}
         assert taken(await stage.taking("b").take_over(1, is_drain=True)).epoch == 2
+
+    played(story)
+
+
+def test_a_member_that_hears_nobody_does_not_even_promise_itself() -> None:
+    async def story(stage: Stage) -> None:
+        taken(await stage.taking("a").take_over(1))
+        stage.heard_by = set("ac")  # b wakes up from a pause: its connections are gone
+        not_taken(await stage.taking("b").take_over(1))
+        assert stage.disks["b"].rules.promise == 0
 
     played(story)
 

@@ -148,7 +148,10 @@ class Taking:
         """Fences, copies and closes; None: the chain has changed, to be read and tried again."""
         refusals: dict[str, str] = {}  # by member, why it does not promise
         if take.replicas:
-            fencing = {each: self._fence(take, each, is_drain, refusals) for each in take.replicas}
+            enough = asyncio.Event()  # others have promised that this disk makes it a quorum
+            fencing = {
+                each: self._fence(take, each, is_drain, refusals, enough) for each in take.replicas
+            }
             async with _side_by_side(fencing.values()) as fences:
                 await self._until(lambda: take.can_choose, take, fences, deadline)
                 if take.can_choose:
@@ -188,9 +191,20 @@ class Taking:
                 task.result()  # a bug is not hidden
 
     async def _fence(
-        self, take: TakeOver, replica: Replica, is_drain: bool, refusals: dict[str, str]
+        self,
+        take: TakeOver,
+        replica: Replica,
+        is_drain: bool,
+        refusals: dict[str, str],
+        enough: asyncio.Event,
     ) -> None:
-        """Asks one disk for its promise until it answers."""
+        """Asks one disk for its promise until it answers.
+
+        The own disk comes last: a member that was cut off, or wakes up from a pause, hears nobody.
+        Its promise alone would fence an owner that all others hear.
+        """
+        if replica == self._disks.own and take.quorum > 1:
+            await enough.wait()
         partition, epoch = take.chain.partition, take.opens - 1
         message = Fence(replica.disk, partition, epoch, take.opens, is_drain)
         async for attempt in tries():
@@ -203,6 +217,8 @@ class Taking:
                 if isinstance(answer, Promised):
                     refusals.pop(replica.member, None)
                     take.promised(replica, answer.counts, answer.newest)
+                    if len(take.answered()) >= take.quorum - 1:
+                        enough.set()
                 elif isinstance(answer, Fenced):
                     take.saw(answer.promise, 0)
                 else:
