@@ -271,3 +271,15 @@ def test_entries_of_a_range_that_the_chain_does_not_have_yet_are_needed() -> Non
     assert runs.free(chain(0), "t", 10) == 10
     assert runs.free(chain(0, 10), "t", 25) == 25
     assert runs.dropped(chain(0, 10), "t", 15) == 15
+
+
+def test_a_disk_that_has_promised_nothing_may_have_a_log_of_its_own() -> None:
+    async def story(simulated: SimulatedDisk) -> None:
+        disk = opened(simulated)
+        disk.local.create_topic("cuts", 1)  # as a member has it that is in no replica set
+        await disk.local.append("cuts", 1, [b"cut"])
+        again = opened(simulated.after_crash(Outcome.DROP))
+        assert again.local.bounds("cuts", 1).next == 1
+        assert again.promise(1) == 0
+
+    play(story)

@@ -93,6 +93,8 @@ class ClusterDisk:
         logs = [(topic, each) for topic, count in topics.items() for each in range(1, count + 1)]
         if not self._notes.is_found and any(self.local.bounds(*each).next for each in logs):
             raise no_promises(self._notes.path)
+        # The file is there before any log: the cuts alone may be one, on a disk of no replica set.
+        self._notes.is_dirty |= not self._notes.is_found
         for topic, by_partition in self._notes.noted.runs.items():
             for partition, runs in by_partition.items() if topic in topics else ():
                 log = self._logs.setdefault(topic, {})[partition] = _Log(0, runs)
