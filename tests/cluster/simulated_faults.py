@@ -1,0 +1,270 @@
+"""What goes wrong in a simulated cluster of whole members, by the dice of a run."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from random import Random
+
+from tests.cluster.simulated import PARTITIONS, SimulatedCluster
+from tests.journal.cluster.simulating import JumpingClock
+
+from holdfast.errors import HoldfastError
+from holdfast.sequence.memory import WriteFate
+from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.network import Weather
+
+CALM = Weather(0.1, 1.0)
+SPARES = "de"
+
+
+class PoweredDisk(SimulatedDisk):
+    """Tells at once when the power goes in the middle of an operation."""
+
+    on_power_lost: Callable[[], None] | None = None
+
+    def _operate(self) -> bool:
+        was_on = not self._crashed
+        lost = super()._operate()
+        if lost and was_on and self.on_power_lost is not None:
+            self.on_power_lost()
+        return lost
+
+
+class Faults:
+    """`happen` is called once a tick; `stop` makes everything work again."""
+
+    def __init__(
+        self, cluster: SimulatedCluster, dice: Random, say: Callable[[str], None], rate: float
+    ) -> None:
+        self.cluster = cluster
+        self.dice = dice
+        self.say = say
+        self.rate = rate  # of each kind, per tick
+        self.removed: set[str] = set()
+        self.counts: dict[str, int] = {}
+        self.lost_disks = 0
+        self.without_power: set[str] = set()  # in the middle of a write
+        self._heal_at: dict[str, float] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _does(self, what: str, share: float = 1.0) -> bool:
+        if self.dice.random() >= self.rate * share:
+            return False
+        self.counts[what] = self.counts.get(what, 0) + 1
+        return True
+
+    def _for(self, what: str, *seconds: float) -> None:
+        self._heal_at[what] = self._now() + self.dice.choice(seconds)
+
+    def _is_over(self, what: str) -> bool:
+        if self._heal_at.get(what, float("inf")) > self._now():
+            return False
+        del self._heal_at[what]
+        return True
+
+    async def happen(self) -> None:
+        await self._machines()
+        self._network()
+        self._etcd()
+        self._orders()
+
+    # --- machines -----------------------------------------------------------------------------
+
+    async def _machines(self) -> None:
+        cluster = self.cluster
+        for name in [*cluster.names]:
+            if name not in cluster.members:
+                if self.dice.random() < 0.1:
+                    await self.start(name)
+            elif name in self.without_power:
+                await self._lose_power(name)
+            elif self._does("power loss"):
+                await self._lose_power(name)
+                if not self.lost_disks and self.dice.random() < 0.3:
+                    self._lose_disk(name)
+            elif self._does("power loss in a write"):
+                self._break(name)
+            elif self._does("pause"):
+                self.say(f"{name} is paused")
+                cluster.machines.pause(cluster.run_of(name))
+                self._for(f"pause {name}", 0.1, 0.4, 1.5)
+            elif self._does("clock jump"):
+                clock = cluster.clocks[name]
+                assert isinstance(clock, JumpingClock)
+                clock.ahead_ms = self.dice.choice((-60_000, -50, 0, 50, 3_600_000))
+                self.say(f"{name} has a clock that is {clock.ahead_ms} ms ahead")
+            if self._is_over(f"pause {name}") and name in cluster.members:
+                cluster.machines.resume(cluster.run_of(name))
+
+    async def start(self, name: str) -> None:
+        self.say(f"{name} starts")
+        cluster = self.cluster
+        clock = cluster.clocks[name]
+        assert isinstance(clock, JumpingClock)
+        clock.ahead_ms = self.dice.choice((-50, 0, 50))  # it is set when the machine is turned on
+        disk = PoweredDisk()
+        disk._folders = cluster.disks[name]._folders
+        cluster.disks[name] = disk
+        try:
+            async with asyncio.timeout(10):
+                await cluster.start(name)
+        except (HoldfastError, TimeoutError) as error:
+            self.say(f"{name} cannot start: {error!r}")
+
+    async def _lose_power(self, name: str) -> None:
+        outcome = self.dice.choice(list(Outcome))
+        self.say(f"{name} loses its power: {outcome.value}")
+        self.without_power.discard(name)
+        await self.cluster.kill(name, outcome, seed=self.dice.randrange(1 << 30))
+
+    def _break(self, name: str) -> None:
+        disk = self.cluster.disks[name]
+        assert isinstance(disk, PoweredDisk)
+        disk.crash_at = disk.operations + self.dice.randint(1, 6)
+
+        def off() -> None:
+            self.say(f"{name} loses its power at operation {disk.operations} of its disk")
+            self.cluster.transports[name].crash()
+            self.cluster.machines.pause(self.cluster.run_of(name))
+            self.without_power.add(name)
+
+        disk.on_power_lost = off
+
+    def _lose_disk(self, name: str) -> None:
+        self.lost_disks += 1
+        self.counts["disk loss"] = 1
+        self.say(f"{name} loses its disk")
+        self.cluster.wipe(name)
+
+    # --- the network --------------------------------------------------------------------------
+
+    def _network(self) -> None:
+        network, names = self.cluster.network, sorted(self.cluster.members)
+        if self._does("weather"):
+            loss, doubling = self.dice.choice((0.0, 0.02)), self.dice.choice((0.0, 0.05))
+            network.weather = Weather(0.1, self.dice.choice((1.0, 20.0, 100.0)), loss, doubling)
+            self.say(f"{network.weather}")
+            self._for("weather", 0.3, 1.0)
+        elif self._is_over("weather"):
+            network.weather = CALM
+        if len(names) > 1 and self._does("one-way cut"):
+            sender, target = self.dice.sample(names, 2)
+            self.say(f"{target} does not hear {sender}")
+            network.cut(sender, target)
+            self._for("cut", 0.2, 0.8, 2.0)
+        elif len(names) > 1 and self._does("split", 0.5):
+            side = self.dice.sample(names, self.dice.randint(1, len(names) - 1))
+            self.say(f"{side} are alone")
+            network.split(side)
+            self._for("cut", 0.2, 0.8, 2.0)
+        elif self._is_over("cut"):
+            network.heal()
+        if names and self._does("reset", 0.5):
+            self.cluster.transports[self.dice.choice(names)].reset_all()
+
+    # --- etcd ---------------------------------------------------------------------------------
+
+    def _etcd(self) -> None:
+        etcd = self.cluster.etcd
+        fates = [each for each in WriteFate if each is not WriteFate.ANSWERED]
+
+        def fate(member: str, write: object) -> WriteFate:
+            is_bad = self.dice.random() < self.rate
+            return self.dice.choice(fates) if is_bad else WriteFate.ANSWERED
+
+        etcd.fate = fate
+        etcd.hinted = lambda member, key: self.dice.choice((0, 1, 2)) if self.rate > 0.02 else 1
+        if etcd.late and self.dice.random() < 0.3:
+            etcd.deliver(self.dice.randrange(len(etcd.late)))
+        if self._does("etcd away"):
+            names = self.dice.choice(([], sorted(self.cluster.members)[:1]))
+            self.say(f"etcd is away for {names or 'all'}")
+            etcd.fate_unreached = self.dice.choice((WriteFate.UNSENT, WriteFate.DROPPED))
+            etcd.cut_off(*names)
+            self._for("etcd", 0.1, 0.5, 2.0, 8.0)
+        elif self._is_over("etcd"):
+            etcd.reconnect()
+
+    # --- what operators do --------------------------------------------------------------------
+
+    def _orders(self) -> None:
+        cluster, names = self.cluster, sorted(self.cluster.members)
+        if not names:
+            return
+        name = self.dice.choice(names)
+        if self._does("drain"):
+            is_draining = self.dice.random() < 0.6
+            self.say(f"{name} is drained: {is_draining}")
+            self._ask(lambda: cluster[name].set_draining(is_draining), name)
+        if self._does("move"):
+            partition, to = self.dice.randint(1, PARTITIONS), self.dice.choice(names)
+            self.say(f"{partition} is moved to {to}")
+            self._ask(lambda: cluster.gateway(name).cluster.move(str(partition), to), name)
+        if self._does("join", 0.3):
+            spare = [each for each in SPARES if each not in {*cluster.names, *self.removed}]
+            if spare:
+                self.join(spare[0])
+        if len(names) > 3 and len(names) == len(cluster.names) and self._does("remove", 0.5):
+            gone = self.dice.choice([each for each in names if each != name])
+            self._ask(lambda: self._remove(name, gone), name)
+
+    def join(self, name: str) -> None:
+        self.say(f"{name} is to join")
+        cluster = self.cluster
+        cluster.disks[name] = SimulatedDisk()
+        cluster.clocks[name] = JumpingClock(cluster.clock)
+        cluster.names.append(name)
+
+    async def _remove(self, by: str, name: str) -> None:
+        cluster = self.cluster
+        if len(cluster.names) <= 3:
+            return
+        await cluster.gateway(by).cluster.remove(name)
+        self.say(f"{name} is removed")
+        self.removed.add(name)
+        cluster.names.remove(name)
+
+    def _ask(self, ask: Callable[[], object], name: str) -> None:
+        async def asked() -> None:
+            with contextlib.suppress(HoldfastError, KeyError, TimeoutError):
+                async with asyncio.timeout(10):
+                    await ask()  # type: ignore[misc]
+
+        with self.cluster.machines.on(self.cluster.run_of(name)):
+            task = asyncio.ensure_future(asked())
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """All faults stop: machines are on and reach each other, and nobody is drained."""
+        self.say("all faults stop")
+        cluster, etcd = self.cluster, self.cluster.etcd
+        self.rate = 0.0
+        cluster.network.weather = CALM
+        cluster.network.heal()
+        etcd.fate = lambda member, write: WriteFate.ANSWERED
+        etcd.hinted = lambda member, key: 1
+        etcd.reconnect()
+        while etcd.late:
+            etcd.deliver()
+        for name in sorted(cluster.members):
+            cluster.disks[name].crash_at = None
+            clock = cluster.clocks[name]
+            assert isinstance(clock, JumpingClock)
+            clock.ahead_ms = 0
+            if name in self.without_power:
+                await self._lose_power(name)
+            else:
+                cluster.machines.resume(cluster.run_of(name))
+        for name in sorted(self.removed & cluster.members.keys()):
+            await self._lose_power(name)
+        for name in cluster.names:
+            if name not in cluster.members:
+                await self.start(name)
+        for name in cluster.names:
+            await cluster[name].set_draining(False)
