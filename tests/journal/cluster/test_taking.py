@@ -151,6 +151,23 @@ def test_an_owner_that_is_heard_keeps_its_partition_unless_it_agrees() -> None:
     played(story)
 
 
+def test_a_range_that_is_opened_for_a_member_which_waits_for_promises_is_used_at_once() -> None:
+    async def story(stage: Stage) -> None:
+        owner, other = stage.taking("a"), stage.taking("b")
+        ours = stage.appended(taken(await owner.take_over(1)), "x", on="abc")
+        stage.heard_by = set("abc")
+        waiting = asyncio.create_task(other.take_over(1))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()  # the owner is heard
+        began = stage.clock.monotonic()
+        chain = taken(await owner.hand_over(1, ours, stage.live("b"), stage.replicas("abc")))
+        other.heard(chain)
+        assert await waiting == chain
+        assert stage.clock.monotonic() - began < 0.1
+
+    played(story)
+
+
 def test_a_member_that_hears_nobody_does_not_even_promise_itself() -> None:
     async def story(stage: Stage) -> None:
         taken(await stage.taking("a").take_over(1))

@@ -169,6 +169,7 @@ class ClusterJournal(ClusterReading):
     def learned(self, chain: Chain) -> None:
         """Somebody has read a chain."""
         self.positions.learned(chain)
+        self.taking.heard(chain)
 
     def _follow_chain(self, chain: Chain) -> None:
         """A range of ours that is not the last any more was closed by somebody else."""

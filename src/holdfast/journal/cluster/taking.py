@@ -67,6 +67,13 @@ class Taking:
         self._choose_set = choose_set
         self._learned = learned  # told of every chain that is read or written
         self._locks: dict[int, asyncio.Lock] = {}
+        self._fencing: dict[int, tuple[int, asyncio.Future[None]]] = {}  # of which epoch; news
+
+    def heard(self, chain: Chain) -> None:
+        """A chain was learned: whoever fences an older range of it need not wait any longer."""
+        epoch, news = self._fencing.get(chain.partition, (chain.epoch, None))
+        if news is not None and chain.epoch > epoch and not news.done():
+            news.set_result(None)
 
     # --- what may be asked for ---
 
@@ -153,7 +160,8 @@ class Taking:
                 each: self._fence(take, each, is_drain, refusals, enough) for each in take.replicas
             }
             async with _side_by_side(fencing.values()) as fences:
-                await self._until(lambda: take.can_choose, take, fences, deadline)
+                if not await self._until_promised(take, fences, deadline):
+                    return None
                 if take.can_choose:
                     take.choose()
                 bringing = [
@@ -171,22 +179,36 @@ class Taking:
             return NotTaken(take.chain, _reason(take, refusals))
         return await self._close(take)
 
+    async def _until_promised(
+        self, take: TakeOver, fences: list["asyncio.Task[None]"], deadline: float
+    ) -> bool:
+        """Waits for promises; False if there is a newer range before there are enough of them."""
+        partition = take.chain.partition
+        news: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._fencing[partition] = (take.chain.epoch, news)
+        try:
+            await self._until(lambda: take.can_choose, take, fences, deadline, news)
+        finally:
+            del self._fencing[partition]
+        return take.can_choose or not news.done()
+
     async def _until(
         self,
         reached: Callable[[], bool],
         take: TakeOver,
         tasks: list["asyncio.Task[None]"],
         deadline: float,
+        news: "asyncio.Future[None] | None" = None,
     ) -> None:
-        """Waits until it is reached, the take-over has ended, or it is too late."""
-        pending = set(tasks)
+        """Waits until it is reached, the take-over has ended, there is news, or it is too late."""
+        pending: set[asyncio.Future[None]] = set(tasks)
         while pending and not reached() and take.phase is not TakePhase.BEATEN:
             left = deadline - self._clock.monotonic()
-            if left <= 0:
+            if left <= 0 or (news is not None and news.done()):
                 return
-            done, pending = await asyncio.wait(
-                pending, timeout=left, return_when=asyncio.FIRST_COMPLETED
-            )
+            awaited = pending if news is None else pending | {news}
+            done, _ = await asyncio.wait(awaited, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            pending -= done
             for task in done:
                 task.result()  # a bug is not hidden
 
