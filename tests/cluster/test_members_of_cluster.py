@@ -181,3 +181,21 @@ def test_a_partition_that_cannot_be_handed_over_without_etcd_stays_open_where_it
         await submit(cluster.gateway(other), "goes on")
 
     play(story)
+
+
+def test_a_member_that_stops_does_not_wait_for_an_etcd_that_was_rolled_back() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        backup = cluster.etcd.save()
+        await asyncio.sleep(1)
+        cluster.etcd.restore(backup)
+        await cluster.until(lambda: all(cluster[name].coordination.rolled_back for name in NAMES))
+        owner = cluster.owners()[1]
+        problems = cluster[owner].problems()
+        assert len(problems) == len(set(problems))
+        assert any("etcd was rolled back" in each for each in problems)
+        began = asyncio.get_running_loop().time()
+        await cluster[owner].leave()
+        assert asyncio.get_running_loop().time() - began < 1
+
+    play(story)

@@ -355,7 +355,7 @@ class ClusterMember:
         found = list(self._problems.values())
         if self.roster.is_removed:
             found.append(f"Member {self.name!r} was removed from the cluster")
-        return found + own_problems(self, self.coordination)
+        return list(dict.fromkeys(found + own_problems(self, self.coordination)))
 
     # --- connections --------------------------------------------------------------------------
 
@@ -375,6 +375,8 @@ class ClusterMember:
 
     def _has_successor(self) -> bool:
         """Whether somebody else is there who may take what is open here, now or soon."""
+        if self.coordination.rolled_back:  # it says so until the members are started again
+            return False
         others = [each for name, each in self.members().items() if name != self.name]
         return any(each.is_there and not each.is_draining for each in others)
 
