@@ -46,6 +46,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )  # a reader that is stuck cannot keep more of the log than this
     snapshot_interval_ms: int = 300_000
     snapshot_store: str = ""  # where snapshots go, too: a folder, or s3://bucket/prefix
+    tables: str = ""  # what the pipeline makes of the log: a folder; "": FOLDER/tables
     content_store: str = ""  # large files of content: s3://bucket/prefix, a folder; "": beside it
     content_subscriber_kept_ms: int = (
         CONTENT_SUBSCRIBER_KEPT_MS  # for so long the log is kept for a silent subscriber

@@ -202,7 +202,8 @@ class LocalNode(Node):
         place: Place | None = None,
     ) -> None:
         self._home = folder if place is None else place.home
-        self._tables = FolderTables(self._home / "tables", self._tables_as_of)
+        self._tables_root = Path(config.tables) if config.tables else self._home / "tables"
+        self._tables = FolderTables(self._tables_root, self._tables_as_of)
         content = self._home / "content"
         super().__init__(
             journal, store, config, clock, metrics, open_tables=self._open_tables, place=place,
@@ -346,11 +347,11 @@ class LocalNode(Node):
         search = self._tables.opened()  # one for all that is asked of the tables
         from holdfast.pipeline.batch.tables import PipelineTables
 
-        return PipelineTables(self._home / "tables", search, self._clock, self._tables_as_of)
+        return PipelineTables(self._tables_root, search, self._clock, self._tables_as_of)
 
     def _pipeline_lag(self) -> PipelineLag | None:
         """How far the tables beside the log are behind it, if there are tables."""
-        progress = load_progress(self._home / "tables")
+        progress = load_progress(self._tables_root)
         if progress.batch < 0:
             return None
         lag = lag_of(progress, self._ends(), self._clock.now_ms())
@@ -358,7 +359,7 @@ class LocalNode(Node):
 
     def _tables_as_of(self) -> AsOf | None:
         """Where the tables beside the log stand, if there are tables."""
-        progress = load_progress(self._home / "tables")
+        progress = load_progress(self._tables_root)
         if progress.batch < 0:
             return None
         lag = lag_of(progress, self._ends(), self._clock.now_ms())

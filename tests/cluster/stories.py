@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from holdfast.gateway.distribution.shapes import DistributionQuery
 from holdfast.gateway.tasks.shapes import BackoffKind, RetryBackoff, TaskQuery
 from holdfast.gateway.transactions.shapes import TransactionQuery
 from holdfast.model.bpmn import write_bpmn
+from holdfast.pipeline.log import Log, entries_between, open_log
 
 WAIT = 40.0  # seconds until a story gives up; none of them takes that long
 PACE = 0.1  # seconds between two steps of a story
@@ -268,6 +269,42 @@ def content(course: Course) -> None:
             return found if len(found) >= count else []
 
         assert course.until(told) == list(range(1, count + 1))  # none lost, none twice
+
+
+# --- what the pipeline reads with ---------------------------------------------------------------
+
+Places = dict[tuple[int, int], bytes]  # payloads by partition and offset
+
+
+def reading(course: Course) -> None:
+    """A reader of the log goes on at other members, and all of them give out the same log."""
+    found: Places = {}
+    log = open_log(",".join(course.urls))
+    ends: dict[int, int] = {}
+    for _ in course.turns():
+        later = {partition: each.next for partition, each in log.bounds().items()}
+        assert all(later[each] >= end for each, end in ends.items())
+        found |= _read(log, ends, later)
+        ends = later
+    for url in course.urls:
+        one = open_log(url)
+        assert _read(one, {}, ends) == found
+        course.until(lambda it=one: _has_all(it.as_of(None).ends, ends))
+        one.close()
+    log.close()
+
+
+def _has_all(cut: Mapping[int, int], ends: Mapping[int, int]) -> bool:
+    return all(cut.get(each, 0) >= end for each, end in ends.items())
+
+
+def _read(log: Log, starts: dict[int, int], ends: dict[int, int]) -> Places:
+    return {
+        (partition, entry.offset): entry.payload
+        for partition, end in ends.items()
+        for piece in entries_between(log, partition, starts.get(partition, 0), end)
+        for entry in piece
+    }
 
 
 # --- the public client of the REST API ----------------------------------------------------------

@@ -14,7 +14,7 @@ from tests.cluster.stories import WAIT, Course
 
 pytestmark = pytest.mark.xdist_group("cluster")
 
-STORIES = ("tasks", "processes", "distribution", "transactions", "content", "sdk")
+STORIES = ("tasks", "processes", "distribution", "transactions", "content", "reading", "sdk")
 
 
 def trouble(cluster: OurCluster, steady: str) -> None:
@@ -22,7 +22,7 @@ def trouble(cluster: OurCluster, steady: str) -> None:
 
     The steady one is drained and never killed: there is a client that knows no other.
     """
-    _drain(cluster, steady)
+    drain(cluster, steady)
     victim = cluster.owners()[1]
     cluster.members[victim].kill()
     cluster.wait_until(lambda found: all(each["owner"] != victim for each in found["partitions"]))
@@ -34,14 +34,14 @@ def trouble(cluster: OurCluster, steady: str) -> None:
     time.sleep(1.5)  # silence is noticed, and others take over
     cluster.members[paused].process.resume()
     cluster.wait_until_caught_up()
-    _drain(cluster, steady, is_draining=False)
-    _drain(cluster, cluster.owners()[1])
+    drain(cluster, steady, is_draining=False)
+    drain(cluster, cluster.owners()[1])
     for name in cluster.members:
-        _drain(cluster, name, is_draining=False)
+        drain(cluster, name, is_draining=False)
     cluster.wait_until_healthy()
 
 
-def _drain(cluster: OurCluster, name: str, *, is_draining: bool = True) -> None:
+def drain(cluster: OurCluster, name: str, *, is_draining: bool = True) -> None:
     cluster.members[name].ask(f"/v2/cluster/members/{name}/drain", {"isDraining": is_draining})
     if is_draining:
         cluster.wait_until(lambda found: all(each["owner"] != name for each in found["partitions"]))

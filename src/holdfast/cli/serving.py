@@ -31,7 +31,8 @@ async def serve_folder(folder: Path, config: Config, *, as_json: bool, with_pipe
     node = await LocalNode.open(folder, config)
     try:
         await let_first_in(node, folder, config)
-        beside = Beside(["pipeline", "run", str(folder)]) if with_pipeline else None
+        tables = ["--tables", config.tables] if config.tables else []
+        beside = Beside(["pipeline", "run", str(folder), *tables]) if with_pipeline else None
         took_ms = round((time.monotonic() - began) * 1000)
 
         def announce(url: str) -> None:

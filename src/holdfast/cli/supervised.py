@@ -62,7 +62,8 @@ async def serve_members(
                 ups[0].url, folder, layout.partitions, sum(each.replayed_events for each in ups),
                 took_ms, processes=layout.members, as_json=as_json,
             )  # fmt: skip
-            beside = Beside(["pipeline", "run", str(folder)]) if with_pipeline else None
+            tables = ["--tables", config.tables] if config.tables else []
+            beside = Beside(["pipeline", "run", str(folder), *tables]) if with_pipeline else None
             with beside or contextlib.nullcontext():
                 await stop.wait()
         except MemberEnded as error:  # it has said why

@@ -28,7 +28,7 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
 
         def announce(url: str) -> None:
             if with_pipeline:  # the folder has copies of logs; what counts is read from the members
-                tables = str(folder / "tables")
+                tables = config.tables or str(folder / "tables")
                 beside.enter_context(Beside(["pipeline", "run", url, "--tables", tables]))
             announcing.append(asyncio.get_running_loop().create_task(member.serves_at(url)))
             count = member.settings.partitions
