@@ -382,6 +382,23 @@ def test_a_planned_move_fences_nobody() -> None:
     played(story)
 
 
+def test_a_move_of_an_owner_that_somebody_fences_meanwhile_is_given_up_at_once() -> None:
+    async def story(stage: Stage) -> None:
+        taking = stage.taking("a")
+        ours = stage.appended(taken(await taking.take_over(1)), "abc", on="a")
+        under_way = asyncio.ensure_future(
+            taking.hand_over(1, ours, stage.live("b"), stage.replicas("abc"))
+        )
+        await asyncio.sleep(0.5)
+        assert not under_way.done()
+        began = stage.clock.monotonic()
+        ours.fenced(2)
+        not_taken(await under_way)
+        assert stage.clock.monotonic() - began < 0.5
+
+    played(story)
+
+
 def test_what_is_not_on_a_quorum_is_not_handed_over() -> None:
     async def story(stage: Stage) -> None:
         taking = stage.taking("a")

@@ -114,6 +114,8 @@ class Taking:
         deadline = self._clock.monotonic() + HAND_OVER_MS_MAX / 1_000
         async with self._lock(partition):
             while not ours.is_drained:
+                if ours.is_ended:  # somebody takes over: that one finds out what is kept
+                    return NotTaken(None, _TAKEN)
                 if self._clock.monotonic() >= deadline:
                     return NotTaken(None, "Not all that was sent is on a quorum of disks")
                 await asyncio.sleep(TAKE_OVER_RETRY_MS_MIN / 1_000)
