@@ -7,17 +7,23 @@ import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from package_kit import BlobsOnly, packed, taken_in, tree_of
 
+from holdfast.blobs.memory import MemoryBlobs
 from holdfast.content.messages import PackageAction
 from holdfast.content.package import folder as folder_room
 from holdfast.content.package.building import build_package, store_package
 from holdfast.content.package.folder import FolderSource
 from holdfast.content.repository.memory import MemoryRepository
 from holdfast.errors import InvalidArgument, InvalidState, NotFound
-from holdfast.limits import CONTENT_BINARY_BYTES_MIN, CONTENT_DEPTH_MAX
+from holdfast.limits import (
+    CONTENT_BINARY_BYTES_MIN,
+    CONTENT_DEPTH_MAX,
+    CONTENT_UPLOAD_ATTEMPTS_MAX,
+)
 
 
 @pytest.fixture
@@ -182,6 +188,34 @@ def test_a_large_file_that_changes_before_it_is_stored_is_noticed(site: Path, ch
     with built, pytest.raises(InvalidState, match=r"model\.bin"):
         asyncio.run(store_package(built, log))
     assert log.blobs.content == {}
+
+
+class LosingBlobs(MemoryBlobs):
+    """The member that had the beginning of an upload is lost, so many times."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def upload(self, name: str) -> Any:
+        if self.losses:
+            self.losses -= 1
+            raise NotFound("Expected an unfinished upload, but it is not known here")
+        return super().upload(name)
+
+
+@pytest.mark.parametrize("losses", [CONTENT_UPLOAD_ATTEMPTS_MAX - 1, CONTENT_UPLOAD_ATTEMPTS_MAX])
+def test_an_upload_begins_anew_when_it_is_not_known_any_more(site: Path, losses: int) -> None:
+    file = site / "model.bin"
+    file.write_bytes(b"m" * CONTENT_BINARY_BYTES_MIN)
+    log = BlobsOnly(LosingBlobs(losses))
+    with build_package(PackageAction.ADD, ["/"], ["/"], FolderSource(site)) as built:
+        if losses == CONTENT_UPLOAD_ATTEMPTS_MAX:
+            with pytest.raises(NotFound):
+                asyncio.run(store_package(built, log))
+        else:
+            asyncio.run(store_package(built, log))
+            assert file.read_bytes() in log.blobs.content.values()
 
 
 def open_files() -> int:
