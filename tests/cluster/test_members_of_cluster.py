@@ -16,6 +16,7 @@ from holdfast.errors import (
 )
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.tasks.shapes import NewTask
+from holdfast.testing.disk import SimulatedDisk
 
 
 def test_three_members_divide_the_partitions_and_each_serves_all_of_them() -> None:
@@ -197,5 +198,30 @@ def test_a_member_that_stops_does_not_wait_for_an_etcd_that_was_rolled_back() ->
         began = asyncio.get_running_loop().time()
         await cluster[owner].leave()
         assert asyncio.get_running_loop().time() - began < 1
+
+    play(story)
+
+
+def test_an_owner_without_a_disk_of_its_range_is_replaced_when_it_starts_anew() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        cluster.names.append("d")
+        cluster.disks["d"] = SimulatedDisk()
+        await cluster.start("d")
+        await cluster.settled()
+        owner = cluster["d"]
+        partition, last = next(
+            (each, last)
+            for each in range(1, PARTITIONS + 1)
+            if (last := owner.journal.chain(each).last) is not None
+            and "d" in {replica.member for replica in last.replicas}
+        )
+        others = tuple(each for each in last.replicas if each.member != "d")
+        owner.journal.taking._choose_set = lambda _: others  # as after a change of members
+        await owner.journal.take_over(partition, is_drain=True)
+        assert owner.journal.chain(partition).last.owner == "d"  # type: ignore[union-attr]
+        await cluster.kill("d")
+        await cluster.start("d")  # before anybody misses it
+        await cluster.until(lambda: partition in cluster.owners())
 
     play(story)

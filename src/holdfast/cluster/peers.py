@@ -61,6 +61,10 @@ class LinkedPeers:
         greeting = self.greetings.get(member)
         return None if greeting is None else greeting.disk
 
+    def nonce(self, member: str) -> str | None:
+        greeting = self.greetings.get(member)
+        return None if greeting is None else greeting.nonce
+
     def tell(self, members: Sequence[str], message: Told) -> list[str]:
         body = _encode(message)
         return [each for each in members if not self._tell(each, TOLD, body)]

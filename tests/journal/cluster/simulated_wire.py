@@ -157,6 +157,9 @@ class SimulatedPeers:
             return set()
         return {each for each in self._wire.members if self._reaches(each)}
 
+    def nonce(self, member: str) -> str | None:
+        return None
+
     def disk(self, member: str) -> str | None:
         return self._wire.members[member].replica.disk if self._reaches(member) else None
 

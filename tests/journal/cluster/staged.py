@@ -118,6 +118,9 @@ class StagedPeers:
     def heard(self) -> set[str]:
         return {each for each in self._stage.disks if self._stage.is_up(self._member, each)}
 
+    def nonce(self, member: str) -> str | None:
+        return None
+
     def disk(self, member: str) -> str | None:
         up = self._stage.is_up(self._member, member)
         return self._stage.disks[member].replica.disk if up else None

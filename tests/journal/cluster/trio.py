@@ -104,6 +104,9 @@ class WirePeers:
     def heard(self) -> set[str]:
         return {each for each in self._wire.members if self._wire.is_up(self._name, each)}
 
+    def nonce(self, member: str) -> str | None:
+        return None
+
     def disk(self, member: str) -> str | None:
         return self._wire.members[member].replica.disk if member in self.heard() else None
 

@@ -19,6 +19,10 @@ class Peers(Protocol):
         """The disk that a member has now; None while it is not reached."""
         ...
 
+    def nonce(self, member: str) -> str | None:
+        """Of the start of a member that is reached; None while it is not, or not known."""
+        ...
+
     def tell(self, members: Sequence[str], message: Told) -> list[str]:
         """Sends to each, and forgets; who did not take it: not reached, or too much is waiting."""
         ...

@@ -263,12 +263,18 @@ class Receiving:
             )
 
     def hears(self, found: Range) -> bool:
-        """Whether the owner of a range is heard; a member with a new disk is not it any more."""
+        """Whether the owner of a range is heard.
+
+        A member with a new disk is not it any more. Nor is a new start of one that keeps no log of
+        the range: by its disk it cannot take the partition back, so others must.
+        """
         owner = found.owner
         if owner not in self._peers.heard() or not self.is_registered(owner):
             return False
         disks = [each.disk for each in found.replicas if each.member == owner]
-        return not disks or self._peers.disk(owner) in disks
+        if not disks:
+            return self._peers.nonce(owner) in (found.nonce, None)
+        return self._peers.disk(owner) in disks
 
     def _hears_owner(self, partition: int, epoch: int, taker: str) -> bool:
         found = range_of(self._positions.chain(partition), epoch)
