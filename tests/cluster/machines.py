@@ -16,7 +16,13 @@ from holdfast.testing import VirtualClock
 from holdfast.testing.loop import VirtualLoop
 from holdfast.testing.network import Receive, SimulatedNetwork
 
+TURNS_MAX = 20_000  # of the loop, at one moment
+
 whose: ContextVar[str] = ContextVar("whose", default="")
+
+
+class BusyLoopError(AssertionError):
+    """Somebody works all the time and gets nowhere."""
 
 
 class _Ready(deque[Any]):
@@ -46,6 +52,7 @@ class Machines(VirtualLoop):
         self.held: dict[str, list[Any]] = {}  # what waits on machines that are paused
         self.ended: set[str] = set()
         self.turns = 0
+        self._turns_passed = 0  # when time has passed last
         self._machine_tasks: dict[str, set[asyncio.Task[Any]]] = {}
         self._ready = _Ready(self)
         self.set_task_factory(self._make_task)  # pyright: ignore
@@ -62,6 +69,11 @@ class Machines(VirtualLoop):
 
     def pass_time(self, seconds: float | None) -> None:
         self.turns += 1
+        if seconds is None or seconds > 0:
+            self._turns_passed = self.turns
+        elif self.turns - self._turns_passed > TURNS_MAX:
+            self._turns_passed = self.turns
+            raise BusyLoopError(f"the loop has turned {TURNS_MAX} times, but no time has passed")
         super().pass_time(seconds)
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ from random import Random
 from tests.cluster.simulated import PARTITIONS, SimulatedCluster
 from tests.journal.cluster.simulating import JumpingClock
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import Code, HoldfastError
 from holdfast.sequence.memory import WriteFate
 from holdfast.testing.disk import Outcome, SimulatedDisk
 from holdfast.testing.network import Weather
@@ -83,7 +83,8 @@ class Faults:
                 await self._lose_power(name)
             elif self._does("power loss"):
                 await self._lose_power(name)
-                if not self.lost_disks and self.dice.random() < 0.3:
+                # Of a minority: a member that is removed takes its disk with it.
+                if not self.lost_disks and not self.removed and self.dice.random() < 0.3:
                     self._lose_disk(name)
             elif self._does("power loss in a write"):
                 self._break(name)
@@ -220,11 +221,16 @@ class Faults:
 
     async def _remove(self, by: str, name: str) -> None:
         cluster = self.cluster
-        if len(cluster.names) <= 3:
+        if len(cluster.names) <= 3 or self.lost_disks:
             return
-        await cluster.gateway(by).cluster.remove(name)
-        self.say(f"{name} is removed")
         self.removed.add(name)
+        try:
+            await cluster.gateway(by).cluster.remove(name)
+        except HoldfastError as error:
+            if error.code is not Code.UNKNOWN:
+                self.removed.discard(name)
+                return
+        self.say(f"{name} is removed")
         cluster.names.remove(name)
 
     def _ask(self, ask: Callable[[], object], name: str) -> None:

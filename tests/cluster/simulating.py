@@ -11,6 +11,7 @@ member must have the same.
 import asyncio
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from random import Random
@@ -41,6 +42,7 @@ TICK_S = 1 / 16
 TICKS = 100
 CLIENTS, WORKERS = 3, 2
 RECOVERY_S = 240.0  # of virtual time: leases, back-offs and transactions run out within it
+RUN_S_MAX = 600.0
 IDLE_S = 10.0
 IDLE_TURNS_MAX = 400  # of the loop, a member and a second, when nothing happens
 
@@ -263,8 +265,9 @@ def simulate(seed: int, *, ticks: int = TICKS) -> Simulation:
 
     async def whole() -> Simulation:
         ran.append(Simulation(seed, clock, ticks=ticks))
-        await ran[0].run()
-        await ran[0].cluster.close()
+        async with asyncio.timeout(RUN_S_MAX):
+            await ran[0].run()
+            await ran[0].cluster.close()
         return ran[0]
 
     try:
@@ -293,6 +296,9 @@ def main(first: int, end: int) -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # a replay takes the same steps
+        command = [sys.executable, "-m", "tests.cluster.simulating", *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     first = int(sys.argv[1])
     main(first, int(sys.argv[2]) if len(sys.argv) > 2 else first + 1)
