@@ -1,7 +1,6 @@
 """Which partitions may have jobs of a type."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from functools import partial
 
@@ -12,6 +11,8 @@ from holdfast.gateway.access.asking import Asked
 from holdfast.partitions import Topic
 
 FAR_EVERY = 8  # activations: one of so many goes to another member if it has waited longest
+LOOK_AGAIN_S = 1.0  # after a partition that did not answer: its next owner may have told nobody
+ASKED_LATELY_S = 60.0  # for a type that no worker has asked for since, nobody is asked again
 TYPES_FOLLOWED_MAX = 4_096  # types of jobs that workers asked for: 2 MB
 
 Serve = Callable[[JobsAvailable], None]
@@ -26,6 +27,14 @@ class _Type:
         # in the order in which they will be asked, each with the number of the last word of it
         self.partitions: dict[int, int] = {}
         self.looking: asyncio.Future[None] | None = None
+        self.again: asyncio.TimerHandle | None = None
+        self.asked_at = 0.0  # by a worker, of the loop
+        self.is_unsure = False  # somebody did not answer, and is to be asked before the next worker
+
+    def forget(self) -> None:
+        self.stop()
+        if self.again is not None:
+            self.again.cancel()
 
 
 class Available:
@@ -40,12 +49,20 @@ class Available:
 
     async def follow(self, types: tuple[str, ...]) -> None:
         """From now on it is known which partitions may have jobs of these."""
+        now = asyncio.get_running_loop().time()
         for type_ in types:
-            if type_ not in self._types:
+            known = self._types.get(type_)
+            if known is not None:
+                known.asked_at = now
+                if known.is_unsure:
+                    known.is_unsure = False
+                    await self._look(type_)
+            else:
                 while len(self._types) >= TYPES_FOLLOWED_MAX:
-                    self._types.pop(next(iter(self._types))).stop()
+                    self._types.pop(next(iter(self._types))).forget()
                 told = partial(self._told, type_)
                 self._types[type_] = _Type(self._asked.follow(Topic(JobsAvailable, type_), told))
+                self._types[type_].asked_at = now
                 await self._look(type_)
 
     def next(self, types: tuple[str, ...]) -> tuple[str, int, int] | None:
@@ -72,6 +89,22 @@ class Available:
         if known is not None and known.partitions.get(partition) == word:
             del known.partitions[partition]
 
+    def look_again(self, type_: str) -> None:
+        """A partition did not answer: soon all are asked, whatever is told until then."""
+        known = self._types.get(type_)
+        loop = asyncio.get_running_loop()
+        if known is None:
+            return
+        if loop.time() - known.asked_at > ASKED_LATELY_S:
+            known.is_unsure = True
+        elif known.again is None:
+            known.again = loop.call_later(LOOK_AGAIN_S, self._look_now, type_)
+
+    def _look_now(self, type_: str) -> None:
+        if (known := self._types.get(type_)) is not None:
+            known.again = None
+        self._told(type_, None)
+
     def _told(self, type_: str, effect: JobsAvailable | None) -> None:
         known = self._types.get(type_)
         if known is None:
@@ -79,7 +112,9 @@ class Available:
         if effect is not None:
             self._note(known, effect.partition)
             self._serve(effect)
-        elif known.looking is None:  # some may be there that nobody told of
+        elif known.looking is not None:  # it may have asked already whoever this is about
+            self.look_again(type_)
+        else:  # some may be there that nobody told of
             known.looking = asyncio.ensure_future(self._look_and_serve(type_))
             known.looking.add_done_callback(lambda _: setattr(known, "looking", None))
 
@@ -88,15 +123,17 @@ class Available:
         known.partitions[partition] = self._words
 
     async def _look(self, type_: str) -> None:
-        """Asks all partitions, the near ones first. One that does not answer tells later."""
+        """Asks all partitions, the near ones first; later again, if one does not answer."""
         near = self._asked.near
         far = [each for each in range(1, self._asked.count + 1) if each not in near]
         for partition in (*near, *far):
-            with contextlib.suppress(HoldfastError):
+            try:
                 if await self._asked.ask(partition, FindWaitingTypes((type_,))):
                     known = self._types.get(type_)
                     if known is not None:
                         self._note(known, partition)
+            except HoldfastError:
+                self.look_again(type_)
 
     async def _look_and_serve(self, type_: str) -> None:
         await self._look(type_)

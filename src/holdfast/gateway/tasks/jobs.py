@@ -100,7 +100,7 @@ class JobService(JobApi):
             known = self._available.next(activation.types)
             if known is not None:
                 command = Command(_JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation)
-                jobs = await self._activated(known[1], command)
+                jobs = await self._activated(known[0], known[1], command)
                 if not jobs:
                     self._available.none(*known)
             else:
@@ -111,13 +111,14 @@ class JobService(JobApi):
             if jobs:
                 return _job_shapes(jobs, self._clock.now_ms())
 
-    async def _activated(self, partition: int, command: Command) -> list[EngineJob]:
+    async def _activated(self, type_: str, partition: int, command: Command) -> list[EngineJob]:
         """The jobs that a partition gives; one that is away for now keeps none of the others'."""
         try:
             return await self._jobs_of(self._asked.activate(partition, command))
         except (Moved, Unavailable) as error:
             if error.fields.get("partition") != partition:
                 raise
+            self._available.look_again(type_)  # whoever has it next has these jobs still
             return []
 
     async def _wait(self, activation: Activation, seconds: float) -> list[EngineJob]:
