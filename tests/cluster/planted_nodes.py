@@ -12,16 +12,11 @@ from holdfast.journal import Append, Appended
 from holdfast.journal.cluster import sending
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.receiving import Receiving
-from holdfast.journal.cluster.replica import ReplicaRules
 from holdfast.journal.cluster.taker import TakeOver
 
 
 def acknowledges_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sending, "OwnerRange", EarlyOwner)
-
-
-def takes_appends_after_a_promise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ReplicaRules, "is_bound", lambda self, epoch: False)
 
 
 def closes_a_range_without_copying_its_tail(patch: pytest.MonkeyPatch) -> None:
@@ -75,23 +70,12 @@ def forgets_requests(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Remembering, "known", lambda self, state, tables, id_, command: None)
 
 
-def answers_as_an_owner_without_asking(patch: pytest.MonkeyPatch) -> None:
-    """A former owner that does not know of the next one answers with what it had."""
-
-    async def confirmed(self: ClusterJournal, partition: int) -> bool:
-        return True
-
-    patch.setattr(ClusterJournal, "confirm", confirmed)
-
-
 Plant: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 
 PLANTED: list[Plant] = [
     acknowledges_without_a_quorum,
-    takes_appends_after_a_promise,
     closes_a_range_without_copying_its_tail,
     applies_what_is_not_acknowledged,
     answers_before_the_append_is_acknowledged,
     forgets_requests,
-    answers_as_an_owner_without_asking,
 ]

@@ -9,7 +9,7 @@ from tests.cluster.simulated import PARTITIONS, SimulatedCluster
 from tests.journal.cluster.simulating import JumpingClock
 
 from holdfast.errors import Code, HoldfastError
-from holdfast.sequence.memory import WriteFate
+from holdfast.sequence.memory import MemoryCoordination, WriteFate
 from holdfast.testing.disk import Outcome, SimulatedDisk
 from holdfast.testing.network import Weather
 
@@ -221,7 +221,7 @@ class Faults:
 
     async def _remove(self, by: str, name: str) -> None:
         cluster = self.cluster
-        if len(cluster.names) <= 3 or self.lost_disks:
+        if len(cluster.names) - len(self.removed) <= 3 or self.lost_disks:
             return
         self.removed.add(name)
         try:
@@ -231,7 +231,6 @@ class Faults:
                 self.removed.discard(name)
                 return
         self.say(f"{name} is removed")
-        cluster.names.remove(name)
 
     def _ask(self, ask: Callable[[], object], name: str) -> None:
         async def asked() -> None:
@@ -267,10 +266,20 @@ class Faults:
                 await self._lose_power(name)
             else:
                 cluster.machines.resume(cluster.run_of(name))
-        for name in sorted(self.removed & cluster.members.keys()):
-            await self._lose_power(name)
+        await self._let_go()
         for name in cluster.names:
             if name not in cluster.members:
                 await self.start(name)
         for name in cluster.names:
             await cluster[name].set_draining(False)
+
+    async def _let_go(self) -> None:
+        """Whoever etcd says was removed goes; who asked for it may have gone before the answer."""
+        observer = MemoryCoordination(self.cluster.etcd, "observer")
+        registered = await observer.registered()
+        await observer.close()
+        for name in sorted(self.removed.difference(registered)):
+            if name in self.cluster.names:
+                self.cluster.names.remove(name)
+            if name in self.cluster.members:
+                await self._lose_power(name)
