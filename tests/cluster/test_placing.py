@@ -245,6 +245,20 @@ def test_an_owner_that_starts_anew_takes_its_own_partitions() -> None:
     assert world.owners() == before
 
 
+def test_a_member_that_is_away_keeps_its_place_and_gets_no_other() -> None:
+    keys = {name: sha256(name.encode()).hexdigest() for name in "abcd"}
+    there = {name: MemberSight(key, f"{name}0", f"{name}/0") for name, key in keys.items()}
+    for away in "abcd":
+        members = there | {away: MemberSight(keys[away], f"{away}0")}
+        for partition in range(1, PARTITIONS + 1):
+            sight = Sight("a", members, 3, PARTITIONS)
+            fresh = wanted_set(partition, None, sight)
+            assert {each.member for each in fresh} == set("abcd") - {away}
+            before = wanted_set(partition, None, Sight("a", there, 3, PARTITIONS))
+            last = Range(1, "a", "a/0", before, {})
+            assert wanted_set(partition, last, sight) == before
+
+
 def test_a_draining_member_gives_everything_away_and_gets_nothing() -> None:
     world = World()
     world.settle()

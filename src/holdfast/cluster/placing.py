@@ -134,12 +134,13 @@ def wanted_set(partition: int, last: Range | None, sight: Sight) -> tuple[Replic
     """The disks that the next range of a partition is to be on.
 
     A registered member that is away keeps its place, with the disk that it had: it comes back, or
-    somebody removes it. One that was never seen has no disk to name.
+    somebody removes it. It is given no place that it did not have.
     """
     known = {each.member: each.disk for each in (last.replicas if last else ())}
     found: list[Replica] = []
     for name in preferred(partition, sight):
-        disk = sight.members[name].disk or known.get(name)
+        member = sight.members[name]
+        disk = (member.disk if member.is_there else None) or known.get(name)
         if disk is not None and len(found) < sight.replicas:
             found.append(Replica(name, disk))
     return tuple(sorted(found))
