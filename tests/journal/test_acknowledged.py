@@ -169,11 +169,19 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
         if any(word in path.read_text() for word in words)
     }
     beginning = {"engine/kernel/recovery.py", "timekeeping.py"}  # before anything is written
-    passing_on = {"pipeline/remote_log.py", "journal/local/spread.py"}  # to one of them
+    passing_on = {  # to one of them
+        "pipeline/remote_log.py",
+        "journal/local/spread.py",
+        "cli/journal/elsewhere.py",
+        "cli/demo/cluster_verdict.py",
+    }
+    following = {"engine/kernel/standbys.py"}  # by the port, which ends at what is acknowledged
+    of_its_own = {"cluster/cut_log.py"}  # a topic that this process alone writes and reads
     of_the_writer = {  # other topics, by the port that the writer keeps
         "content/cleaning.py",
         *(f"content/publisher/{each}.py" for each in ("opening", "queues", "retention")),
         "content/publisher/topic_log.py",
     }
     afterwards = {"cli/demo/content_verdict.py"}  # when the node has ended
-    assert found == {*READERS, *beginning, *passing_on, *of_the_writer, *afterwards}
+    others = {*beginning, *passing_on, *following, *of_its_own, *of_the_writer, *afterwards}
+    assert found == {*READERS, *others}

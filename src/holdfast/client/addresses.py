@@ -14,16 +14,8 @@ class Addresses:
         found = [_parts(each.strip(), text) for each in text.split(",")]
         self.first = found[0]  # with who asks
         self._urls = [_without_name(each) for each in found]
-        self._at = 0
-
-    @property
-    def url(self) -> str:
-        """Where requests go at the moment."""
-        return self._urls[self._at]
-
-    @property
-    def are_several(self) -> bool:
-        return len(self._urls) > 1
+        self.url = self._urls[0]  # where requests go at the moment
+        self.are_several = len(self._urls) > 1
 
     @property
     def count(self) -> int:
@@ -32,11 +24,13 @@ class Addresses:
     def failed(self, url: str) -> None:
         """Nobody answered there: the next address is taken, unless it has been already."""
         if url == self.url:
-            self._at = (self._at + 1) % len(self._urls)
+            following = self._urls.index(url) + 1
+            self.url = self._urls[following % len(self._urls)]
 
     def learn(self, urls: Iterable[str]) -> None:
         """Further members, which a member named."""
         self._urls += [each for each in map(_plain, urls) if each and each not in self._urls]
+        self.are_several = len(self._urls) > 1
 
 
 def _parts(url: str, text: str) -> SplitResult:

@@ -13,6 +13,7 @@ from holdfast.limits import (
     BATCH_THROTTLE_MAX,
     CONTENT_BLOB_BYTES_MAX,
     CONTENT_REMEMBER_MS,
+    CUTS_LISTED_MAX,
     JOBS_PER_ACTIVATION_MAX,
     LEASE_MS_MAX,
     MESSAGE_TTL_MS_MAX,
@@ -34,6 +35,7 @@ from holdfast.limits import (
 
 # --- the order of a cluster -------------------------------------------------------------------
 CutNumber = Annotated[int, Meta(ge=0, le=WHOLE_MAX)]
+CutsListed = Annotated[int, Meta(ge=1, le=CUTS_LISTED_MAX)]
 OrderSpans = Annotated[int, Meta(ge=1, le=ORDER_SPANS_MAX)]
 
 # --- spans and times --------------------------------------------------------------------------

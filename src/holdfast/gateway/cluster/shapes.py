@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.gateway.numbers import CutNumber, OrderSpans, TimestampMs
+from holdfast.gateway.numbers import CutNumber, CutsListed, OrderSpans, TimestampMs
 from holdfast.gateway.shapes import Question, Shape
 from holdfast.limits import ORDER_SPANS_MAX
 
@@ -76,7 +76,7 @@ class Cuts(Shape, frozen=True):
 class CutQuery(Question, frozen=True):
     """How many cuts to list."""
 
-    limit: int = 20
+    limit: CutsListed = 20
 
 
 class LogPosition(Shape, frozen=True):

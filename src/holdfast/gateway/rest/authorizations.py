@@ -26,7 +26,9 @@ from holdfast.gateway.rest.queries import filter_of, sort_of
 from holdfast.gateway.shapes import Shape
 
 _R, _P = ResourceType, Permission
-OWN_TYPES = frozenset({_R.CONTENT, _R.DISTRIBUTION, _R.JOURNAL, _R.SCHEDULE, _R.TASK, _R.TOKEN})
+OWN_TYPES = frozenset(
+    {_R.CONTENT, _R.DISTRIBUTION, _R.JOURNAL, _R.SCHEDULE, _R.TASK, _R.TOKEN, _R.TRANSACTION}
+)
 OWN_PERMISSIONS = frozenset(
     {
         _P.WORK, _P.PUBLISH, _P.SUBSCRIBE, _P.ADMINISTER,
