@@ -53,7 +53,7 @@ class Machines(VirtualLoop):
         self.ended: set[str] = set()
         self.turns = 0
         self._turns_passed = 0  # when time has passed last
-        self._machine_tasks: dict[str, set[asyncio.Task[Any]]] = {}
+        self._machine_tasks: dict[str, dict[asyncio.Task[Any], None]] = {}  # as begun
         self._ready = _Ready(self)
         self.set_task_factory(self._make_task)  # pyright: ignore
 
@@ -62,9 +62,9 @@ class Machines(VirtualLoop):
     ) -> "asyncio.Task[Any]":
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=loop, context=context)
         machine = whose.get() if context is None else context.get(whose, "")
-        tasks = self._machine_tasks.setdefault(machine, set())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        tasks = self._machine_tasks.setdefault(machine, {})
+        tasks[task] = None
+        task.add_done_callback(lambda done: tasks.pop(done, None))
         return task
 
     def pass_time(self, seconds: float | None) -> None:
@@ -96,7 +96,7 @@ class Machines(VirtualLoop):
     async def end(self, machine: str) -> None:
         """Everything ends that runs on the machine; nothing of it runs later."""
         self.resume(machine)
-        while tasks := sorted(self._machine_tasks.pop(machine, ()), key=asyncio.Task.get_name):
+        while tasks := list(self._machine_tasks.pop(machine, ())):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

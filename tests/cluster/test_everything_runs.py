@@ -4,15 +4,12 @@ One cluster for all: the stories go on together while the trouble takes place.
 """
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
-import pytest
 from bench.ours.cluster import OurCluster
 from tests.cluster import stories
 from tests.cluster.stories import WAIT, Course
-
-pytestmark = pytest.mark.xdist_group("cluster")
 
 STORIES = ("tasks", "processes", "distribution", "transactions", "content", "reading", "sdk")
 
@@ -47,20 +44,18 @@ def drain(cluster: OurCluster, name: str, *, is_draining: bool = True) -> None:
         cluster.wait_until(lambda found: all(each["owner"] != name for each in found["partitions"]))
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[None]]]:
-    """All stories, each as far as it has come."""
-    folder = tmp_path_factory.mktemp("cluster")
-    store = {"HOLDFAST_CONTENT_STORE": str(folder / "store")}
+def test_everything_runs_on_a_cluster_in_trouble(tmp_path: Path) -> None:
+    """One test, so that one cluster is enough for all stories."""
+    store = {"HOLDFAST_CONTENT_STORE": str(tmp_path / "store")}
     with (
-        OurCluster(folder, is_etcd_durable=False, environment=store) as cluster,
+        OurCluster(tmp_path, is_etcd_durable=False, environment=store) as cluster,
         ThreadPoolExecutor(len(STORIES)) as pool,
     ):
         steady = next(name for name in cluster.members if name != cluster.owners()[1])
         courses: list[Course] = []
         running: dict[str, Future[None]] = {}
         for name in STORIES:
-            place = folder / f"story-{name}"
+            place = tmp_path / f"story-{name}"
             place.mkdir()
             courses.append(Course(cluster.urls, cluster.members[steady].url, place))
             running[name] = pool.submit(getattr(stories, name), courses[-1])
@@ -72,11 +67,5 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[
         finally:
             for course in courses:
                 course.over.set()
-        for each in running.values():
-            each.exception()
-        yield running
-
-
-@pytest.mark.parametrize("story", STORIES)
-def test_it_runs_on_a_cluster_in_trouble(told: dict[str, Future[None]], story: str) -> None:
-    told[story].result(0)
+        errors = {name: each.exception() for name, each in running.items()}
+    assert not {name: repr(error) for name, error in errors.items() if error is not None}
