@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 @pytest.mark.xdist_group("spark")
 def test_every_figure_is_measured_on_real_items(tmp_path: Path) -> None:
