@@ -1,13 +1,13 @@
 """`holdfast start`: a node over a folder, serving HTTP until it is told to stop."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from holdfast.cli import start_options as options
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Json
-from holdfast.limits import PROCESSES_MAX
 
 if TYPE_CHECKING:
     from holdfast.config import Config
@@ -34,107 +34,24 @@ def register(app: typer.Typer) -> None:
 
 
 def start(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="The data folder; a new one becomes a new node.", metavar="FOLDER"),
-    ] = DEFAULT_FOLDER,
-    partitions: Annotated[
-        int | None, typer.Option(help="How many; fixed when the folder is first used.")
-    ] = None,
-    host: Annotated[str | None, typer.Option(help="Where to listen. [default: 127.0.0.1]")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="0 takes any free port. [default: 8080]", min=0, max=65_535)
-    ] = None,
-    tls_certificate: Annotated[
-        Path | None,
-        typer.Option(
-            help="Serve HTTPS with this certificate (PEM, with its chain). It is read again when it"
-            " changes, and on SIGHUP.",
-            metavar="FILE",
-        ),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(help="Its key (PEM), if it is in another file.", metavar="FILE"),
-    ] = None,
-    allowed_hosts: Annotated[
-        str | None,
-        typer.Option(
-            help="Further names by which clients call the node, with commas; * allows all.",
-            metavar="NAMES",
-        ),
-    ] = None,
-    allowed_origins: Annotated[
-        str | None,
-        typer.Option(
-            help="Web pages that may use the node, as in https://ui.example.org, with commas.",
-            metavar="ORIGINS",
-        ),
-    ] = None,
-    snapshot_store: Annotated[
-        str | None,
-        typer.Option(
-            help="Put each snapshot into this folder or s3://BUCKET/PREFIX, too. A node that lost"
-            " its state starts from there and the log. Each node needs a folder or prefix of its"
-            " own. Credentials of S3 come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            metavar="URL",
-        ),
-    ] = None,
-    log_level: Annotated[
-        str | None, typer.Option(help="debug, info, warning or error. [default: warning]")
-    ] = None,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")] = False,
-    allow_remote: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote-without-authorization",
-            help="Listen beyond this machine. Anybody who reaches the port may then do anything.",
-        ),
-    ] = False,
-    authorization: Annotated[
-        bool,
-        typer.Option(
-            "--authorization",
-            help="Everybody says who they are, and does what they may. The first start writes the"
-            " token of an administrator to FOLDER/admin-token.",
-        ),
-    ] = False,
-    pipeline: Annotated[
-        bool,
-        typer.Option("--pipeline", help="Keep tables in FOLDER/tables, too, by Spark."),
-    ] = False,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            help="Divide the partitions among so many processes, to use the machine's cores; fixed"
-            " when the folder is first used. [default: 1]",
-            min=1,
-            max=PROCESSES_MAX,
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Be a member of the cluster that this etcd keeps: etcd://HOST:PORT, several with"
-            " commas, etcds:// for TLS, USER:PASSWORD@ before the hosts.",
-            metavar="URL",
-        ),
-    ] = None,
-    member: Annotated[
-        str | None,
-        typer.Option(
-            help="Its name in the cluster. [default: the beginning of its public key]",
-            metavar="NAME",
-        ),
-    ] = None,
-    listen_members: Annotated[
-        str | None,
-        typer.Option(
-            help="Where it listens for other members, who reach it there. [default: 127.0.0.1:0,"
-            " which is this machine alone]",
-            metavar="HOST:PORT",
-        ),
-    ] = None,
+    folder: options.NodeFolder = DEFAULT_FOLDER,
+    partitions: options.Partitions = None,
+    host: options.Host = None,
+    port: options.Port = None,
+    tls_certificate: options.TlsCertificate = None,
+    tls_key: options.TlsKey = None,
+    allowed_hosts: options.AllowedHosts = None,
+    allowed_origins: options.AllowedOrigins = None,
+    snapshot_store: options.SnapshotStore = None,
+    log_level: options.LogLevel = None,
+    log_json: options.LogJson = False,
+    allow_remote: options.AllowRemote = False,
+    authorization: options.Authorization = False,
+    pipeline: options.Pipeline = False,
+    processes: options.Processes = None,
+    cluster: options.Cluster = None,
+    member: options.MemberName = None,
+    listen_members: options.ListenMembers = None,
     json: Json = False,
 ) -> None:
     """Start a node over a folder and serve it until SIGINT or SIGTERM.
