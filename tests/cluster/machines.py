@@ -115,7 +115,7 @@ class Machines(VirtualLoop):
 
 
 class MachinesNetwork(SimulatedNetwork):
-    """What is sent is on the way without its sender; a checksum of all of it tells runs apart."""
+    """What is sent is on the way without its sender; `crc` is of every byte, and of when."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -132,8 +132,5 @@ class MachinesNetwork(SimulatedNetwork):
 
     def send(self, sender: str, target: str, message: Any) -> None:
         now = asyncio.get_running_loop().time()
-        # Not the bytes themselves: sets come in any order, and numbers go on between runs.
-        word = message[1][0]
-        seen = repr((round(now * 1e6), sender, target, word))
-        self.crc = crc32(seen.encode(), self.crc)
+        self.crc = crc32(repr((now, sender, target, message)).encode(), self.crc)
         self._outside.copy().run(super().send, sender, target, message)

@@ -299,7 +299,7 @@ class _Listening:
         self.address: Address = address
         self.answering = answering
         self._stop = stop
-        self._sessions: set[Session] = set()
+        self._sessions: dict[Session, None] = {}  # in the order in which they came
 
     @property
     def connections(self) -> list[Connection]:
@@ -307,8 +307,8 @@ class _Listening:
 
     def add(self, session: Session) -> None:
         assert len(self._sessions) < STRANGERS_MAX, "a story with fewer members"
-        self._sessions.add(session)
-        session.on_closed(lambda _: self._sessions.discard(session))
+        self._sessions[session] = None
+        session.on_closed(lambda _: self._sessions.pop(session, None))
 
     async def close(self) -> None:
         self._stop()
