@@ -31,7 +31,7 @@ class Module(NamedTuple):
 
 @cache
 def modules() -> list[Module]:
-    """All of the package, read once for all rules, by whoever runs these tests."""
+    """All of the package. The process that runs these tests reads it once for all rules."""
     return [
         Module(path.relative_to(SOURCE).as_posix(), text := path.read_text(), ast.parse(text))
         for path in sorted(SOURCE.rglob("*.py"))
@@ -52,6 +52,13 @@ def calls(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func)
+
+
+def test_xdist_keeps_the_tests_of_a_group_together(request: pytest.FixtureRequest) -> None:
+    """Groups that are lost fail no test: each worker starts a Spark, an etcd and a PostgreSQL."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("this run does not use --dist loadgroup")
+    assert request.node.nodeid.endswith("@tidy")
 
 
 def test_a_module_fits_in_a_head() -> None:
