@@ -328,6 +328,18 @@ CLUSTER_FETCH_BYTES = 4 * MIB  # of a log, fetched from another member in one go
 CLUSTER_HELD_BYTES = 4 * MIB  # appends that are kept while what came before them is fetched
 CLUSTER_RETRY_MS = 500  # before what no member could give is asked for again
 
+# --- groups -----------------------------------------------------------------------------------
+GROUP_TICK_MS = 62  # commits of this time share a message: a sixteenth of a second, as ticks are
+GROUP_ANSWER_MS_MAX = 5_000  # that a member may take to answer a rebalance: 40 round trips of 125
+GROUP_RESEND_MS = 1_000  # a message that was not read back after 16 ticks is taken for lost
+GROUP_RETRY_MS_MIN = 1_000  # before a parked partition is tried again; it doubles up to ...
+GROUP_RETRY_MS_MAX = 60_000  # ... this; one that ran for so long fails for the first time again
+GROUP_MOVES_MAX = 4  # partitions that a member drains at once to even out the load
+GROUP_PARTITIONS_MAX = 100_000  # 35 B each and a token of 8: all of them fit an entry of 4 MiB
+GROUP_ERROR_CHARS_MAX = 1_000  # of a parked partition's error: all of them are in each epoch
+GROUP_CHECKPOINT_BYTES = 256 * KIB  # of messages before the leader sums them up: 5,000 changes ...
+GROUP_CHECKPOINT_RATIO = 4  # ... and so many times the sum itself: a quarter more bytes at the most
+
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append
