@@ -317,6 +317,7 @@ CLUSTER_BEHIND_MAX = 1_000  # records that a standby may lack and still be hande
 CLUSTER_FOLLOW_MS = 1_000  # before a standby that stopped follows its log again
 CLUSTER_READ_MS = 5_000  # how often members and chains are read from etcd without a hint
 CLUSTER_TEND_MS = 10_000  # how often owners look after closed ranges: copying them takes as long
+CLUSTER_LEFT_MAX = 16  # partitions given up in one look: 16 notes and removals of rows, some 200 ms
 CUTS_LISTED_MAX = 1_000  # in one answer: a minute of them, 150 KB
 CLUSTER_START_MS_MAX = 5_000  # that a start waits until all partitions have an owner that is heard
 CLUSTER_DRAIN_MS_MAX = 30_000  # that a member which stops gives itself to hand everything over

@@ -61,6 +61,7 @@ from holdfast.runtime import Runtime
 from holdfast.starts import Starts
 from holdfast.state import Store
 from holdfast.state.copies import Positions
+from holdfast.state.moving import has_rows, remove_partition
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.steady_clock import SteadyClock
@@ -171,6 +172,15 @@ class Node:
 
     def _open_processor(self, store: Store, partition: int) -> Processor[EngineState]:
         return open_partition(store, partition, self.journal.topics()[TOPIC])
+
+    def has_rows(self, partition: int) -> bool:
+        """Whether the store knows anything of a partition."""
+        return has_rows(self.runner.standbys.store, partition)
+
+    async def remove_rows(self, partition: int) -> None:
+        """Removes the state of a partition that is neither open nor a standby here."""
+        with self.runner.standbys.arriving(partition):
+            remove_partition(self.runner.standbys.store, partition)
 
     async def close(self) -> None:
         """Finishes what was accepted and lets go of the files."""
@@ -325,6 +335,10 @@ class LocalNode(Node):
 
     def _content_needs(self) -> Coroutine[Any, Any, ContentNeeds]:
         return self.content_life.needs(self.content_home)
+
+    async def remove_rows(self, partition: int) -> None:
+        """Removes the state of a partition that is neither open nor a standby here."""
+        await self.upkeep.remove_rows(partition)
 
     async def take_snapshot(self) -> None:
         """Takes a snapshot if something has happened since the last, and cuts the log behind it."""

@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from typing import Any, Final, TypeVar
+
+from holdfast.errors import HoldfastError
+from holdfast.logs import log
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -51,3 +54,15 @@ def end_of(pieces: Generator[None, None, R]) -> R:
             next(pieces)
         except StopIteration as end:
             return end.value
+
+
+async def attempted(what: str, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether it was done. What fails is told, and is tried again in its time."""
+    try:
+        await work
+    except (HoldfastError, OSError):  # told where it was found
+        return False
+    except Exception as error:
+        log.error("upkeep failed", what=what, exc_info=error)
+        return False
+    return True

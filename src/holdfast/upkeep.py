@@ -33,7 +33,7 @@ from holdfast.limits import (
 )
 from holdfast.logs import log
 from holdfast.metrics import StorageMetrics
-from holdfast.pieces import finished, in_thread
+from holdfast.pieces import attempted, finished, in_thread
 from holdfast.retained import Retained
 from holdfast.state.copies import Positions, pieces_of
 from holdfast.state.moving import (
@@ -139,7 +139,7 @@ class Upkeep:
         while True:
             await asyncio.sleep(pause_seconds)
             began = self._clock.monotonic()
-            await _attempt("snapshot", self.take_snapshot())
+            await attempted("snapshot", self.take_snapshot())
             spent_seconds = self._clock.monotonic() - began
             pause_seconds = max(interval_seconds, SNAPSHOT_SHARE_MAX * spent_seconds)
 
@@ -154,7 +154,7 @@ class Upkeep:
     async def _retain_regularly(self) -> None:
         while True:
             await asyncio.sleep(RETENTION_INTERVAL_MS / 1000)
-            await _attempt("retention", self.enforce_retention())
+            await attempted("retention", self.enforce_retention())
 
     async def enforce_retention(self) -> None:
         """Drops what the retention of topics no longer keeps and no reader needs."""
@@ -231,12 +231,23 @@ class Upkeep:
             await begin()
         log.info("partition taken in", partition=partition, rows=imported.rows)
 
+    async def remove_rows(self, partition: int) -> None:
+        """Removes the state of a partition that is neither open nor a standby here.
+
+        Another member that is being sent it gets all of it nevertheless.
+        """
+        with self._runner.standbys.arriving(partition):
+            async with self._files:
+                if self._rebuilding:
+                    raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+                await asyncio.to_thread(remove_partition, self._store, partition)
+
     # --- reading what is at rest --------------------------------------------------------------
 
     async def _scrub_regularly(self) -> None:
         while True:
             self._scrub_now.clear()
-            if await _attempt("scrub", self._scrub()):
+            if await attempted("scrub", self._scrub()):
                 self.scrubbed.set()
                 self._metrics.scrubs += 1
             with contextlib.suppress(TimeoutError):
@@ -333,7 +344,7 @@ class Upkeep:
         seconds = round(self._clock.monotonic() - began, 3)
         log.warning("state rebuilt", done=done, seconds=seconds)
         self._scrub_now.set()
-        await _attempt("snapshot", self.take_snapshot(again=True))
+        await attempted("snapshot", self.take_snapshot(again=True))
 
     def _processors(self, store: RocksStore) -> Processors:
         """Those of the partitions that are open. Standbys begin by themselves, over any store."""
@@ -382,15 +393,3 @@ class Upkeep:
                         return
                 yield piece
                 await asyncio.sleep(SCRUB_PAUSE_MS / 1000)
-
-
-async def _attempt(what: str, work: Coroutine[Any, Any, None]) -> bool:
-    """Whether it was done. What fails is told, and is tried again in its time."""
-    try:
-        await work
-    except (HoldfastError, OSError):  # told where it was found
-        return False
-    except Exception as error:
-        log.error("upkeep failed", what=what, exc_info=error)
-        return False
-    return True

@@ -282,3 +282,24 @@ def test_neither_side_holds_more_than_a_few_chunks(tmp_path: Path) -> None:
         assert peak < 6_000_000
 
     play(tmp_path, story)
+
+
+def test_rows_of_a_partition_that_has_left_are_removed_and_come_back_with_it(
+    tmp_path: Path,
+) -> None:
+    async def story(told: Story) -> None:
+        await told.arrives()
+        await caught_up(told.b)
+        with pytest.raises(InvalidState):
+            await told.a.remove_rows(1)  # it is open there
+        told.b.runner.forget(1)
+        told.b.runner.write_state()
+        assert told.b.has_rows(1)
+        await told.b.remove_rows(1)
+        assert not told.b.has_rows(1)
+        await told.b.take_snapshot()
+        await work(told.a, 100)
+        await told.arrives()
+        await told.check()
+
+    play(tmp_path, story)

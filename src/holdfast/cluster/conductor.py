@@ -175,6 +175,11 @@ class Conductor:
         """The partitions that are open here."""
         return [each for each in self._partitions if self._doors.epoch(each) is not None]
 
+    def is_used(self, partition: int) -> bool:
+        """Whether a partition is open or followed here, or something is under way with it."""
+        is_open = self._doors.epoch(partition) is not None
+        return is_open or partition in self._doing or partition in self._standing
+
     # --- what is seen -------------------------------------------------------------------------
 
     def sight(self) -> Sight:

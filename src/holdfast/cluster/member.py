@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.cluster.answering import Carries, MemberHandler
+from holdfast.cluster.chores import clearing_of, tending_of
 from holdfast.cluster.conductor import Conductor
 from holdfast.cluster.cut_log import JournalCutLog, keep_cuts
 from holdfast.cluster.desk import ClusterDesk
@@ -30,18 +31,15 @@ from holdfast.cluster.place import ClusterPlace
 from holdfast.cluster.placing import MemberSight, Sight, wanted_set
 from holdfast.cluster.roster import Roster
 from holdfast.cluster.standings import Standings
-from holdfast.cluster.tending import Tending
 from holdfast.cluster.watching import Watching
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
 from holdfast.gateway.content.home import answer_call
 from holdfast.gateway.content.near import NearContent
-from holdfast.journal.cluster.asking import ReplicaDisks
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import DiskIdentity
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.promises import DiskNotes
-from holdfast.journal.cluster.settling import Settling
 from holdfast.journal.local import LocalJournal, RealDisk
 from holdfast.limits import (
     CLUSTER_BEHIND_MAX,
@@ -185,14 +183,9 @@ class ClusterMember:
             loop.create_task(self.publisher.run(), name="publisher"),
             loop.create_task(keep_cuts(self.cuts), name="cuts"),
             loop.create_task(self._tell_standings(), name="standings"),
-            loop.create_task(self._tending().run(), name="tending"),
+            loop.create_task(tending_of(self).run(), name="tending"),
+            loop.create_task(clearing_of(self).run(), name="clearing"),
         ]
-
-    def _tending(self) -> Tending:
-        journal = self.journal
-        disks = ReplicaDisks(journal, self.peers)
-        settling = Settling(disks, self.coordination, journal.learned)
-        return Tending(settling, journal.chain, self.conductor.owned, journal.disk.earliest_of)
 
     def _measure(self, metrics: Metrics) -> None:
         metrics.order.numbers = self.publisher.numbers

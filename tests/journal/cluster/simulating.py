@@ -97,7 +97,7 @@ class Simulation:
         self.members = {name: SimulatedMember(name, clock) for name in NAMES}
         self.registered = list(NAMES[: random.choice((3, 3, 4, 5))])
         self.starts = self.appends = self.taken = self.moved = self.discarded = self.loaded = 0
-        self.lost_disks = 0
+        self.lost_disks = self.left = 0
         self.is_over = False
         self.logs, self.sent = LogChecker(), AppendChecker()
         self.chains, self.cuts = ChainChecker(), CutChecker()
@@ -226,6 +226,9 @@ class Simulation:
             self.run_task(member, "read", self.read(member))
             if self.random.random() < self.calm / 4:
                 self.discard(member, self.random.choice(self.keys))
+            if self.random.random() < 0.2:
+                partition = self.random.choice(PARTITIONS)
+                self.run_task(member, ("leave", partition), self.leave(member, partition))
         self.publish()
         self.wire.break_silent(self.clock.monotonic() - SILENT_TICKS * TICK_S)
         if self.failure is not None:
@@ -347,6 +350,22 @@ class Simulation:
             member.snapshot[key] = max(before, member.snapshot.get(key, 0))
             journal.discard(*key, before)
             self.discarded += 1
+
+    async def leave(self, member: SimulatedMember, partition: int) -> None:
+        """A member may be no replica of a partition any more, and gives up what it has of it."""
+        journal = member.journal
+        assert journal is not None
+
+        async def remove_state() -> None:
+            await asyncio.sleep(self.random.choice((0, TICK_S)))
+            for topic in TOPICS:
+                member.snapshot.pop(LogKey(topic, partition), None)
+                member.read.pop(LogKey(topic, partition), None)
+
+        leaving = journal.leaving
+        if leaving.has_entries(partition) and await leaving.leave(partition, remove_state):
+            self.left += 1
+            self.say(f"{member.name} has left {partition}")
 
     async def load(self, member: SimulatedMember, partition: int) -> None:
         """The log begins later on all others: a snapshot of another member stands for the rest."""

@@ -31,6 +31,7 @@ from holdfast.limits import (
     STORE_ROWS_MAX,
 )
 from holdfast.logs import log
+from holdfast.state import Store
 
 S = TypeVar("S")
 
@@ -83,13 +84,18 @@ class Standbys(Generic[S]):
             self.go_on(partition)
 
     def forget(self, partition: int) -> None:
-        """Ends a standby; its rows stay in the store."""
+        """Ends a standby; its rows stay in the store until they are removed."""
         self.wanted.discard(partition)
         self.missing.discard(partition)
         self.stopped.pop(partition, None)
         self._offsets.pop(partition, None)
         self._drop(partition)
         self._lives.finish_writing()  # it may have rows of the partition
+
+    @property
+    def store(self) -> Store:
+        """Where the rows are; another one after the state was rebuilt."""
+        return self._lives.store
 
     def lacks(self, partition: int) -> None:
         """The log here does not go on from where the state stands: that must come from outside."""

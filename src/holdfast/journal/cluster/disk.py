@@ -99,6 +99,8 @@ class ClusterDisk:
             for partition, runs in by_partition.items() if topic in topics else ():
                 log = self._logs.setdefault(topic, {})[partition] = _Log(0, runs)
                 self._notes.is_dirty |= log.lost(self.local.bounds(topic, partition).next)
+                if not log.runs:  # the partition was given up
+                    self._free(topic, partition, log.following)
         if self._notes.is_dirty:  # other runs may begin there
             self._notes.store()
 
@@ -346,6 +348,26 @@ class ClusterDisk:
             if (log := logs.get(partition)) is not None:
                 physical = self.local.bounds(topic, partition).earliest
                 self._notes.raise_earliest(topic, partition, log.dropped(chain, topic, physical))
+
+    async def drop(self, partition: int) -> None:
+        """Gives up all entries of a partition, of which none are on their way; the promise stays.
+
+        First they are noted to be gone, then the log frees their space: a crash in between leaves
+        entries that no run names, and the next start frees them.
+        """
+        followings = {
+            topic: logs[partition].following
+            for topic, logs in self._logs.items()
+            if partition in logs
+        }
+        self._notes.drop(partition)
+        await self._stored()
+        for topic, following in followings.items():
+            self._free(topic, partition, following)
+
+    def _free(self, topic: str, partition: int, before: int) -> None:
+        bounds = self.local.bounds(topic, partition)
+        self.local.discard(topic, partition, max(min(before, bounds.next), bounds.earliest))
 
     def needed(self, chain: Chain, topic: str, before: int) -> int:
         """The physical offset from which on something is needed that begins at a logical one."""

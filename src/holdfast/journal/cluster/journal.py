@@ -39,6 +39,7 @@ from holdfast.journal.cluster.asking import ReplicaDisks
 from holdfast.journal.cluster.confirming import Confirming
 from holdfast.journal.cluster.disk import Begin, ClusterDisk
 from holdfast.journal.cluster.fetching import Fetching
+from holdfast.journal.cluster.leaving import Leaving
 from holdfast.journal.cluster.messages import (
     Answer,
     Appending,
@@ -93,6 +94,7 @@ class ClusterJournal(ClusterReading):
         self._fetching = Fetching(receiving, disk, peers, positions, self._topics.learn)
         super().__init__(disk, positions, self._fetching, self._topics)
         self._confirming = Confirming(self._sending, receiving, peers)
+        self.leaving = Leaving(receiving, disk, self.learn)
         self.taking = Taking(
             ReplicaDisks(self, peers), coordination, clock,
             nonce=nonce, choose_set=choose_set, learned=self.learned,
@@ -274,12 +276,9 @@ class ClusterJournal(ClusterReading):
 
     def discard(self, topic: str, partition: int, before: int) -> None:
         """Gives up entries on this disk; other members discard theirs."""
-        check_offset(topic, partition, before, self._at_least(topic, partition, before))
+        earliest, following = self.bounds(topic, partition)
+        check_offset(topic, partition, before, Bounds(min(before, earliest), following))
         self.disk.discard(self.chain(partition), topic, before)
-
-    def _at_least(self, topic: str, partition: int, before: int) -> Bounds:
-        bounds = self.bounds(topic, partition)
-        return Bounds(min(before, bounds.earliest), bounds.next)
 
     async def begin_at(self, partition: int, positions: Mapping[str, int]) -> None:
         """A snapshot stands for all below these offsets, by topic: the log goes on there."""

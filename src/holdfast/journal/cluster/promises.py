@@ -57,6 +57,18 @@ class DiskNotes:
         self.noted.runs.setdefault(topic, {})[partition] = runs
         self.is_dirty = True
 
+    def drop(self, partition: int) -> None:
+        """Nothing of a partition is kept any more, but for what was promised.
+
+        Its runs stay as an empty list: what the log of the disk has of it is not needed.
+        """
+        for by_partition in self.noted.runs.values():
+            if partition in by_partition:
+                by_partition[partition].clear()
+        for offsets in self.noted.earliest.values():
+            offsets.pop(partition, None)
+        self.is_dirty = True
+
     def earliest(self, topic: str, partition: int) -> int:
         """The logical offset below which nothing is kept."""
         return self.noted.earliest.get(topic, {}).get(partition, 0)

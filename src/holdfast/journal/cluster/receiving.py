@@ -57,6 +57,7 @@ class Receiving:
         self.on_missed: Callable[[str, Stretch], None] = lambda member, stretch: None
         self.on_promised: Callable[[int, int], None] = lambda partition, promise: None
         self.on_stored: Callable[[list[Reached]], None] = lambda reports: None  # of own ranges
+        self.leaving: set[int] = set()  # partitions whose entries may be gone in a moment
         self._member = member
         self._disk = disk
         self._peers = peers
@@ -250,6 +251,8 @@ class Receiving:
         """What the disk has of a partition."""
         self._check_disk(message.disk)
         rules = self.rules(message.partition)
+        if message.partition in self.leaving:  # whoever relies on what it has would be deceived
+            return Surveyed(self.replica.disk, rules.promise, {}, {})
         counts = {epoch: rules.counts(epoch) for epoch in rules.epochs()}
         return Surveyed(
             self.replica.disk, rules.promise, counts, self._disk.earliest_of(message.partition)

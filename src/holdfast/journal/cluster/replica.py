@@ -189,10 +189,26 @@ class ReplicaRules:
             topics = counts.setdefault(epoch, {})
             topics[topic] = max(topics.get(topic, 0), number)
 
-    def forget(self, epoch: int) -> None:
-        """The entries of a range were cut off behind a snapshot. What was promised stays."""
-        self._taken.pop(epoch, None)
-        self._durable.pop(epoch, None)
+    def leave(self, epoch: int) -> Promise | None:
+        """This disk is to be a replica of no range up to an epoch, the last one of the chain.
+
+        It promises the next epoch: should the chain ever be older than that, the disk shows it.
+        None if the disk has seen more than this chain.
+        """
+        if self._raised > epoch + 1 or self._has_beyond(epoch):
+            return None
+        return self._promises(epoch + 1)
+
+    def left(self, epoch: int) -> bool:
+        """Forgets the entries of all ranges up to an epoch; False if there are newer ones."""
+        if self._has_beyond(epoch):
+            return False
+        self._taken.clear()
+        self._durable.clear()
+        return True
+
+    def _has_beyond(self, epoch: int) -> bool:
+        return any(each > epoch and any(topics.values()) for each, topics in self._taken.items())
 
     def _promises(self, opens: int) -> Promise:
         self._raised = max(self._raised, opens)
