@@ -50,9 +50,11 @@ def make_private(folder: Path) -> None:
         )  # fmt: skip
 
 
-def stored_snapshots(config: Config) -> StoredSnapshots | None:
+def stored_snapshots(config: Config, *, is_shared: bool) -> StoredSnapshots | None:
     """The snapshots outside of the folder, if the node is to have any."""
-    return StoredSnapshots(open_blobs(config.snapshot_store)) if config.snapshot_store else None
+    if not config.snapshot_store:
+        return None
+    return StoredSnapshots(open_blobs(config.snapshot_store), is_shared=is_shared)
 
 
 def create_records(journal: Journal, config: Config) -> None:

@@ -117,6 +117,7 @@ COPY_BYTES = 1 * MIB  # of a snapshot, copied or read back in one go: 1 ms besid
 SCRUB_SLICE_BYTES = 64 * KIB  # of a segment, checked in one go: 200 small frames, 0.8 ms
 SCRUB_PAUSE_MS = 5  # between two of these: 200,000 rows/s or 12 MB/s of the log, about 5% of a core
 SCRUB_INTERVAL_MS = 3_600_000  # from one reading of everything at rest to the next
+SNAPSHOT_NEWER_MIN = 100_000  # records that a stored one saves to replay: a second, as to load it
 SNAPSHOT_SHARE_MAX = 10  # a snapshot that takes a minute comes every ten minutes at the most
 EXPORT_BLOCK_ROWS = 1_000  # of a partition that is exported, read in one go: 1 ms
 EXPORT_BLOCK_BYTES = 256 * KIB  # ... or so much: 1 ms to deflate it
@@ -321,6 +322,9 @@ CLUSTER_LEFT_MAX = 16  # partitions given up in one look: 16 notes and removals 
 CUTS_LISTED_MAX = 1_000  # in one answer: a minute of them, 150 KB
 CLUSTER_START_MS_MAX = 5_000  # that a start waits until all partitions have an owner that is heard
 CLUSTER_DRAIN_MS_MAX = 30_000  # that a member which stops gives itself to hand everything over
+
+# --- members over a broker ----------------------------------------------------------------------
+BROKERED_FEED_MS = 10_000  # before a standby without a state looks for a snapshot again
 
 # --- the journal of a cluster -----------------------------------------------------------------
 CLUSTER_MARKS_MS = 62  # how often owners tell how far their logs are acknowledged: once a tick

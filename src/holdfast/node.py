@@ -11,11 +11,11 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -43,7 +43,7 @@ from holdfast.folders import (
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
 from holdfast.gateway.content.blobs import ContentBlobs
-from holdfast.gateway.content.home import Call, ContentHome, far_content
+from holdfast.gateway.content.home import ContentHome, far_content
 from holdfast.gateway.content.near import NearContent
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
@@ -57,6 +57,7 @@ from holdfast.pieces import finished
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.search.serving import FolderTables
 from holdfast.pipeline.tables.progress import load_progress
+from holdfast.places import OpenElsewhere, OpenJournal, Place
 from holdfast.runtime import Runtime
 from holdfast.starts import Starts
 from holdfast.state import Store
@@ -71,33 +72,6 @@ from holdfast.uploads import Uploads
 # The engine makes many short-lived objects without cycles: collecting rarely saves a tenth of the
 # time.
 _GC_THRESHOLD = (50_000, 20, 50)
-
-
-OpenJournal: TypeAlias = Callable[[LocalJournal, Clock], Awaitable[DiskJournal]]
-"""Makes a journal over the one in a member's folder; closing it closes that one, too."""
-
-
-class Place(Protocol):
-    """Where a member stands among others: what it has, and how it reaches the rest."""
-
-    @property
-    def home(self) -> Path:
-        """The folder of the whole node."""
-        ...
-
-    @property
-    def own(self) -> Sequence[int]:
-        """The partitions that the member opens when it starts; more may come, and go, later."""
-        ...
-
-    @property
-    def far_content(self) -> Call | None:
-        """The way to the member that has the topics of content; None: it is this one."""
-        ...
-
-    def around(self, runtime: Runtime) -> Partitions:
-        """All partitions, as this member reaches them."""
-        ...
 
 
 class Node:
@@ -202,7 +176,8 @@ class LocalNode(Node):
     def __init__(
         self,
         folder: Path,
-        journal: DiskJournal,
+        journal: Journal,
+        disk: DiskJournal | None,
         snapshots: Snapshots,
         uploads: Uploads,
         store: RocksStore,
@@ -226,7 +201,7 @@ class LocalNode(Node):
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
         self.upkeep = Upkeep(
-            snapshots, self.runner, journal, config, clock, metrics.storage,
+            snapshots, self.runner, journal, disk, config, clock, metrics.storage,
             self._open_processor, self._reader_positions, uploads, self._content_needs,
         )  # fmt: skip
         self.gateway.show_health(self.health)
@@ -246,10 +221,12 @@ class LocalNode(Node):
         clock: Clock | None = None,
         place: Place | None = None,
         over: OpenJournal | None = None,
+        elsewhere: OpenElsewhere | None = None,
     ) -> "LocalNode":
         """Opens the node in a folder, or a member of it; a new folder becomes a new node.
 
-        With `over` its journal is one that keeps its files in the folder's own.
+        With `over` its journal is one that keeps its files in the folder's own, with `elsewhere`
+        one that has no files here.
         """
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
         configure_unless_done(json=config.log_json, level=config.log_level)
@@ -259,23 +236,29 @@ class LocalNode(Node):
         try:
             make_private(folder)
             steady = SteadyClock(clock)
-            journal: DiskJournal
-            journal = local = LocalJournal.open(
-                folder / "journal", clock=steady, segment_bytes=config.segment_bytes,
-                observer=metrics,
-            )  # fmt: skip
+            local: LocalJournal | None = None
+            disk: DiskJournal | None = None
+            if elsewhere is not None:
+                journal = await elsewhere(steady, metrics)
+            else:
+                journal = disk = local = LocalJournal.open(
+                    folder / "journal", clock=steady, segment_bytes=config.segment_bytes,
+                    observer=metrics,
+                )  # fmt: skip
             try:
                 check_division(
                     folder, None if place is None else place.home
                 )  # it may have changed until the lock was taken
-                if over is not None:
-                    journal = await over(local, steady)
+                if over is not None and local is not None:
+                    journal = disk = await over(local, steady)
                 create_records(journal, config)
-                if over is None:  # else the log has times of other machines
+                if local is not None and over is None:  # else the log has times of other machines
                     timekeeping.go_on_from(steady, local)
                 # The log keeps the time of the machine, whatever a test does with the node's.
                 hands = PinnableClock(steady) if config.clock_pinning else steady
-                node = await cls._over_good_state(folder, journal, config, hands, metrics, place)
+                node = await cls._over_good_state(
+                    folder, journal, disk, config, hands, metrics, place
+                )
                 timekeeping.listen(steady, node.runner, metrics)
                 return node
             except BaseException:
@@ -290,7 +273,8 @@ class LocalNode(Node):
     async def _over_good_state(
         cls,
         folder: Path,
-        journal: DiskJournal,
+        journal: Journal,
+        disk: DiskJournal | None,
         config: Config,
         clock: Clock,
         metrics: Metrics,
@@ -298,7 +282,9 @@ class LocalNode(Node):
     ) -> "LocalNode":
         """A node over the live state; if that is damaged, over a good snapshot and the log."""
         snapshots = Snapshots(folder / "state")
-        uploads = Uploads(snapshots, stored_snapshots(config), metrics.storage)
+        is_shared = disk is None
+        stored = stored_snapshots(config, is_shared=is_shared)
+        uploads = Uploads(snapshots, stored, metrics.storage, is_shared=is_shared)
         own = range(1, journal.topics()[TOPIC] + 1) if place is None else place.own
         logs = {each: journal.bounds(TOPIC, each) for each in own}
         store, repairs = snapshots.open_store()
@@ -306,7 +292,7 @@ class LocalNode(Node):
             try:
                 repairs += await finished(uploads.restore_missing(store, logs))
                 node = cls(
-                    folder, journal, snapshots, uploads, store, config, clock, metrics, place
+                    folder, journal, disk, snapshots, uploads, store, config, clock, metrics, place
                 )
                 await node.begin()
             except BaseException as error:

@@ -36,7 +36,10 @@ class Retained:
 
     def cut(self, here: Iterable[int]) -> Mapping[int, int]:
         """Gives up the records that nobody needs, of partitions that are here."""
-        kept = self._snapshots.kept_from()
+        if self._uploads.is_shared:  # others begin with what is in the blob store, never with ours
+            kept, here = self._uploads.kept_from(), self._uploads.owned
+        else:
+            kept = self._snapshots.kept_from()
         kept = {each: kept[each] for each in here if each in kept}
         for partition, offset in self.held.values():
             if partition in kept:
@@ -66,7 +69,9 @@ class Retained:
         content are recovered, and read by subscribers.
         """
         if topic == TOPIC:
-            kept, readers = self._snapshots.kept_from(), [*self._uploads.needed_from()]
+            uploads = self._uploads
+            kept = uploads.kept_from() if uploads.is_shared else self._snapshots.kept_from()
+            readers = [*uploads.needed_from()]
             recovery = {each: kept.get(each, 0) for each in partitions}
         else:
             recovery, readers = {e: self._journal.bounds(topic, e).next for e in partitions}, []

@@ -21,16 +21,17 @@ from holdfast.engine.kernel.recovery import TOPIC, recover, write_state
 from holdfast.engine.kernel.runner import Runner
 from holdfast.errors import DataLoss, HoldfastError, Unavailable
 from holdfast.gateway.node.shapes import Health
-from holdfast.journal import DiskJournal
-from holdfast.journal.local import scrub as scrub_journal
+from holdfast.journal import DiskJournal, Journal
 from holdfast.limits import (
     RETENTION_INTERVAL_MS,
     SCRUB_INTERVAL_MS,
     SCRUB_PAUSE_MS,
     SETTLE_BRIEFLY_MS,
+    SNAPSHOT_NEWER_MIN,
     SNAPSHOT_SHARE_MAX,
     SNAPSHOTS_KEPT,
 )
+from holdfast.log_scrub import LogScrub
 from holdfast.logs import log
 from holdfast.metrics import StorageMetrics
 from holdfast.pieces import attempted, finished, in_thread
@@ -61,7 +62,8 @@ class Upkeep:
         self,
         snapshots: Snapshots,
         runner: Runner[Any],
-        journal: DiskJournal,
+        journal: Journal,
+        disk: DiskJournal | None,
         config: Config,
         clock: Clock,
         metrics: StorageMetrics,
@@ -78,6 +80,7 @@ class Upkeep:
         self._metrics = metrics
         self._open_processor = open_processor
         self._uploads = uploads
+        uploads.owned = runner.epochs
         self._retained = Retained(journal, config, snapshots, uploads, readers, content_needs)
         self.held = self._retained.held
         self._positions: Positions = {}  # of the last snapshot
@@ -86,7 +89,7 @@ class Upkeep:
         self._loop = asyncio.get_running_loop()
         self._rebuilding = ""  # why, while it is
         self._is_read = False  # the whole state was read since it was opened
-        self._damage: dict[str, str] = {}  # files that are damaged, and how
+        self._log_scrub = LogScrub(disk, metrics)
         self._tasks: set[asyncio.Task[None]] = set()
         self._scrub_now = asyncio.Event()
         self.scrubbed = asyncio.Event()  # everything at rest was read once since the start
@@ -117,10 +120,8 @@ class Upkeep:
             return Health("DOWN", [str(self._runner.failure)])
         if self._rebuilding:
             return Health("REBUILDING", [self._rebuilding])
-        self._damage = {path: text for path, text in self._damage.items() if Path(path).exists()}
-        self._metrics.damaged_files = len(self._damage)
         stopped = self._runner.stopped
-        damage = [*stopped.values(), *self._damage.values()]
+        damage = [*stopped.values(), *self._log_scrub.damage()]
         if stopped:
             return Health("DEGRADED", damage)
         if not self._is_read:  # a row that nobody has asked for may be damaged
@@ -242,6 +243,18 @@ class Upkeep:
                     raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
                 await asyncio.to_thread(remove_partition, self._store, partition)
 
+    async def restore(self, partition: int) -> None:
+        """Has a partition that is not open here begin with a stored snapshot, where it must."""
+        async with self._files:
+            if self._rebuilding:
+                raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+            bounds = self._journal.bounds(TOPIC, partition)
+            restoring = self._uploads.restore_newer(
+                self._store, partition, bounds, SNAPSHOT_NEWER_MIN
+            )
+            for done in await finished(restoring):
+                log.info("state restored", partition=partition, what=done)
+
     # --- reading what is at rest --------------------------------------------------------------
 
     async def _scrub_regularly(self) -> None:
@@ -275,18 +288,8 @@ class Upkeep:
         elif is_short:
             await self.take_snapshot(again=True)
 
-    async def _scrub_log(self) -> bool:
-        """Reads the log; whether something of it is damaged."""
-        found: dict[str, str] = {}
-        async for damage in self._slowly(scrub_journal(self._journal.folder)):
-            if damage is not None:
-                found[damage.file] = f"{damage.file} at byte {damage.position}: {damage.reason}"
-                if damage.file not in self._damage:
-                    self._note("log", found[damage.file])
-                self._journal.heal(damage.file)
-        self._damage = found
-        self._metrics.damaged_files = len(found)
-        return bool(found)
+    def _scrub_log(self) -> Coroutine[Any, Any, bool]:
+        return self._log_scrub.run(self._slowly, self._note)
 
     def _note(self, what: str, text: str) -> None:
         log.error("damage found", what=what, text=text)

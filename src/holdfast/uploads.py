@@ -5,7 +5,7 @@ Without a store nothing happens here.
 
 import asyncio
 import contextlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from holdfast.errors import DataLoss, HoldfastError
 from holdfast.journal import Bounds
@@ -15,7 +15,7 @@ from holdfast.metrics import StorageMetrics
 from holdfast.pieces import in_thread
 from holdfast.state import Store
 from holdfast.state.copies import Positions
-from holdfast.state.moving import has_rows
+from holdfast.state.moving import has_rows, offset_of, remove_partition
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.state.stored import StoredSnapshots
@@ -25,8 +25,15 @@ class Uploads:
     """Stores each snapshot of a node, partition by partition, in small pieces with pauses."""
 
     def __init__(
-        self, snapshots: Snapshots, stored: StoredSnapshots | None, metrics: StorageMetrics
+        self,
+        snapshots: Snapshots,
+        stored: StoredSnapshots | None,
+        metrics: StorageMetrics,
+        *,
+        is_shared: bool = False,
     ) -> None:
+        self.is_shared = is_shared  # the log and the store, with other members
+        self.owned: Collection[int] = ()  # of a log that is shared: the partitions to store
         self._snapshots = snapshots
         self._stored = stored
         self._metrics = metrics
@@ -49,6 +56,15 @@ class Uploads:
     def warnings(self) -> list[str]:
         """What somebody should look at."""
         return [self._failure] if self._failure else []
+
+    @property
+    def is_anywhere(self) -> bool:
+        """Whether there is a blob store for them."""
+        return self._stored is not None
+
+    def kept_from(self) -> Positions:
+        """From where on the log is needed, if a member with an empty disk is to start from it."""
+        return {} if self._stored is None else self._stored.kept_from()
 
     async def run(self) -> None:
         """Stores the newest snapshot. What fails is told, counted and tried again with the next."""
@@ -76,10 +92,40 @@ class Uploads:
         store = RocksStore(newest[0], read_only=True)
         try:
             for partition in newest[1]:
-                if has_rows(store, partition):
+                if has_rows(store, partition) and self._is_stored_here(partition):
                     yield from stored.take(store, partition)
         finally:
             store.abandon()
+
+    def _is_stored_here(self, partition: int) -> bool:
+        return not self.is_shared or partition in self.owned
+
+    def restore_newer(
+        self, store: Store, partition: int, bounds: Bounds, newer_min: int
+    ) -> Generator[None, None, list[str]]:
+        """Puts a stored snapshot in the place of rows that the log does not go on from.
+
+        And of those that stand for an offset which is `newer_min` before the snapshot's. DataLoss
+        where neither reaches the beginning of the log.
+        """
+        here = offset_of(store, partition)
+        reaches = bounds.earliest <= (here or 0) <= bounds.next
+        found = [] if self._stored is None else self._stored.found(partition)
+        newest = found[-1].offset if found else 0
+        if reaches and newest - (here or 0) < newer_min:
+            return []
+        if self._stored is not None:
+            if here is not None:
+                remove_partition(store, partition)
+            is_there, said = yield from self._stored.restore(store, partition, *bounds)
+            if is_there or bounds.earliest == 0:
+                return said
+        raise DataLoss(
+            f"Expected state of partition {partition} for a log that begins at {bounds.earliest},"
+            " but neither this member nor the snapshot store has it; set snapshot_store to the"
+            " one that all members use",
+            partition=partition,
+        )
 
     def restore_missing(
         self, store: Store, logs: Mapping[int, Bounds]

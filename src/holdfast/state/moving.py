@@ -138,6 +138,15 @@ def remove_partition(store: Store, partition: int) -> None:
     store.remove(*partition_range(partition))
 
 
+def offset_of(store: Store, partition: int) -> int | None:
+    """Where the log goes on from what a store has of a partition; None if it has nothing."""
+    stored = store.get(progress_key(partition))
+    try:
+        return None if stored is None else _decode_progress(stored).replay_from
+    except msgspec.MsgspecError as error:
+        raise store.damaged(f"the progress of {partition} does not decode: {error}") from error
+
+
 def has_rows(store: Store, partition: int) -> bool:
     """Whether the store knows anything of a partition."""
     return next(store.scan(*partition_range(partition)), None) is not None

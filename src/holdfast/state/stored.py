@@ -4,6 +4,9 @@
     partitions/00007/00000000000000001200.json     it was read back and is as it was written
 
 A snapshot counts when its second blob is there. The newest two of each partition are kept.
+
+Members over one log share a store: whoever owns a partition stores it. A former owner that has not
+noticed yet may do so, too, so what is newer than one's own is left alone there.
 """
 
 from collections.abc import Generator, Iterator
@@ -34,9 +37,10 @@ class StoredSnapshot(msgspec.Struct, frozen=True, rename="camel"):
 class StoredSnapshots:
     """The snapshots in a blob store. Its calls block."""
 
-    def __init__(self, blobs: Blobs) -> None:
+    def __init__(self, blobs: Blobs, *, is_shared: bool = False) -> None:
         self.url = blobs.url
         self._blobs = blobs
+        self._is_shared = is_shared  # with other members, over the same log
         self._kept: dict[int, list[StoredSnapshot]] = {}  # by partition, oldest first
 
     def take(self, store: Store, partition: int) -> Pieces:
@@ -46,7 +50,7 @@ class StoredSnapshots:
         if not position:
             return  # nothing has happened there yet
         found = self.found(partition)
-        if found and found[-1].position > position:
+        if found and found[-1].position > position and not self._is_shared:
             raise InvalidState(
                 f"Expected {self.url} to have snapshots of this node alone, but it has one of"
                 f" partition {partition} up to record {found[-1].position}, and this node has"
@@ -82,9 +86,11 @@ class StoredSnapshots:
     def _drop_old(self, partition: int) -> None:
         """Deletes what no longer counts and what never did; the manifest goes first."""
         kept = {_name(partition, each.position, "") for each in self._kept[partition]}
+        oldest = min(kept)
         names = [blob.name for blob in self._blobs.list(_folder(partition))]
         for name in sorted(names, key=lambda each: each.endswith(_EXPORT)):
-            if name.removesuffix(_EXPORT).removesuffix(_MANIFEST) not in kept:
+            snapshot = name.removesuffix(_EXPORT).removesuffix(_MANIFEST)
+            if snapshot not in kept and (snapshot < oldest or not self._is_shared):
                 self._blobs.delete(name)
 
     def found(self, partition: int) -> list[StoredSnapshot]:

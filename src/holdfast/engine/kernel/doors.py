@@ -1,18 +1,22 @@
 """Opens and closes partitions while a node runs."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from holdfast.engine.kernel.halt import Halt
 from holdfast.engine.kernel.lives import Lives, moved
 from holdfast.engine.kernel.outcomes import Outcomes
+from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import write_state
 from holdfast.engine.kernel.standbys import Standbys
 from holdfast.engine.kernel.work import Work
 from holdfast.errors import HoldfastError, InvalidState, NotFound
 
 S = TypeVar("S")
+
+Prepare = Callable[[int], Awaitable[None]]
+"""Sees to it that the store has rows of a partition that its log goes on from."""
 
 
 class Doors(Generic[S]):
@@ -28,6 +32,7 @@ class Doors(Generic[S]):
         look_at: Callable[[Sequence[int]], None],
         something_new: Callable[[], None],
     ) -> None:
+        self.prepare: Prepare | None = None  # where rows may have to come from elsewhere
         self._lives = lives
         self._work = work
         self._outcomes = outcomes
@@ -50,7 +55,7 @@ class Doors(Generic[S]):
         try:
             taken = await lives.take(partition, epoch)
             self._halt.check()
-            processor = self._standbys.give(partition) or lives.read_state(partition)
+            processor = self._standbys.give(partition) or await self._read_state(partition)
             self._standbys.check_reaches(processor)
             await lives.bring_up(processor, taken)
         except NotFound:
@@ -68,6 +73,12 @@ class Doors(Generic[S]):
         self._work.changed[partition] = lives.processors[partition].state.changed_rows()
         self._outcomes.away.discard(partition)
         self._look_at([partition])
+
+    async def _read_state(self, partition: int) -> Processor[S]:
+        if self.prepare is not None:
+            await self.prepare(partition)
+            self._halt.check()
+        return self._lives.read_state(partition)
 
     async def close(self, partition: int) -> None:
         """Finishes what a partition has accepted, writes its state and lets go of it."""

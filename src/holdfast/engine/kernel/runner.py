@@ -67,6 +67,7 @@ class Runner(Generic[S]):
             processors, journal, store, clock, metrics, in_flight_max, open_processor, self._alarms
         )
         self._inbox = self._lives.inbox
+        self.epochs: Mapping[int, int] = self._lives.epochs  # of the partitions that are open here
         self._work: Work[S] = Work(
             processors, self._inbox, self._alarms, self._halt, metrics, self._wake
         )
@@ -82,10 +83,9 @@ class Runner(Generic[S]):
         self._lives.on_moved = self.standbys.go_on
         self.follow_again = self.standbys.try_again
         self._something = asyncio.Event()  # to do
-        doors: Doors[S] = Doors(
+        self.doors = doors = Doors(
             self._lives, self._work, self._outcomes, self.standbys, self._halt, self._look_at,
-            self._something.set,
-        )  # fmt: skip
+            self._something.set)  # fmt: skip
         self.open, self.close_partition, self.lose = doors.open, doors.close, doors.lose
         self._closing = False
         self._task: asyncio.Task[None] | None = None
