@@ -135,6 +135,22 @@ def test_messages_of_one_turn_travel_in_one_frame_both_ways(way: Way) -> None:
     way.play(story)
 
 
+def test_what_is_told_at_once_leaves_before_the_turn_ends_behind_what_waited(way: Way) -> None:
+    async def story() -> None:
+        async with way.pair() as (connection, _, theirs):
+            before = connection.traffic.frames_sent
+            connection.tell(NOTE, b"waits")
+            assert connection.traffic.frames_sent == before
+            connection.tell(NOTE, b"at once", at_once=True)
+            assert connection.traffic.frames_sent == before + 1, "it is written when tell returns"
+            connection.tell(NOTE, b"waits again")
+            await until(lambda: len(theirs.heard) == 3)
+            assert [body for _, body in theirs.heard] == [b"waits", b"at once", b"waits again"]
+            assert connection.traffic.frames_sent == before + 2
+
+    way.play(story)
+
+
 # --- errors -----------------------------------------------------------------------------------
 
 

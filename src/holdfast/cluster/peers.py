@@ -66,6 +66,7 @@ class LinkedPeers:
         return None if greeting is None else greeting.nonce
 
     def tell(self, members: Sequence[str], message: Told) -> list[str]:
+        """Written to the sockets at once: a sync of the own disk that follows blocks the loop."""
         body = _encode(message)
         return [each for each in members if not self._tell(each, TOLD, body)]
 
@@ -74,7 +75,7 @@ class LinkedPeers:
             return False
         assert self._links is not None, "who is heard has a link"
         try:
-            self._links[member].tell(kind, body)
+            self._links[member].tell(kind, body, at_once=True)
         except (Unavailable, ResourceExhausted):
             return False
         return True

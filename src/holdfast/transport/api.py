@@ -124,8 +124,11 @@ class Sender(Protocol):
         """
         ...
 
-    def tell(self, kind: int, body: bytes) -> None:
-        """Sends and forgets; raises `Unavailable` or `ResourceExhausted` if it cannot be sent."""
+    def tell(self, kind: int, body: bytes, *, at_once: bool = False) -> None:
+        """Sends and forgets; raises `Unavailable` or `ResourceExhausted` if it cannot be sent.
+
+        It leaves with all else that is sent in this turn of the loop, or `at_once`.
+        """
         ...
 
 

@@ -74,12 +74,16 @@ class Exchange:
             self._flush_soon()
         return future
 
-    def tell(self, kind: int, body: bytes) -> None:
+    def tell(self, kind: int, body: bytes, *, at_once: bool = False) -> None:
         assert kind >= 0, "numbers below 0 are the transport's"
         trouble = self._outbox.refusal(len(body), self._unsent() if self._paused else 0)
         if trouble is not None:
             raise trouble
-        self._send(kind, 0, body)
+        if at_once:
+            self._outbox.add((kind, 0, body))
+            self._write_gathered()
+        else:
+            self._send(kind, 0, body)
 
     def ping(self) -> None:
         """Asks for a sign of life."""
@@ -117,6 +121,9 @@ class Exchange:
     def flush(self) -> None:
         """Writes what this turn has gathered, unless the wire has enough."""
         self._flushing = False
+        self._write_gathered()
+
+    def _write_gathered(self) -> None:
         if not self._ended and not self._paused and len(self._outbox):
             for frame in self._outbox.take():
                 self._write(frame)

@@ -51,10 +51,10 @@ class Link(Sender):
             return future
         return self.connection.call(kind, body, take)
 
-    def tell(self, kind: int, body: bytes) -> None:
+    def tell(self, kind: int, body: bytes, *, at_once: bool = False) -> None:
         if self.connection is None:
             raise self._down()
-        self.connection.tell(kind, body)
+        self.connection.tell(kind, body, at_once=at_once)
 
     def on_up(self, callback: Callable[[], None]) -> None:
         """Calls back for every new connection; at once if there is one."""

@@ -123,10 +123,13 @@ class Session(Connection):
         settle(future, take, self._gone())
         return future
 
-    def tell(self, kind: int, body: bytes) -> None:
+    def tell(self, kind: int, body: bytes, *, at_once: bool = False) -> None:
         if self._exchange is None or self._ended is not None:
             raise self._gone()
-        self._exchange.tell(kind, body)
+        self._exchange.tell(kind, body, at_once=at_once)
+
+    def _refuse_tell(self, kind: int, body: bytes, *, at_once: bool = False) -> None:
+        raise self._gone()
 
     async def room(self) -> None:
         if self._exchange is not None:
@@ -222,7 +225,7 @@ class Session(Connection):
             self._exchange = None
             self._refuse(error)
             return
-        self.call = exchange.call  # the short way, until the end
+        self.call, self.tell = exchange.call, exchange.tell  # the short way, until the end
         if self._expected is None:
             self._write(frame_of(hello_of(self._identity)))
         self._incoming.admit()
@@ -297,7 +300,7 @@ class Session(Connection):
         if not self.opened.done():
             self.opened.set_exception(self._gone())
         if self._exchange is not None:
-            self.call = self._refuse_call
+            self.call, self.tell = self._refuse_call, self._refuse_tell
             self._exchange.end(self._gone, self._unknown)
         for callback in self._on_closed:
             callback(why)

@@ -191,15 +191,7 @@ class ClusterDisk:
     def _write_soon(self) -> None:
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._write_next)
-
-    def _write_next(self) -> None:
-        """One turn later: what was sent to other members in this one is on its way by then.
-
-        The loop hands frames to the system at the end of a turn. A sync before that would have the
-        replicas wait for this disk.
-        """
-        asyncio.get_running_loop().call_soon(self._write_due)
+            asyncio.get_running_loop().call_soon(self._write_due)
 
     def _write_due(self) -> None:
         self._is_due = False
@@ -219,24 +211,29 @@ class ClusterDisk:
                 self._ended(topic, batch, error)
                 continue
             try:
-                flying = self.local.append_copies(topic, batch.stagings)
+                written = self.local.append_copies(topic, batch.stagings)
             except Exception as failure:
                 self._ended(topic, batch, failure)
                 continue
-            if flying.done():
-                self._ended_flying(topic, batch, flying)
+            if isinstance(written, asyncio.Future):
+                self._flying.add(written)
+                written.add_done_callback(partial(self._ended_flying, topic, batch))
             else:
-                self._flying.add(flying)
-                flying.add_done_callback(partial(self._ended_flying, topic, batch))
+                self._written(topic, batch, written)
 
     def _ended_flying(
         self, topic: str, batch: _Batch, flying: "asyncio.Future[list[Outcome]]"
     ) -> None:
         self._flying.discard(flying)
         error = flying.exception()
-        if error is None and type(flying.result()[-1]) is not Appended:
-            error = _not_written(topic)
-        self._ended(topic, batch, error)
+        if error is None:
+            self._written(topic, batch, flying.result())
+        else:
+            self._ended(topic, batch, error)
+
+    def _written(self, topic: str, batch: _Batch, outcomes: list[Outcome]) -> None:
+        is_refused = type(outcomes[-1]) is not Appended
+        self._ended(topic, batch, _not_written(topic) if is_refused else None)
 
     def _ended(self, topic: str, batch: _Batch, error: BaseException | None) -> None:
         """A batch has landed, or could not."""

@@ -57,13 +57,29 @@ class GroupCommit:
         self._landing: list[asyncio.Future[float]] = []  # commits that the thread has in hand
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
-    def enqueue(
-        self, appends: list[Staging], *, at_once: bool = False
-    ) -> asyncio.Future[list[Outcome]]:
-        """Appends at the end of this turn of the loop, or at once; what became of each.
+    def append_now(self, appends: list[Staging]) -> list[Outcome] | asyncio.Future[list[Outcome]]:
+        """Appends at once; what became of each, now if the loop itself writes it.
 
         Whoever appends many has gathered them: there is nothing to be gained by waiting.
         """
+        size_bytes = sum([frame_bytes(each.lengths) for each in appends])
+        is_small = self._thread is None or size_bytes < THREAD_COMMIT_BYTES_MIN
+        if self._groups or self._landing or not is_small:
+            return self.enqueue(appends, at_once=True)
+        check_append_bytes(size_bytes)
+        group = self._spare.pop() if self._spare else _Group()
+        try:
+            _join(group.stage, appends)
+            outcomes = self._writer.write(group.stage)
+            self._wake_readers(group)
+        finally:
+            self._keep(group)
+        return outcomes
+
+    def enqueue(
+        self, appends: list[Staging], *, at_once: bool = False
+    ) -> asyncio.Future[list[Outcome]]:
+        """Appends at the end of this turn of the loop, or at once; what became of each."""
         size_bytes = sum([frame_bytes(each.lengths) for each in appends])
         check_append_bytes(size_bytes)
         loop = asyncio.get_running_loop()
@@ -177,10 +193,13 @@ class GroupCommit:
             if not answer.done():  # whoever was cancelled does not listen
                 answer.set_result(outcomes[at : at + count])
             at += count
+        self._wake_readers(group)
+        self._keep(group)
+
+    def _wake_readers(self, group: _Group) -> None:
         if self._readers:
             for partition in group.stage.partitions & self._readers.keys():
                 self._wake(partition)
-        self._keep(group)
 
     def _fail(self, group: _Group, error: BaseException) -> None:
         for _, answer in group.waiting:

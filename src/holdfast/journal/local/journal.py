@@ -172,7 +172,8 @@ class LocalJournal(ReadableJournal):
         if len({each.topic for each in appends}) == 1:
             there = self._topic(appends[0].topic)
             checked_all = [_checked(there, each) for each in appends]
-            return await there.commit.enqueue(checked_all, at_once=True)
+            written = there.commit.append_now(checked_all)
+            return written if isinstance(written, list) else await written
         checked: dict[str, list[Staging]] = {}
         numbers: dict[str, list[int]] = {}
         for number, each in enumerate(appends):
@@ -189,12 +190,14 @@ class LocalJournal(ReadableJournal):
             outcomes.update(zip(numbers[topic], await answer, strict=True))
         return [outcomes[number] for number in range(len(appends))]
 
-    def append_copies(self, topic: str, copies: list[Staging]) -> asyncio.Future[list[Outcome]]:
-        """Appends at once what was checked and has its time already.
+    def append_copies(
+        self, topic: str, copies: list[Staging]
+    ) -> list[Outcome] | asyncio.Future[list[Outcome]]:
+        """Appends at once what was checked and has its time already; now, if it is little.
 
         Epochs are those of the copies, newer or older than what is there.
         """
-        return self._topic(topic).commit.enqueue(copies, at_once=True)
+        return self._topic(topic).commit.append_now(copies)
 
     def begin_at(self, topic: str, partition: int, offset: int, epoch: int = 0) -> None:
         """Lets a partition that never had an entry begin at an offset, in an epoch.

@@ -4,8 +4,7 @@ Memory of its own for each append would cost three times the copy: the allocator
 the system after the commit, and the next one faults its pages in again.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import BytesIO
 from typing import NamedTuple
 
@@ -84,7 +83,7 @@ class Stage:
         staged.writelines(entries)
         staged.write(padding)
         end = staged.tell()
-        with staged.getbuffer() as view, view[start + HEADER_BYTES : end] as body:
+        with staged.getbuffer()[start + HEADER_BYTES : end] as body:
             crc = crc32c(body)
         self._frames.append(
             _Staged(partition, len(lengths), start, end, crc, epoch, offset, timestamp_ms)
@@ -169,11 +168,9 @@ class Stage:
             self._bytes.write(whole)
             self._frames.append(frame._replace(start=start, end=self._bytes.tell()))
 
-    @contextmanager
-    def data(self) -> Iterator[memoryview]:
-        """The bytes of the commit, once it is placed; they must not be kept."""
-        with self._bytes.getbuffer() as view, view[self._first : self._bytes.tell()] as data:
-            yield data
+    def data(self) -> memoryview:
+        """The bytes of the commit, once it is placed; to be released before the next one."""
+        return self._bytes.getbuffer()[self._first : self._bytes.tell()]
 
     def clear(self) -> None:
         """Begins the next commit."""

@@ -112,8 +112,9 @@ class TopicWriter:
         self._poison.check()
         start, offsets = self._active.summary.end, self.view.next
         if not self._under_way:
-            self._try_to_make_room(stage.size_bytes)
-            start, offsets = self._active.summary.end, self.view.next
+            if self._dirty_end > start or start + stage.size_bytes > self._capacity_bytes:
+                self._try_to_make_room(stage.size_bytes)
+                start = self._active.summary.end
         else:
             headers = [header for commit in self._under_way for header in commit.headers]
             start = headers[-1].end
