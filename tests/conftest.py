@@ -1,4 +1,4 @@
-"""What all tests have in common: Spark and etcd where they are needed; no traces in the process."""
+"""What all tests have in common: Spark, etcd and Kafka where they are needed; no traces."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.peers.etcd import EtcdServer
+    from bench.peers.kafka import KafkaServer
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
@@ -47,4 +48,16 @@ def etcd() -> "Iterator[EtcdServer]":
     from tests.etcd_server import etcd_server
 
     with etcd_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kafka() -> "Iterator[KafkaServer]":
+    """A real broker for all tests of the group `kafka`, which one process runs one by one.
+
+    Each uses a name of its own in it. A test may kill the broker, and has it run when it ends.
+    """
+    from tests.kafka_server import kafka_server
+
+    with kafka_server() as server:
         yield server

@@ -1,0 +1,49 @@
+"""A real Kafka broker for tests, on loopback: the one that the benchmarks use, with TLS."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from bench.harness import UnmeasurableError
+from bench.peers.kafka import KafkaServer, Tls
+from bench.peers.kafka_install import installed
+from tests.gateway.http.authority import Authority
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Files in PEM: what a client of the broker's TLS listeners needs."""
+
+    authority: Path
+    certificate: Path  # of the user CN=clerk
+    key: Path
+
+
+def certificates(folder: Path) -> tuple[Tls, Certificates]:
+    """An authority with a certificate for the broker and one for a client."""
+    authority = Authority(folder)
+    certificate, key = authority.sign("broker")
+    both = folder / "broker.pem"
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return Tls(both, authority.file), Certificates(authority.file, *authority.sign("clerk"))
+
+
+@contextlib.contextmanager
+def kafka_server(tls: Tls | None = None) -> Iterator[KafkaServer]:
+    """An empty broker; the test is skipped, with the reason, where Kafka cannot be had."""
+    skip_without_kafka()
+    server = KafkaServer(tls=tls)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def skip_without_kafka() -> None:
+    try:
+        installed()
+    except UnmeasurableError as reason:
+        pytest.skip(f"Kafka is not tested here: {reason}")
