@@ -321,3 +321,50 @@ def test_a_leased_job_can_be_completed_from_anywhere(idle: Holdfast) -> None:
         for job in jobs:
             t.complete(job, f"done {job.job_key}")
     assert [each.result(timeout=WAIT) for each in handles] == [f"done {e.key}" for e in handles]
+
+
+WRONG: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
+    ("submit", "task", ("mail",), {}),
+    ("submit", "task", (print,), {}),
+    ("submit", "key", ("TASK", 1), {"key": 5}),
+    ("submit", "delay", ("TASK", 1), {"delay": "5"}),
+    ("submit", "delay", ("TASK", 1), {"delay": True}),
+    ("submit", "due", ("TASK", 1), {"due": 1_700_000_000}),
+    ("submit", "priority", ("TASK", 1), {"priority": "high"}),
+    ("start", "process_id", (5,), {}),
+    ("start", "variables", ("order", [1]), {}),
+    ("start", "version", ("order",), {"version": "2"}),
+    ("start", "key", ("order",), {"key": 7}),
+    ("start", "keep_result", ("order",), {"keep_result": "1h"}),
+    ("publish", "name", (None,), {}),
+    ("publish", "key", ("paid", 1.5), {}),
+    ("publish", "variables", ("paid", "o", "x"), {}),
+    ("publish", "ttl", ("paid",), {"ttl": "60"}),
+    ("publish", "message_id", ("paid",), {"message_id": 3}),
+    ("complete", "job", ("99999999",), {}),
+    ("complete", "job", (99999999,), {}),
+]
+
+
+@pytest.mark.parametrize(("method", "argument", "args", "rest"), WRONG)
+def test_an_argument_of_a_wrong_type_is_named(
+    idle: Holdfast, method: str, argument: str, args: tuple[Any, ...], rest: dict[str, Any]
+) -> None:
+    @idle.task
+    def double(x: int) -> int:
+        return 2 * x
+
+    args = tuple(double if each == "TASK" else each for each in args)
+    with idle.transaction() as t:
+        with pytest.raises(InvalidArgument, match=f"Expected {argument} to be") as caught:
+            getattr(t, method)(*args, **rest)
+        assert caught.value.fields["field"] == argument
+    assert t.key == "", "nothing was gathered"
+
+
+@pytest.mark.parametrize("wrong", [{"id": 5}, {"timeout": "30"}, {"timeout": None}])
+def test_a_transaction_itself_is_asked_for_with_the_right_types(
+    idle: Holdfast, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidArgument, match=f"Expected {next(iter(wrong))} to be"):
+        idle.transaction(**wrong)

@@ -1,5 +1,6 @@
 """Processes said in Python, and the graphs that they become."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from textwrap import dedent
 
@@ -669,3 +670,26 @@ def test_whatever_is_said_no_token_is_left_behind(process: Process, seed: int) -
     scopes = [each.id for each in definition.elements if each.kind is ElementKind.SUBPROCESS]
     for scope in ["", *scopes]:
         assert Game(definition, scope, seed).play() == set()
+
+
+@pytest.mark.parametrize(
+    ("named", "make"),
+    [
+        ("x", lambda: Process("p").pause("x", 2)),
+        ("x", lambda: Process("p").pause("x", until=2)),
+        ("x", lambda: Process("p").wait("x", message="m", key="k", within=1.5)),
+        ("x", lambda: after("x", 3)),
+        ("timeout", lambda: timeout(10)),
+        ("every", lambda: every(60)),
+        ("start of p", lambda: Process("p").starts(every=5)),
+        ("start of p", lambda: Process("p").starts(at=1_700_000_000)),
+    ],
+)
+def test_a_time_of_a_wrong_type_is_refused_with_the_name_of_its_element(
+    named: str, make: Callable[[], object]
+) -> None:
+    with pytest.raises(
+        ModelError, match=f"of '{named}' to be a .* but found [0-9.]+ \\("
+    ) as caught:
+        make()
+    assert caught.value.fields["element"] == named

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -126,11 +127,14 @@ class Holdfast(ProcessCalls, ContentCalls):
         api = RemoteApi(url, token, ca=ca, verify=verify, patience_s=span_ms(patience) / 1000)
 
         def close() -> None:
+            left_open.detach()
             portal.call(api.close())
             portal.close()
 
         seconds = span_ms(patience) / 1000
-        return cls(portal, patient(api, seconds), close, 0, seconds)
+        app = cls(portal, patient(api, seconds), close, 0, seconds)
+        left_open = weakref.finalize(app, portal.abandon, api.close)  # nobody closes it
+        return app
 
     def __enter__(self) -> "Holdfast":
         return self

@@ -2,8 +2,9 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 import uvloop
@@ -11,6 +12,7 @@ import uvloop
 from holdfast.errors import Unavailable
 
 T = TypeVar("T")
+_ABANDON_S_MAX = 1.0  # that the end of a program waits for connections to be closed
 
 
 class _Call(Generic[T]):
@@ -78,6 +80,20 @@ class Portal:
     async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine on the portal's loop while another loop goes on."""
         return await asyncio.wrap_future(self.start(coroutine))
+
+    def abandon(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Whoever used the portal is gone, or the program ends: a last call, and the loop stops.
+
+        It may be called from anywhere, by the garbage collector too: it waits a moment at most.
+        """
+        if threading.current_thread() is self._thread:
+            self.loop.create_task(finish()).add_done_callback(lambda _: self.loop.stop())
+        elif self._thread.is_alive():
+            with contextlib.suppress(Exception):
+                self.start(finish()).result(_ABANDON_S_MAX)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join(_ABANDON_S_MAX)
 
     def close(self) -> None:
         if self._thread.is_alive():

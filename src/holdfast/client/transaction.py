@@ -1,6 +1,6 @@
 """Transactions from a user's program: operations that are done together, or not at all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.client.codec import encode
 from holdfast.client.execution import completed, current_job
+from holdfast.client.expecting import SPAN, expect
 from holdfast.client.handle import Handle
 from holdfast.client.patience import patiently
 from holdfast.client.process import ProcessHandle, Variables, new_instance, new_message
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
 
 R = TypeVar("R")
+_NONE = type(None)
 
 # After these the same request with the same id finds out what became of it.
 _NOT_KNOWN = (Unknown, Unavailable, Moved, DeadlineExceeded)
@@ -59,6 +61,8 @@ class Transaction:
     """
 
     def __init__(self, app: "Holdfast", id_: str | None, timeout: Span) -> None:
+        expect("id", id_, str, _NONE)
+        expect("timeout", timeout, *SPAN)
         self.key = ""  # of the transaction, once it is decided
         self.id = uuid4().hex if id_ is None else id_
         self._app = app
@@ -105,6 +109,11 @@ class Transaction:
         **kwargs: Any,
     ) -> Handle[R]:
         """Submits a task with its arguments. A `key` that names a task already is refused."""
+        expect("task", task, Task, BoundTask, named="a task of this app, alone or bound")
+        expect("key", key, str, _NONE)
+        expect("delay", delay, *SPAN, _NONE)
+        expect("due", due, datetime, _NONE)
+        expect("priority", priority, int, _NONE)
         bound = task if isinstance(task, BoundTask) else task.bind(*args, **kwargs)
         handle = Handle(self._app, "", bound.task.arguments.result_decoder)
         step = TransactionStep(submit=bound.new_task(key, delay, due, priority))
@@ -121,6 +130,11 @@ class Transaction:
         keep_result: Span | None = None,
     ) -> ProcessHandle:
         """Starts a process. A `key` that names an instance already is refused."""
+        expect("process_id", process_id, str)
+        expect("variables", variables, Mapping, _NONE)
+        expect("version", version, int)
+        expect("key", key, str, _NONE)
+        expect("keep_result", keep_result, *SPAN, _NONE)
         handle = ProcessHandle(self._app, "")
         new = new_instance(process_id, variables, version, key, keep_result)
         step = TransactionStep(start=new)
@@ -137,6 +151,11 @@ class Transaction:
         message_id: str | None = None,
     ) -> MessageHandle:
         """Publishes a message. A `message_id` that was published and is kept is refused."""
+        expect("name", name, str)
+        expect("key", key, str, int)
+        expect("variables", variables, Mapping, _NONE)
+        expect("ttl", ttl, *SPAN)
+        expect("message_id", message_id, str, _NONE)
         message = MessageHandle()
         step = TransactionStep(publish=new_message(name, key, variables, ttl, message_id))
         self._add(step, f"publish of {name!r}", lambda made: setattr(message, "key", made))
@@ -147,6 +166,8 @@ class Transaction:
 
         The function's own return value counts for nothing then, and its worker reports nothing.
         """
+        wanted = "a job that a worker has, as activation and current_job() give it"
+        expect("job", job, ActivatedJob, _NONE, named=wanted)
         done = current_job() if job is None else job
         if done.origin is not None and result is None:
             result = {}  # no variables

@@ -186,7 +186,7 @@ class Steps:
         events = tuple(on)
         if within is not None:
             late = late if late is not None else Path().fail(f"{id}-late", error=f"{id}-late")
-            timer = Element("", ElementKind.BOUNDARY, timer=duration_timer(within))
+            timer = Element("", ElementKind.BOUNDARY, timer=duration_timer(within, id))
             events = (Event(timer, "timeout", late.steps), *events)
         element = Element(
             id, ElementKind.CATCH, name, drawn_as=RECEIVE_TASK if events else "",
@@ -204,7 +204,7 @@ class Steps:
     ) -> Self:
         """Goes on after a time, or at a moment."""
         if duration is not None and until is None:
-            timer = duration_timer(duration)
+            timer = duration_timer(duration, id)
         elif until is not None and duration is None:
             timer = date_timer(until, id)
         else:

@@ -67,7 +67,7 @@ class Process(Steps):
             )
         timer = None
         if every is not None:
-            timer = cycle_timer(every)
+            timer = cycle_timer(every, label)
         elif at is not None:
             timer = date_timer(at, label)
         waited = Message(message) if message is not None else None

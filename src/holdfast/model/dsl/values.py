@@ -24,13 +24,13 @@ def mappings(given: Mappings | None) -> tuple[Mapping, ...]:
     return tuple(Mapping(expression(source), target) for target, source in (given or {}).items())
 
 
-def duration_timer(duration: Duration) -> Timer:
-    return Timer(TimerKind.DURATION, _duration_text(duration))
+def duration_timer(duration: Duration, element: str) -> Timer:
+    return Timer(TimerKind.DURATION, _duration_text(duration, element))
 
 
-def cycle_timer(cycle: Duration) -> Timer:
+def cycle_timer(cycle: Duration, element: str) -> Timer:
     """A cycle as it is written, a cron rule, or a timedelta for ever again."""
-    text = _duration_text(cycle)
+    text = _duration_text(cycle, element)
     return Timer(TimerKind.CYCLE, f"R/{text}" if isinstance(cycle, timedelta) else text)
 
 
@@ -43,8 +43,22 @@ def date_timer(moment: Moment, element: str) -> Timer:
                 element=element,
             )
         moment = moment.isoformat()
+    elif not isinstance(moment, str):
+        raise _wrong_type("moment", moment, element, "a datetime with a time zone, or a text")
     return Timer(TimerKind.DATE, moment)
 
 
-def _duration_text(duration: Duration) -> str:
-    return text_of_duration(duration) if isinstance(duration, timedelta) else duration
+def _duration_text(duration: Duration, element: str) -> str:
+    if isinstance(duration, timedelta):
+        return text_of_duration(duration)
+    if isinstance(duration, str):
+        return duration
+    raise _wrong_type("duration", duration, element, "a timedelta, or a text like 'PT5M'")
+
+
+def _wrong_type(what: str, value: object, element: str, wanted: str) -> ModelError:
+    return ModelError(
+        f"Expected the {what} of '{element}' to be {wanted}, but found {value!r}"
+        f" ({type(value).__name__})",
+        element=element,
+    )

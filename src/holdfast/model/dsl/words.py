@@ -49,7 +49,7 @@ def on_message(
 
 def after(id: str, duration: Duration, then: Path | None = None, *, name: str = "") -> Catch:
     """In a race: what happens when nothing else came within a time."""
-    timer = duration_timer(duration)
+    timer = duration_timer(duration, id)
     return Catch(Element(id, ElementKind.CATCH, name, timer=timer), _steps(then))
 
 
@@ -76,8 +76,9 @@ def timeout(
 ) -> Event:
     """Beside an activity: what happens when it takes longer, and whether that ends it."""
     element = Element(
-        id, ElementKind.BOUNDARY, name, timer=duration_timer(duration), interrupting=interrupting
-    )
+        id, ElementKind.BOUNDARY, name, timer=duration_timer(duration, id or "timeout"),
+        interrupting=interrupting,
+    )  # fmt: skip
     return Event(element, "timeout", _steps(then))
 
 
@@ -101,7 +102,8 @@ def every(cycle: Duration, then: Path | None = None, *, id: str = "", name: str 
 
     `R/PT1H` is for ever, `R3/PT1H` three times; a timedelta is for ever.
     """
-    element = Element(id, ElementKind.BOUNDARY, name, timer=cycle_timer(cycle), interrupting=False)
+    timer = cycle_timer(cycle, id or "every")
+    element = Element(id, ElementKind.BOUNDARY, name, timer=timer, interrupting=False)
     return Event(element, "every", _steps(then))
 
 

@@ -1,0 +1,25 @@
+"""Refuses arguments of a wrong type where a program gives them, not where they reach the node."""
+
+from datetime import timedelta
+from typing import Any
+
+from holdfast.errors import InvalidArgument
+
+SPAN = (int, float, timedelta)
+_TEXT_MAX = 80  # characters of a value that are shown
+
+
+def expect(argument: str, value: Any, *kinds: type, named: str = "") -> None:
+    """InvalidArgument unless the value is of one of the kinds; True and False are no numbers."""
+    if isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds):
+        return
+    wanted = named or " or ".join("None" if each is type(None) else each.__name__ for each in kinds)
+    raise InvalidArgument(
+        f"Expected {argument} to be {wanted}, but found {_shown(value)} ({type(value).__name__})",
+        field=argument,
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _TEXT_MAX else text[:_TEXT_MAX] + "…"
