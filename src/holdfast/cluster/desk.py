@@ -25,6 +25,7 @@ from holdfast.gateway.cluster.shapes import (
     ReplicaView,
 )
 from holdfast.limits import COLLEAGUE_MS_MAX
+from holdfast.member_names import check_member_name
 from holdfast.sequence.api import Chain, ClusterSettings, Coordination, Range
 from holdfast.sequence.keeping import CutKeeper
 from holdfast.sequence.order import first_id
@@ -198,6 +199,7 @@ class ClusterDesk:
 
     def _check_known(self, member: str) -> None:
         if member not in self._member.roster.registered:
+            check_member_name(member)
             known = ", ".join(sorted(self._member.roster.registered))
             raise NotFound(
                 f"Expected a member of the cluster, but found {member!r}; there are {known}",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.belonging import belong, check_folder
+from holdfast.belonging import belong, belonging_of, check_folder
 from holdfast.cluster.carrying import Carrying
 from holdfast.cluster.member import ClusterMember, Membership
 from holdfast.config import DEFAULT_PARTITIONS, Config
@@ -14,6 +14,7 @@ from holdfast.files import make_folder
 from holdfast.journal.cluster.identity import begin_identity
 from holdfast.journal.local import RealDisk
 from holdfast.limits import CLUSTER_SILENT_TICKS_MAX, CLUSTER_TICK_MS
+from holdfast.member_names import check_member_name
 from holdfast.node import LocalNode
 from holdfast.sequence.api import ClusterSettings, Coordination, Registered
 from holdfast.sequence.opening import open_coordination
@@ -29,6 +30,7 @@ _NAME_DIGITS = 12  # of its public key: two members alike once in 10^14
 
 async def open_member(folder: Path, config: Config) -> ClusterMember:
     """A member over a folder of this machine; its node serves when this returns."""
+    _check_name(folder, config.member)
     check_folder(folder)
     address = _address(config.member_address)
     make_folder(folder)
@@ -64,6 +66,13 @@ async def open_member(folder: Path, config: Config) -> ClusterMember:
         await member.close()
         raise
     return member
+
+
+def _check_name(folder: Path, name: str) -> None:
+    """Before anything is made; a folder that has a name keeps it, however it was given."""
+    found = belonging_of(folder)
+    if name and (found is None or found.member != name):
+        check_member_name(name, "member (--member)")
 
 
 async def settle(coordination: Coordination, config: Config) -> ClusterSettings:
