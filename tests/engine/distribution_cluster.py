@@ -28,6 +28,7 @@ from holdfast.engine.distribution.values import (
 )
 from holdfast.engine.kernel import Command, CommandRefused, Processor, Reply, Step, Submission
 from holdfast.engine.kernel.domain import Dispatch
+from holdfast.engine.parcels.values import ParcelIntent, ParcelReady, ParcelsReceived, ParcelsUpTo
 from holdfast.records import ValueType, partition_of
 from holdfast.state.memory import MemoryStore
 
@@ -302,3 +303,23 @@ class Cluster:
 
     def _happens(self, chance: float) -> bool:
         return chance > 0 and self.random.random() < chance
+
+
+class ParcelCluster(Cluster):
+    """Partitions that send each other parcels as well."""
+
+    def _carry(self, sender: int, effect: Any) -> None:
+        if isinstance(effect, ParcelReady):
+            command = Command(ValueType.PARCEL, ParcelIntent.RECEIVE, 0, effect.parcel)
+            self.say(sender, effect.parcel.receiver, command)
+        elif isinstance(effect, ParcelsReceived):
+            value = ParcelsUpTo(effect.receiver, effect.number)
+            told = Command(ValueType.PARCEL, ParcelIntent.ACKNOWLEDGE, 0, value)
+            self.say(sender, effect.sender, told)
+        else:
+            super()._carry(sender, effect)
+
+    def _start(self, node: Node) -> None:
+        super()._start(node)
+        for parcel in node.view.parcels.all_open():
+            self._carry(node.number, ParcelReady(parcel))

@@ -4,7 +4,7 @@ from itertools import count
 from typing import Any
 
 import msgspec
-from distribution_cluster import Cluster, Engine, Node
+from distribution_cluster import Engine, Node, ParcelCluster
 from partition_driver import counted
 from transaction_logs import Known, check_logs, check_state
 
@@ -18,7 +18,6 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.messages.values import MessageIntent, NewMessage
-from holdfast.engine.parcels.values import ParcelIntent, ParcelReady, ParcelsReceived, ParcelsUpTo
 from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.processes.values import InstanceIntent, NewInstance
 from holdfast.engine.transactions.values import (
@@ -61,7 +60,7 @@ def start(partition: int, text: str, process: str = "p", key: str = "") -> Trans
     return operation(partition, ValueType.PROCESS_INSTANCE, intent, 0, new)
 
 
-class TransactionCluster(Cluster):
+class TransactionCluster(ParcelCluster):
     """Partitions that send parcels."""
 
     def __init__(self, partitions: int = 3, *, seed: int = 0) -> None:
@@ -111,24 +110,6 @@ class TransactionCluster(Cluster):
         assert self.ask(partition, Command(JOB, JobIntent.CREATE, 0, new)).rejection is None
         value = Activation(("held",), "worker", 1, lease_ms)
         return self.ask(partition, Command(JOB_BATCH, JobBatchIntent.ACTIVATE, 0, value)).value[0]
-
-    # --- parcels ------------------------------------------------------------------------------
-
-    def _carry(self, sender: int, effect: Any) -> None:
-        if isinstance(effect, ParcelReady):
-            command = Command(ValueType.PARCEL, ParcelIntent.RECEIVE, 0, effect.parcel)
-            self.say(sender, effect.parcel.receiver, command)
-        elif isinstance(effect, ParcelsReceived):
-            value = ParcelsUpTo(effect.receiver, effect.number)
-            told = Command(ValueType.PARCEL, ParcelIntent.ACKNOWLEDGE, 0, value)
-            self.say(sender, effect.sender, told)
-        else:
-            super()._carry(sender, effect)
-
-    def _start(self, node: Node) -> None:
-        super()._start(node)
-        for parcel in node.view.parcels.all_open():
-            self._carry(node.number, ParcelReady(parcel))
 
     # --- what must hold -----------------------------------------------------------------------
 

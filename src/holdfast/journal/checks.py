@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.journal.api import Bounds
+from holdfast.journal.api import Bounds, Start
 from holdfast.limits import (
     APPEND_BYTES_MAX,
     ENTRY_BYTES_MAX,
@@ -103,3 +103,13 @@ def check_offset(topic: str, partition: int, offset: int, bounds: Bounds) -> Non
             earliest=bounds.earliest,
             next=bounds.next,
         )
+
+
+def start_offset(topic: str, partition: int, start: int | Start, bounds: Bounds) -> int:
+    """The offset at which a stream begins; NotFound if nothing can be read there."""
+    if start is Start.EARLIEST:
+        return bounds.earliest
+    if start is Start.NEXT:
+        return bounds.next
+    check_offset(topic, partition, start, bounds)
+    return start

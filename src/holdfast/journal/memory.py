@@ -34,6 +34,7 @@ from holdfast.journal.checks import (
     check_same_partitions,
     check_topic,
     not_newer,
+    start_offset,
     unknown_topic,
 )
 from holdfast.limits import READ_BYTES_MAX
@@ -215,14 +216,7 @@ class MemoryJournal:
     def stream(self, topic: str, partition: int, start: int | Start) -> AsyncIterator[list[Entry]]:
         """Batches of entries from a start on, waiting for more at the end, for ever."""
         bounds = self.bounds(topic, partition)
-        if start is Start.EARLIEST:
-            offset = bounds.earliest
-        elif start is Start.NEXT:
-            offset = bounds.next
-        else:
-            offset = start
-            check_offset(topic, partition, offset, bounds)
-        return self._stream(topic, partition, offset)
+        return self._stream(topic, partition, start_offset(topic, partition, start, bounds))
 
     async def _stream(self, topic: str, partition: int, offset: int) -> AsyncIterator[list[Entry]]:
         while True:

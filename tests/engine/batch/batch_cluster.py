@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from distribution_cluster import Cluster, Engine, Node
+from distribution_cluster import Engine, Node, ParcelCluster
 
 from holdfast.engine.batch.agenda import agenda, failing, starting, taking
 from holdfast.engine.batch.selector import Page
@@ -27,12 +27,6 @@ from holdfast.engine.families import Tag
 from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.jobs.values import Activation, Failure, JobBatchIntent, JobIntent, NewJob
 from holdfast.engine.kernel import Command, Reply, Submission
-from holdfast.engine.parcels.values import (
-    ParcelIntent,
-    ParcelReady,
-    ParcelsReceived,
-    ParcelsUpTo,
-)
 from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.errors import ResourceExhausted
 from holdfast.records import RecordKind, ValueType, partition_of
@@ -69,7 +63,7 @@ class Pages:
         return Page(tuple(found[at:end]), (), more)
 
 
-class BatchCluster(Cluster):
+class BatchCluster(ParcelCluster):
     """Partitions whose batch operations are driven."""
 
     def __init__(self, partitions: int = 3, *, seed: int = 0, gathers: bool = False) -> None:
@@ -166,22 +160,6 @@ class BatchCluster(Cluster):
         return [Tag(tag).name for tag in tags if FIRST_TAG <= tag <= LAST_TAG or tag == Tag.OUTBOX]
 
     # --- the network --------------------------------------------------------------------------
-
-    def _carry(self, sender: int, effect: Any) -> None:
-        if isinstance(effect, ParcelReady):
-            told = Command(ValueType.PARCEL, ParcelIntent.RECEIVE, 0, effect.parcel)
-            self.say(sender, effect.parcel.receiver, told)
-        elif isinstance(effect, ParcelsReceived):
-            value = ParcelsUpTo(effect.receiver, effect.number)
-            told = Command(ValueType.PARCEL, ParcelIntent.ACKNOWLEDGE, 0, value)
-            self.say(sender, effect.sender, told)
-        else:
-            super()._carry(sender, effect)
-
-    def _start(self, node: Node) -> None:
-        super()._start(node)
-        for parcel in node.view.parcels.all_open():
-            self._carry(node.number, ParcelReady(parcel))
 
     def _rise(self, node: Node, has_store: bool) -> None:
         self._lives[node.number] += 1

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry, Start
-from holdfast.journal.checks import check_offset, check_partition
+from holdfast.journal.checks import check_offset, check_partition, start_offset
 from holdfast.journal.cluster.chain import earliest
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.fetching import Fetching
@@ -71,14 +71,7 @@ class ClusterReading:
     def stream(self, topic: str, partition: int, start: int | Start) -> AsyncIterator[list[Entry]]:
         """Batches of entries from a start on, waiting for more at the end, for ever."""
         bounds = self.bounds(topic, partition)
-        if start is Start.EARLIEST:
-            offset = bounds.earliest
-        elif start is Start.NEXT:
-            offset = bounds.next
-        else:
-            offset = start
-            check_offset(topic, partition, offset, bounds)
-        return self._stream(topic, partition, offset)
+        return self._stream(topic, partition, start_offset(topic, partition, start, bounds))
 
     async def _stream(self, topic: str, partition: int, offset: int) -> AsyncIterator[list[Entry]]:
         while True:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry, Start
-from holdfast.journal.checks import check_offset
+from holdfast.journal.checks import start_offset
 from holdfast.journal.local.view import TopicView, Written
 from holdfast.limits import READ_BYTES_MAX
 
@@ -65,14 +65,7 @@ class ReadableJournal(ABC):
     def stream(self, topic: str, partition: int, start: int | Start) -> AsyncIterator[list[Entry]]:
         """Batches of entries from a start on, waiting for more at the end, for ever."""
         bounds = self._view(topic).bounds(partition)
-        if start is Start.EARLIEST:
-            offset = bounds.earliest
-        elif start is Start.NEXT:
-            offset = bounds.next
-        else:
-            offset = start
-            check_offset(topic, partition, offset, bounds)
-        return self._stream(topic, partition, offset)
+        return self._stream(topic, partition, start_offset(topic, partition, start, bounds))
 
     async def _stream(self, topic: str, partition: int, offset: int) -> AsyncIterator[list[Entry]]:
         misses = 0
