@@ -72,9 +72,9 @@ def test_a_module_fits_in_a_head() -> None:
 CORE = (
     "records/", "state/", "model/", "engine/", "sequence/cut", "sequence/gaps.py",
     "sequence/order.py", "sequence/quorum.py", "sequence/ring.py", "sequence/ticks.py",
-    "groups/core", "groups/effects.py", "groups/merge.py", "groups/messages.py",
-    "groups/rebalance.py", "groups/removal.py", "groups/sharing.py", "groups/state.py",
-    "groups/watermark.py",
+    "groups/changes.py", "groups/core", "groups/effects.py", "groups/merge.py",
+    "groups/messages.py", "groups/read_back.py", "groups/rebalance.py", "groups/removal.py",
+    "groups/sharing.py", "groups/snapshot.py", "groups/state.py", "groups/watermark.py",
 )  # fmt: skip
 SHELLS = {"state/rocks.py", "state/snapshots.py", "state/copies.py"}  # they are about files
 IMPURE = {

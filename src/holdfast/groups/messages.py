@@ -103,8 +103,8 @@ class MemberRow(msgspec.Struct, frozen=True, array_like=True):
 
     member: MemberId
     status: int = 1
-    counter: int = 0
-    has_gap: bool = True
+    counter: int | None = None  # of its last message in the epoch
+    has_gap: bool = False
 
 
 class PartitionRow(msgspec.Struct, frozen=True, array_like=True):
@@ -147,7 +147,7 @@ class GroupSnapshot(msgspec.Struct, frozen=True, array_like=True):
     gone: tuple[str, ...] = ()  # declared once, finished and removed
     announced: tuple[NewPartition, ...] = ()  # merges whose smallest parent is not finished
     watermark: int | None = None
-    rebalance: RebalanceRow | None = None
+    rebalance: RebalanceRow | None = None  # under way; of NEW_EPOCH the one that it ends
 
 
 # --- the messages -----------------------------------------------------------------------------
