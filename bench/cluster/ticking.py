@@ -43,7 +43,7 @@ class Ticks:
         self.late += ended > due + TICK_S
 
     async def write_barely(self, bare: "BareWriter", cut: Cut) -> None:
-        """One of theirs, after the same encoding: on a busy machine whoever worked waits longer."""
+        """One of theirs, after the same encoding: work lengthens waits on a busy machine."""
         value = encode_cut(cut)
         self.sizes.append(len(value))
         begun, worked = time.perf_counter(), time.process_time()

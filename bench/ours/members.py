@@ -23,7 +23,7 @@ HOST = "127.0.0.1"
 BARE_COST = b"what did it cost"
 NUMBER_BYTES = 8
 BUFFER_BYTES = 256 * 1024
-NAMES = ("a", "b")  # whoever measures, and the process that answers
+NAMES = ("a", "b")  # the process that measures, and the one that answers
 
 
 def cost() -> bytes:

@@ -1,7 +1,7 @@
 """A leader by a leased key in etcd, as etcd's own library elects one: its `etcdctl lock`.
 
-Three processes want the key. Whoever has it keeps its lease alive; when that one is killed, the key
-goes with its lease, the next one sees that and has it.
+Three processes want the key. The holder keeps its lease alive. When it is killed, the key goes with
+its lease, and the next process sees that and takes it.
 """
 
 import time

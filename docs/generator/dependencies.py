@@ -34,8 +34,8 @@ def page_text() -> str:
         "## Notes",
         "**crc32c** is under the LGPL (2.1 or later). It is a separate package that is loaded at"
         " run time and can be replaced by another build of it, which is what the licence asks for."
-        " Whoever ships holdfast in one file with all its packages has to keep that possible, and"
-        " ship the licence's text. It is used in `journal/local/` only.",
+        " If you ship holdfast in one file with all its packages, keep that possible and ship the"
+        " licence's text. It is used in `journal/local/` only.",
         "**psycopg** is under the LGPL (3.0). It comes with the extra `postgres` only, is loaded"
         " when a content repository in PostgreSQL is opened, and is used in"
         " `content/repository/postgres.py` only. What is said of crc32c holds for it as well.",

@@ -50,9 +50,10 @@ def page() -> str:
         table(("Resource", "Named", "Permissions"), resources),
         " ".join(said),
         "## What requests need",
-        "Whoever asks needs one of these for at least one resource, to be let in. For which one"
-        " exactly is decided where it is known: a command by the partition that does it, and"
-        " answers are without what one may not read.",
+        "A user or client needs one of these permissions for at least one resource, or the request"
+        " is refused. Whether it has the permission for the resource at hand is checked where that"
+        " resource is known: for a command, by the partition that processes it. Answers leave out"
+        " what the user or client may not read.",
         table(("Method", "Path", "Needs"), needs),
         "## The first roles",
         f"The first start with authorization makes them, and gives the first of them to the client"

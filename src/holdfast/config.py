@@ -66,14 +66,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
     spark_settings: str = ""  # any others of Spark: "name=value, name=value"
-    authorization: bool = False  # everybody says who they are, and does what they may
+    authorization: bool = False  # authenticate and authorize every request
     jwt_keys: str = ""  # whose tokens are trusted: a file (PEM, JWKS), or the URL of a JWKS
     jwt_issuer: str = ""  # that a token must name; "": any
     jwt_audience: str = ""  # that a token must be for; "": any
     jwt_user_claim: str = "sub"  # what a token calls its bearer
     jwt_groups_claim: str = "groups"  # the groups that a token puts its bearer into
     basic_authentication: bool = False  # names and passwords with each request: for development
-    clock_pinning: bool = False  # whoever may ask may also turn the clock: for tests
+    clock_pinning: bool = False  # users with the permission may set the clock: for tests
     log_level: str = "warning"
     log_json: bool = False
 

@@ -1,7 +1,7 @@
 """Content distribution lives with one partition: where that is open, the topics are.
 
 It starts where the partition is opened, from what the topics say, and stops where it is closed.
-Whoever waits there is told to ask again, and finds it at the next owner.
+Callers that wait there are told to ask again, and find it at the next owner.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class ContentLife:
             self._task.cancel()
 
     async def needs(self, home: ContentHome) -> ContentNeeds:
-        """What of the topics must not be dropped here, as whoever has them says."""
+        """What of the topics must not be dropped here; the member that has them tells."""
         if not self._service.is_used:
             return ContentNeeds({}, {})
         try:

@@ -19,7 +19,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def make_folder(folder: Path) -> None:
     """Makes sure that a folder is there, durably, with those around it.
 
-    Its name is synced even where it is there already: whoever made it may have been interrupted.
+    Its name is synced even where it is there already: its maker may have been interrupted.
     """
     if not folder.parent.exists():
         make_folder(folder.parent)

@@ -111,7 +111,7 @@ STORE_ROWS_MAX = 32_768  # changed rows in memory before the store gets them: 16
 STORE_SLICE_ROWS = 2_048  # of them that are prepared in one go: 1.5 ms
 STORE_INTERVAL_MS = 1_000  # ... or after this time
 SNAPSHOTS_KEPT = 2  # one to fall back on when the newest is damaged
-DAMAGED_KEPT = 2  # states that were set aside, for whoever wants to look: a bad disk makes many
+DAMAGED_KEPT = 2  # states that were set aside for inspection: a bad disk makes many
 WALK_ROWS = 1_000  # rows of the state that are checked in one go: 0.2 ms
 COPY_BYTES = 1 * MIB  # of a snapshot, copied or read back in one go: 1 ms beside the loop
 SCRUB_SLICE_BYTES = 64 * KIB  # of a segment, checked in one go: 200 small frames, 0.8 ms
@@ -303,7 +303,7 @@ ETCD_WATCH_RETRY_MS_MAX = 2_000
 TAKE_OVER_MS_MAX = 5_000  # for a quorum to promise and to hold the tail; then it is asked anew
 TAKE_OVER_RETRY_MS_MIN = 10  # before a disk that did not answer is asked again: a round trip or ...
 TAKE_OVER_RETRY_MS_MAX = 200  # ... two ticks at most, in which others notice the silence, too
-TAKE_OVER_HEAL_MS = 500  # that a fenced owner leaves to whoever fenced it: as long as one may take
+TAKE_OVER_HEAL_MS = 500  # that a fenced owner leaves to its successor: as long as one may take
 HAND_OVER_MS_MAX = 5_000  # for a quorum to hold all that an owner sent, before it gives up
 # --- the cluster ------------------------------------------------------------------------------
 CLUSTER_TICK_MS = 62  # of connections between members: a sixteenth of a second, as cuts are made

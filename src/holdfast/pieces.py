@@ -48,7 +48,7 @@ async def finished(pieces: Generator[None, None, R]) -> R:
 
 
 def end_of(pieces: Generator[None, None, R]) -> R:
-    """Makes all pieces of a generator at once, for whoever has no loop; what it returns."""
+    """Makes all pieces of a generator at once, for callers without a loop; what it returns."""
     while True:
         try:
             next(pieces)

@@ -14,7 +14,7 @@ from holdfast.uploads import Uploads
 
 
 class Retained:
-    """Cuts the log behind snapshots and whoever still reads it."""
+    """Cuts the log behind the snapshots and the readers that still need it."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Retained:
         self._uploads = uploads
         self._readers = readers
         self._content_needs = content_needs
-        # Whoever is sent a partition reads the log from an offset on: by anything, which and where.
+        # Members that are sent a partition read its log from an offset on: by a token, both.
         self.held: dict[object, tuple[int, int]] = {}
 
     def cut(self, here: Iterable[int]) -> Mapping[int, int]:

@@ -84,7 +84,7 @@ class Upkeep:
         self._retained = Retained(journal, config, snapshots, uploads, readers, content_needs)
         self.held = self._retained.held
         self._positions: Positions = {}  # of the last snapshot
-        self._files = asyncio.Lock()  # whoever has it may use the store beside the runner
+        self._files = asyncio.Lock()  # its holder may use the store beside the runner
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._rebuilding = ""  # why, while it is
@@ -306,7 +306,7 @@ class Upkeep:
 
     def _on_damage(self, error: DataLoss) -> None:
         if threading.get_ident() == self._thread:
-            self._damaged(error)  # at once: whoever met it finds the runner halted
+            self._damaged(error)  # at once: the caller that met it finds the runner halted
         else:
             self._loop.call_soon_threadsafe(self._damaged, error)
 

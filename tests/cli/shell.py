@@ -41,8 +41,8 @@ def nap(seconds: float) -> str:
     return "rested"
 
 @app.task(retries=0)
-def charge(total: float, mended: bool = False) -> dict:
-    if total > 1000 and not mended:
+def charge(total: float, fixed: bool = False) -> dict:
+    if total > 1000 and not fixed:
         raise ValueError("the bank says no")
     if total < 0:
         raise BusinessError("NEGATIVE", "nothing to charge", refund=-total)

@@ -193,7 +193,7 @@ def test_the_items_of_a_multi_instance_activity_are_shown(shell: Shell) -> None:
 # --- what a person can do ---------------------------------------------------------------------
 
 
-def test_variables_are_mended_and_the_incident_is_retried(shell: Shell) -> None:
+def test_variables_are_fixed_and_the_incident_is_retried(shell: Shell) -> None:
     shell.serve_node()
     deploy(shell, "shop:order")
     shell.begin("worker", "shop:app", "--tasks", "charge")
@@ -202,7 +202,7 @@ def test_variables_are_mended_and_the_incident_is_retried(shell: Shell) -> None:
     refused = shell.run("incidents", "discard", incident["incidentKey"])
     assert refused.code == 5 and "modify or cancel the instance" in refused.err
 
-    done = shell.run("instances", "set-variables", key, "--variables", '{"mended": true}')
+    done = shell.run("instances", "set-variables", key, "--variables", '{"fixed": true}')
     assert (done.code, done.out) == (0, f"{key}  variables set\n")
     assert shell.run("incidents", "retry", incident["incidentKey"]).code == 0
     wait_for(lambda: active(shell, key) == ["paid"])

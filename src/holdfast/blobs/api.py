@@ -43,8 +43,8 @@ class Upload(Protocol):
 class Blobs(Protocol):
     """Blobs by name. A name is made of parts with slashes between them: `partitions/7/120.export`.
 
-    Calls block; whoever has a loop makes them in a thread. What passes by itself (a connection that
-    breaks, a server that is overloaded or not up yet) is tried again before it is Unavailable.
+    Calls block; a caller with a loop makes them in a thread. What passes by itself (a connection
+    that breaks, a server that is overloaded or not up yet) is tried again before it is Unavailable.
     """
 
     url: str  # where they are, for messages: without credentials

@@ -148,7 +148,7 @@ class _FolderUpload:
         try:
             if kind is None:
                 os.fsync(self._file)
-                # Whoever reads it back gets what the disk has, where the system allows it.
+                # A later read gets what the disk has, where the system allows it.
                 os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
                 self._part.rename(self._path)
                 sync_folder(self._path.parent)

@@ -226,7 +226,7 @@ def _standing(target: "TargetView") -> str:
 
 
 def _user() -> str:
-    """Whoever types this, as the operating system calls them."""
+    """The user of the command, as the operating system names them."""
     import getpass
 
     from holdfast.errors import InvalidArgument

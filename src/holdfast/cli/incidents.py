@@ -76,7 +76,7 @@ def retry(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """The cause is mended: try the task or the element again."""
+    """Retry the task or the element, once the cause is fixed."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
             " --host 10.0.0.7 --authorization",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
-            " --tls-key key.pem   others say who they are, over HTTPS",
+            " --tls-key key.pem   clients authenticate themselves, over HTTPS",
             "holdfast start ./data --snapshot-store s3://backups/node-1   snapshots go to S3, too",
             "read -r line < <(holdfast start ./data --port 0 --json)   any port; wait until up",
         )
@@ -133,8 +133,8 @@ def _check_host(host: str, allow_remote: bool) -> None:
         is_here = False
     if not is_here and not allow_remote:
         raise InvalidArgument(
-            f"Expected a loopback address, but found {host}: whoever reaches the port may do"
-            " anything; add --authorization, or, if that is wanted,"
+            f"Expected a loopback address, but found {host}: without authorization anybody"
+            " who reaches the port may do anything; add --authorization, or, if that is wanted,"
             " --allow-remote-without-authorization",
             host=host,
         )

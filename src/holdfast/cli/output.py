@@ -90,7 +90,7 @@ def _scalar(value: Any) -> str | int | float | None:
 
 
 def moment(value: datetime | None) -> str:
-    """A point in time in the time zone of whoever looks."""
+    """A point in time in the reader's time zone."""
     return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 

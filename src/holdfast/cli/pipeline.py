@@ -170,7 +170,7 @@ class _Shown:
             print_note(text)
 
     def start(self) -> None:
-        """The stream runs: for whoever waits for it, and of use to nobody else."""
+        """Tells a program that waits for the stream that it runs; nobody else needs the line."""
         import sys
 
         from holdfast.cli.output import print_json

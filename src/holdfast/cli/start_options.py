@@ -75,15 +75,15 @@ AllowRemote = Annotated[
     bool,
     typer.Option(
         "--allow-remote-without-authorization",
-        help="Listen beyond this machine. Anybody who reaches the port may then do anything.",
+        help="Listen beyond this machine. Anybody who reaches the port can then do anything.",
     ),
 ]
 Authorization = Annotated[
     bool,
     typer.Option(
         "--authorization",
-        help="Everybody says who they are, and does what they may. The first start writes the"
-        " token of an administrator to FOLDER/admin-token.",
+        help="Authenticate and authorize every request. The first start writes the token of an"
+        " administrator to FOLDER/admin-token.",
     ),
 ]
 

@@ -330,7 +330,7 @@ class Holdfast(ProcessCalls, ContentCalls):
         return self.portal.call(self.api.incidents.page(query)).items
 
     def retry_incident(self, incident_key: str, retries: int = 0) -> None:
-        """The cause is mended: the task is tried again, with this many retries beyond the next."""
+        """Tries a task again whose cause is fixed, with this many retries beyond the next."""
         self.portal.call(self.api.incidents.resolve(incident_key, retries))
 
     def discard_incident(self, incident_key: str) -> None:

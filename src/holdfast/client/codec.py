@@ -1,7 +1,7 @@
 """A user's values as JSON and back: exact, or refused with the place of what JSON cannot carry.
 
 JSON has no NaN, no infinities and no bytes. msgspec would write null for the first two and base64
-text for the third, and whoever reads them could not tell. Numbers keep all their digits: a Decimal
+text for the third, and a reader could not tell them apart. Numbers keep all their digits: a Decimal
 is a number, and where no type says what to read, a number that a float cannot hold exactly becomes
 a Decimal.
 """

@@ -72,7 +72,7 @@ class BusinessError(Exception):
     """Raised by a task of a process: the work ends in an error that the process knows.
 
     A boundary event with the code catches it; variables go along. Outside a process it is a failure
-    that trying again does not mend.
+    that trying again does not fix.
     """
 
     def __init__(self, code: str, message: str = "", **variables: Any) -> None:

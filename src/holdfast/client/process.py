@@ -216,9 +216,9 @@ class ProcessCalls:
         ttl: Span = 0,
         message_id: str | None = None,
     ) -> str:
-        """Publishes a message to whoever waits for its name and key; returns the message's key.
+        """Publishes a message to instances that wait for its name and key; returns its own key.
 
-        It is kept for `ttl` for those that begin to wait later.
+        It is kept for `ttl`, for instances that begin to wait later.
         """
         new = new_message(name, key, variables, ttl, message_id)
         return self.portal.call(self.api.messages.publish(new)).message_key

@@ -36,7 +36,7 @@ class Carrying:
         return await links[member].call(TRANSFER, body)
 
     def _sources(self, partition: int) -> list[str]:
-        """Who may have a partition: its owner first, then whoever has all of it."""
+        """The members that may have a partition: its owner first, then those with all of it."""
         member = self._member
         last = member.journal.chain(partition).last
         if last is None:

@@ -36,7 +36,7 @@ _decode_report = msgspec.msgpack.Decoder(MemberReport).decode
 
 
 class Errands(Protocol):
-    """What a member does when it is asked, by whoever."""
+    """What a member does when another member asks."""
 
     def learned(self, chain: Chain) -> None: ...
 
@@ -123,7 +123,7 @@ class Messenger:
         return _decode_report(await self._call(member, REPORT, b""))
 
     async def cuts(self, first: int, last: int) -> Sequence[Cut]:
-        """Cuts that etcd no longer keeps, from whoever has the first of them."""
+        """Cuts that etcd no longer keeps, from a member that has the first of them."""
         for link in self._links:
             if not link.is_up:
                 continue

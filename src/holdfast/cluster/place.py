@@ -15,7 +15,7 @@ from holdfast.runtime import Runtime
 from holdfast.sequence.api import Chain
 from holdfast.transport import Answer, Connection, Handler, Link, Links
 
-CONTENT_PARTITION = 1  # whoever owns this one has the topics of content
+CONTENT_PARTITION = 1  # its owner has the topics of content
 CONTENT = 66  # the kind of a call about them, as among the processes of a node
 
 Content = Callable[[bytes], Coroutine[Any, Any, bytes]]
@@ -92,7 +92,7 @@ class ClusterPlace:
 
     @property
     def far_content(self) -> Call | None:
-        """The way to whoever owns the first partition now, which may be this member."""
+        """The way to the owner of the first partition, which may be this member."""
         return self._ask_for_content
 
     async def _ask_for_content(self, body: bytes) -> bytes:

@@ -176,7 +176,7 @@ def _first(names: list[str], sight: Sight) -> str | None:
 def _taker(partition: int, last: Range, sight: Sight) -> str | None:
     """Who takes a partition whose owner is gone: only one that has its log, by the ring.
 
-    Whoever also has its state goes first: it opens at once, and the others would have to replay.
+    A member that also has its state goes first: it opens at once; the others would have to replay.
     """
     fit = {each.member for each in last.replicas if _has_disk(each, sight)}
     ring = [name for name in _ring_from(last.owner, sight) if name in fit]

@@ -40,7 +40,7 @@ class Roster:
         return not self.registered or member in self.registered
 
     async def read_registered(self) -> None:
-        """Takes up who may take part: whoever is not among them any more is cut off at once."""
+        """Reads which members are registered. The others are cut off at once."""
         self.registered = await self._coordination.registered()
         self.is_removed = self._me not in self.registered
         for name in self._keys.keys() - self.registered.keys():

@@ -24,7 +24,7 @@ class Watching:
     ) -> None:
         """`reads` are by the first word of a hint: `chain` for `chain/7`.
 
-        Whoever reads by itself is `told` at once.
+        Parts that read by themselves are `told` at once.
         """
         self._coordination = coordination
         self._reads = reads

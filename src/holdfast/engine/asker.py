@@ -16,7 +16,7 @@ class Asker(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def asker_of(claims: dict[str, Any]) -> Asker:
-    """Whoever the claims of a record name."""
+    """The user or client that the claims of a record name."""
     return msgspec.convert(claims, Asker)
 
 

@@ -1,4 +1,4 @@
-"""Whoever asks a partition something: its state, with what they may see of it."""
+"""The state of a partition, with what an asker may see of it."""
 
 from holdfast.engine.asker import Asker, permits
 from holdfast.engine.identity.values import EVERY_ID, Permission, ResourceType
@@ -37,12 +37,12 @@ class Reader:
         self.asker = asker
 
     def may(self, resource: ResourceType, permission: Permission, id_: str) -> bool:
-        """Whether whoever asks may do something with one resource."""
+        """Whether the asker may do something with one resource."""
         allowed = self.allowed(resource, permission)
         return allowed is None or id_ in allowed
 
     def allowed(self, resource: ResourceType, *permissions: Permission) -> frozenset[str] | None:
-        """The resources with which whoever asks may do any of these; None: with all of them."""
+        """The resources with which the asker may do any of these; None: with all of them."""
         if self.asker is None:
             return None
         found = self.state.identities.allowed(self.asker, resource, permissions)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs 
 class Api:
     """Everything that clients, workers and the CLI need, by what it is about."""
 
-    # whom whoever serves it to others asks first; None: everybody may do everything
+    # checks requests before they are served to others; None: everybody may do everything
     access: "Access | None" = None
 
     tasks: "TaskApi"

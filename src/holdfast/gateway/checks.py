@@ -68,7 +68,7 @@ def name(text: str, what: str) -> str:
 
 
 def optional_name(text: str | None, what: str) -> str:
-    """A name, or "" for none. An empty one is refused: whoever sends it has lost the name."""
+    """A name, or "" for none. An empty one is refused: its sender has lost the name."""
     return "" if text is None else name(text, what)
 
 

@@ -4,7 +4,7 @@ A namespace such as `api.batches` is a class whose methods are declared with `@o
 says the method and path, what is needed, and by its type hints and docstring the shapes and the
 summary. Beside it there is one function: the service's method that overrides it. The endpoint and
 the OpenAPI (`endpoint.py`), the remote client (`client/remote.py`) and the tests' double come from
-the entry; whoever calls has one signature for a node in the process and for one elsewhere.
+the entry; callers have one signature for a node in the process and for one elsewhere.
 """
 
 import inspect
@@ -82,7 +82,7 @@ class Operation:
     name: str  # in the OpenAPI
     method: Method
     path: str  # {names} are arguments
-    need: Need | None  # None: whoever serves it says so, in rows of its own
+    need: Need | None  # None: the server has rows of its own for it
     declared: Declared
     body: Callable[..., msgspec.Struct | None] | None  # makes the body of the arguments
     answer: type[msgspec.Struct] | None  # has what the method gives as its first field

@@ -94,4 +94,4 @@ class Gateway(RestApi):
         self._node.health_now = health_now
 
     async def close(self) -> None:
-        """The node that this gateway belongs to is closed by whoever opened it."""
+        """Nothing: the code that opened the node of this gateway closes it."""

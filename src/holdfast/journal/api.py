@@ -5,7 +5,7 @@ between them, so a reader goes on behind the last entry that it was given and ne
 Partitions are numbered from 1. An append returns when its entries are durable and not before;
 entries of one append stand together, in order, or not at all.
 
-Whoever writes a partition does so in an epoch, a number that only goes up. `take` begins one: from
+The writer of a partition writes in an epoch, a number that only goes up. `take` begins one: from
 then on no append of an older epoch succeeds. An append names its epoch and the offset at which the
 writer believes the log to end, and has one of three outcomes:
 
@@ -43,7 +43,7 @@ class Append(NamedTuple):
     topic: str
     partition: int
     entries: Sequence[bytes]
-    epoch: int | None = None  # None: the newest one, whoever has it
+    epoch: int | None = None  # None: the newest one, of any writer
     offset: int | None = None  # where the log ends, as the writer knows it; None: anywhere
 
 
@@ -64,7 +64,7 @@ class Refused(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A partition as whoever writes it from now on found it."""
+    """A partition as its new writer found it."""
 
     epoch: int
     next: int  # where the log ends

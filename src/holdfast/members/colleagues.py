@@ -30,7 +30,7 @@ async def _no_content(_: bytes) -> bytes:
 
 
 class Colleagues:
-    """The other members, as whoever asks one of them about the node sees them."""
+    """The other members, for a member that is asked about the whole node."""
 
     def __init__(self) -> None:
         self.links: list[Link] = []

@@ -1,7 +1,7 @@
 """The port through which everything above the engine uses partitions.
 
 It does not say where a partition is: in this process, in another of the machine, or on another
-machine. Whoever uses it never sees a processor, a view of the state or a column family.
+machine. Its users never see a processor, a view of the state or a column family.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class Partitions(Protocol):
         *,
         may_be_stale: bool = False,
     ) -> A:
-        """What a partition answers to a query, in the name of whoever asks.
+        """What a partition answers to a query, in the asker's name.
 
         It is of the partition's owner as of now, or newer. With `may_be_stale` a member that was
         the owner, and has not heard otherwise, may answer.

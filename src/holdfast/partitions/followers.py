@@ -11,7 +11,7 @@ _About = int | str | None
 
 
 class Followers:
-    """Tells effects to whoever follows their topic."""
+    """Tells effects to the followers of their topic."""
 
     def __init__(self) -> None:
         # by the type of the effect and by what it is about: telling costs nothing for others'

@@ -87,12 +87,12 @@ class Following:
             each.stops.pop(member, _nothing)()
 
     def moved(self, partition: int) -> None:
-        """A partition has another owner: whoever follows it follows it there, and asks again."""
+        """A partition has another owner: its followers follow it there, and ask again."""
         for followed in list(self._followed.values()):
             if followed.topic.partition == partition:
                 followed.stop()
                 followed.stop = _nothing
-                with suppress(Unavailable):  # whoever asks now is told so
+                with suppress(Unavailable):  # a caller that asks now is told so
                     followed.stop = self._owner(partition).follow(followed.topic, followed.tell)
                 followed.tell(None)
 

@@ -58,7 +58,7 @@ class LocalPartitions:
         self.near = self._runner.open_partitions() or self.near
 
     def opened(self, partition: int) -> None:
-        """A partition is open here, perhaps again: whoever waits for it is told."""
+        """A partition is open here, perhaps again: those who wait for it are told."""
         for callback in self.on_opened:
             callback(partition)
 

@@ -55,7 +55,7 @@ class RemotePartitions:
     """Asks another member. What is submitted in one turn of the loop travels in one frame.
 
     A topic is followed there once, however many follow it here. Whenever the member is reached anew
-    it is told all topics again, and whoever follows them is told to ask again.
+    it is told all topics again, and their followers are told to ask again.
     """
 
     def __init__(self, link: Link) -> None:
@@ -75,7 +75,7 @@ class RemotePartitions:
         return self.link.call(SUBMIT, body, take)
 
     def submit_once(self, partition: int, commands: Sequence[Command], size_bytes: int) -> Replies:
-        """The same, but whoever asks hears itself that the partition is not there."""
+        """The same, but the caller is told when the partition is not there."""
         body = encode_commands(partition, commands, size_bytes)
         return self.link.call(SUBMIT, body, partial(_take_as_it_is, commands))
 

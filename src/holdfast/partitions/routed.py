@@ -88,7 +88,7 @@ class RoutedPartitions:
                 self.room.changed(placement.partition)
 
     def close(self) -> None:
-        """Whoever waits for an owner is told that there is none."""
+        """Callers that wait for an owner are told that there is none."""
         if self.room is not None:
             self.room.close()
 
@@ -326,7 +326,7 @@ class RoutedPartitions:
         return self._wait(partition, commands, size_bytes, error)
 
     def _moved_on(self, placement: Placement) -> None:
-        """A partition has another owner: whoever follows it follows it there, and asks again."""
+        """A partition has another owner: its followers follow it there, and ask again."""
         self._place(placement)
         if self.room is not None:
             self.room.changed(placement.partition)

@@ -17,7 +17,7 @@ Replies = asyncio.Future[list[Reply]]
 
 
 class Delayed(NamedTuple):
-    """Commands that no log has, and whoever waits for their replies."""
+    """Commands that no log has, and the callers that wait for their replies."""
 
     partition: int
     commands: Sequence[Command]
@@ -29,7 +29,7 @@ class Delayed(NamedTuple):
 
 
 Again = Callable[[Delayed], None]
-"""Hands waiting commands to whoever owns their partition now."""
+"""Hands waiting commands to the present owner of their partition."""
 
 
 class WaitingRoom:
@@ -45,7 +45,7 @@ class WaitingRoom:
         self._waiting: dict[int, list[Delayed]] = {}
         self._commands = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._changes: dict[int, list[asyncio.Future[None]]] = {}  # whoever waits for one
+        self._changes: dict[int, list[asyncio.Future[None]]] = {}  # those who wait for one
 
     @property
     def commands(self) -> int:

@@ -1,7 +1,7 @@
 """How the port travels between members: every call of it as bytes, by the types that are declared.
 
 Commands, replies, queries, answers and effects are msgpack. A value comes back as the type that its
-domain declares, so whoever is asked from elsewhere sees what it would see from here.
+domain declares, so a partition that is asked from elsewhere sees what it would see from here.
 """
 
 from collections.abc import Callable, Sequence
@@ -138,7 +138,7 @@ def _reply(answer: Any, reply: _Reply) -> Reply:
 def encode_query(
     partition: int, query: Query[Any], asker: Asker | None, may_be_stale: bool = False
 ) -> bytes:
-    """A query to a partition, in the name of whoever asks."""
+    """A query to a partition, in the asker's name."""
     return _encode((type(query).__name__, partition, query, asker, may_be_stale))
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from holdfast.pipeline.java import told_by
 
 DRAFT = ".draft"
-_DRAFT_SECONDS_MAX = 3_600  # whoever writes one is done within seconds, or was killed
+_DRAFT_SECONDS_MAX = 3_600  # its writer is done within seconds, or was killed
 _UNUSED_SECONDS_MAX = 30 * 24 * 3_600  # an archive of a Java or Spark that is no longer used
 _DUMP_SECONDS_MAX = 60  # it takes one
 _SHARING = "sharing"  # in what a Java says of itself if it has a base archive
@@ -81,7 +81,7 @@ def keep_archive(draft: str | Path) -> Path | None:
     archive = draft.with_name(f"{stem}-{_checksum(draft):08x}.jsa")
     draft.replace(archive)
     for other in archive.parent.glob(f"{stem}-*.jsa"):
-        if other != archive:  # whoever runs with it has it open
+        if other != archive:  # a Java that runs with it has it open
             other.unlink(missing_ok=True)
     return archive
 

@@ -1,4 +1,4 @@
-"""As of when the tables are: whoever shows what they say, says this too."""
+"""As of when the tables are: every answer from them says this, too."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def freshness_of(
 
 
 def freshness_text(freshness: Freshness) -> str:
-    """In words, in the time zone of whoever reads them."""
+    """In words, in the reader's time zone."""
     if freshness.as_of is None:
         return "the tables have no record yet"
     at = f"as of {freshness.as_of.astimezone():%Y-%m-%d %H:%M:%S %Z}"

@@ -48,7 +48,7 @@ class Log(Protocol):
 
 
 class FileLog:
-    """The log in a node's folder, read without disturbing whoever writes it."""
+    """The log in a node's folder, read without disturbing the node that writes it."""
 
     def __init__(self, folder: Path) -> None:
         check_not_member(folder)

@@ -66,7 +66,7 @@ class Pipeline:
         stopping: Event | None = None,
     ) -> None:
         """`stopping` ends a run soon, from a signal too; the next one redoes what is cut off."""
-        # Whoever reads and writes them may be at home in another folder.
+        # The processes that read and write them may have another working directory.
         self._address = address if is_url(address) else str(Path(address).absolute())
         self._tables = tables.absolute()
         self._config = config

@@ -102,7 +102,7 @@ async def _build(old: Layout, new: Layout, homes: dict[int, Home], told: Told) -
 
 
 def _copy_quarantine(old: Layout, target: Path) -> None:
-    """Commands that ended a process are known to whoever meets them next."""
+    """The new members know the commands that ended a process before."""
     files = [old.member_folder(each) / "quarantine.json" for each in range(1, old.members + 1)]
     suspects = {each.note.digest: each for file in files for each in load_suspects(file)}
     if suspects:

@@ -6,8 +6,8 @@
                               it is in its place
     <folder>/members.old      what the old division had, until it is removed
 
-Whoever is interrupted is followed by somebody who calls `finish` again: every rename is done where
-its source is still there.
+After an interruption the next command calls `finish` again: every rename is done where its source
+is still there.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""Everything beside the partitions of a member: what they tell goes to whoever it concerns."""
+"""Everything beside the partitions of a member: delivers their effects to those they concern."""
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
@@ -77,7 +77,7 @@ class Runtime:
         return self.partitions.demand(partition, effects)
 
     def deliver(self, effects: list[Any]) -> None:
-        """Each effect goes to whoever it concerns; one that nobody can take stops no other."""
+        """Each effect goes to those it concerns; one that nobody can take stops no other."""
         only_told, heard = self._only_told, self.partitions.followers.heard
         for effect in effects:
             if type(effect) in only_told and type(effect) not in heard:
@@ -92,7 +92,7 @@ class Runtime:
         self.partitions.followers.missed(partition)
 
     def stopped(self, partition: int) -> None:
-        """Nothing of it can be had here: whoever follows asks, and is told so."""
+        """The partition cannot be had here: its followers ask again, and are told so."""
         self.partitions.placed()
         self.partitions.followers.missed(partition)
         for callback in self.on_stopped:

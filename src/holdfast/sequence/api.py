@@ -1,7 +1,7 @@
 """What members agree on, and the port to where it is kept: etcd, or memory in the simulation.
 
 Every write is guarded by what was read before it and carries a nonce. A write whose answer is lost
-raises `Unknown`: it may take effect at any later moment, or never. Whoever wrote reads before the
+raises `Unknown`: it may take effect at any later moment, or never. The writer reads before its
 next write, and knows its own by the nonce. Reads are linearizable. `changes` is a hint only: what
 it tells may be late, doubled or missing.
 """

@@ -1,7 +1,7 @@
 """Cuts: made from what owners say is acknowledged, and followed from one to the next.
 
-A cut is made by whoever's turn it is and counts only once it was read back. Positions never go
-back: a mark that is older than the last cut adds nothing.
+The member whose turn it is makes a cut, which counts only once it was read back. Positions never
+go back: a mark that is older than the last cut adds nothing.
 """
 
 from collections.abc import Mapping, Sequence

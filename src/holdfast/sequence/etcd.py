@@ -152,7 +152,7 @@ class EtcdKeys:
         return answer.ttl > 0
 
     def _lapse(self, lease: int) -> None:
-        """Once for each lease, whoever notices first."""
+        """Once for each lease, when the first caller notices."""
         if lease and lease == self._lease:
             self._lease = 0
             self.numbers.lapses += 1

@@ -219,7 +219,7 @@ def _is_old_token(error: grpc.aio.AioRpcError) -> bool:
 
 
 def _refusal(code: grpc.StatusCode, details: str) -> Unavailable:
-    """What etcd has certainly not done, and why. For whoever needs it, it is away."""
+    """What etcd has certainly not done, and why. To callers, etcd is unavailable."""
     if "user name is empty" in details:
         return Unavailable(
             "etcd wants a user and a password: give them as etcd://USER:PASSWORD@HOST:PORT"

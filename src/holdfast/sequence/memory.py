@@ -1,7 +1,7 @@
 """Coordination in memory, for simulations: a store that misbehaves in every way that etcd may.
 
 Several members of one event loop share a `MemoryCluster`. Nothing here is random and nothing looks
-at a clock of its own: whoever simulates decides what becomes of each write, who reaches the store,
+at a clock of its own: the simulation decides what becomes of each write, who reaches the store,
 which leases run out and when, and when the store is restored from an older copy.
 """
 

@@ -31,7 +31,7 @@ FetchCuts = Callable[[int, int], Awaitable[Sequence[Cut]]]
 
 
 class CutFollower(Protocol):
-    """Whoever is told of cuts: each one, in order, without gaps."""
+    """A component that is told of cuts: each one, in order, without gaps."""
 
     def begin(self, at: CutPositions) -> None:
         """The next cut is the one behind this. Said first, and again where cuts cannot be had."""

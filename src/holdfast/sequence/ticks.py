@@ -4,9 +4,9 @@
           ──── one tick, and 3 more for each place in the ring behind it ────► the others try
 
 Every cut that is seen starts the wait anew, from the moment it was seen by the member's own
-monotonic clock. No clock is ever compared with that of another member. Whoever was beaten, or does
-not know, reads before it tries again; what keeps two from publishing the same number is the guard
-of the write alone, so a member that is slow, deaf or paused does no harm.
+monotonic clock. No clock is ever compared with that of another member. A member that was beaten,
+or does not know, reads before it tries again. The guard of the write alone keeps two members from
+publishing the same number, so a member that is slow, deaf or paused does no harm.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,7 @@ def begin(now: float) -> RingTurn:
 
 
 def due(turn: RingTurn, ring: Ring, member: str, pace: TickPace) -> float | None:
-    """When to try next; None while a try is under way, and for whoever is not in the ring."""
+    """When to try next; None while a try is under way, and for a member outside the ring."""
     delay = ring.delay_ticks(member, turn.writer, pace.delay_ticks)
     if turn.trying is not None or delay is None:
         return None

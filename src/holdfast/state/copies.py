@@ -2,7 +2,7 @@
 
 Bytes are written anew, never linked: a file that two folders share is lost to both by one bad
 sector. Reflinks share their blocks, too, so they are not used either. The long ones are generators
-that yield after each piece: whoever drives them decides where they run and how fast.
+that yield after each piece: their driver decides where they run and how fast.
 """
 
 import os

@@ -83,7 +83,7 @@ class PartitionState:
         return family
 
     def when_undone(self, forget: Callable[[], None]) -> None:
-        """Whoever remembers something about rows forgets it here when changes are taken back."""
+        """Caches of rows register here what to forget when changes are taken back."""
         self._undone.append(forget)
 
     def mark(self) -> int:

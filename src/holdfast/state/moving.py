@@ -1,6 +1,6 @@
 """Moving the state of one partition: out of a store as a stream, and into another.
 
-Both are generators of small pieces, so that whoever drives them decides where they run. An export
+Both are generators of small pieces, so that their driver decides where they run. An export
 shows the rows of when it began, whatever is written meanwhile. An import is visible as a whole when
 it ends, and not at all before.
 """

@@ -33,7 +33,7 @@ class NotSent(Unavailable):
 
 
 class UnixAddress(msgspec.Struct, frozen=True):
-    """A socket in the file system: whoever may open the file may connect."""
+    """A socket in the file system: a process that may open the file may connect."""
 
     path: str
 

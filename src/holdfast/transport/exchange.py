@@ -244,7 +244,7 @@ class Exchange:
 
 
 def settle(future: Future[Any], take: Take | None, answer: bytes | HoldfastError) -> None:
-    """Whoever waits gets its answer; nobody may wait any more."""
+    """Gives the waiting caller its answer, unless it has stopped waiting."""
     if future.done():
         return
     if take is not None:

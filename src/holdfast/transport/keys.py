@@ -1,7 +1,7 @@
 """Ed25519 keys of members, and the certificates that TLS wants around them.
 
 What is registered is a public key and nothing else. A member proves its key with a certificate that
-the key itself has issued; whoever checks it makes an issuer from the registered key. So no
+the key itself has issued; the other side makes an issuer from the registered key. So no
 certificate is ever sent around, renewed or revoked: a key is registered or it is not.
 """
 

@@ -28,8 +28,9 @@ QUIET_ATTEMPTS = 9  # to dial a member before it is said that it is not there: a
 class Link(Sender):
     """The way to one other member, whichever connection carries it; `Unavailable` while none does.
 
-    `on_up` is told of each new connection, and `on_down` of its end. Whoever needs the peer to
-    remember something tells it again in `on_up`: a new connection knows nothing of the former one.
+    `on_up` is told of each new connection, and `on_down` of its end. A user that needs the
+    peer to remember something tells it again in `on_up`: a new connection knows nothing of the
+    former one.
     """
 
     def __init__(self, peer: str) -> None:
@@ -89,7 +90,7 @@ class Link(Sender):
                 reached.set_result(None)
 
     def end(self, why: str) -> None:
-        """Nobody talks to the member any more: its connection is closed, whoever waits is told."""
+        """Nobody talks to the member any more: closes its connection and tells waiting callers."""
         connection, self.connection = self.connection, None
         if connection is not None:
             self._ended(why)
@@ -125,8 +126,8 @@ LinkAnswering = Callable[[Link, Connection], Handler]
 class Links:
     """All links of one member. Of each pair, the one whose name sorts first dials the other.
 
-    Members may come, go and change their addresses while it runs. Who is not among them is refused,
-    and whoever is removed loses its connection at once.
+    Members may come, go and change their addresses while it runs. Others are refused, and a member
+    that is removed loses its connection at once.
     """
 
     def __init__(

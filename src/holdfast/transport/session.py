@@ -69,7 +69,7 @@ class Session(Connection):
         expected: str | None = None,
         keys: Keys | None = None,
     ) -> None:
-        """`expected` is the member that is dialed; whoever accepts anybody gives None."""
+        """`expected` is the member that is dialed; None on the accepting side."""
         self._identity = identity
         self._answering = answering
         self._bounds = bounds
@@ -149,7 +149,7 @@ class Session(Connection):
     # --- the wire -----------------------------------------------------------------------------
 
     def begin(self, wire: Wire) -> None:
-        """The wire is there. Whoever has dialed greets first."""
+        """The wire is there. The side that dialed greets first."""
         self._wire = wire
         self._timer = self._loop.call_later(self._bounds.hello_ms_max / 1_000, self._too_late)
         if self._expected is not None:

@@ -37,7 +37,7 @@ def demo(
     twice, some failing at first, some until a person looks), kills a worker with SIGKILL, and ends
     with a table that is checked against the journal and against a ledger that the tasks write.
     Then it deploys a process, starts orders and publishes their payments, shows and draws an order
-    that is stuck, mends it, and counts again. Beside all that Spark keeps tables of it, if the
+    that is stuck, repairs it, and counts again. Beside all that Spark keeps tables of it, if the
     extra holdfast[pipeline] is installed: they are shown while they fill, compared with the
     journal, searched, and a report is drawn. Where there are tables, orders break by the thousands
     and one batch operation repairs all of them. At the end a site is published to three

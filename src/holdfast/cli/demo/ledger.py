@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS attempts (reference TEXT PRIMARY KEY, count INTEGER N
 CREATE TABLE IF NOT EXISTS effects (
     reference TEXT PRIMARY KEY, process INTEGER NOT NULL, repeats INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE IF NOT EXISTS mended (what TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS repaired (what TEXT PRIMARY KEY);
 """
 _ATTEMPT = """
 INSERT INTO attempts VALUES (?, 1)
@@ -48,14 +48,14 @@ class Ledger:
         with self._lock:
             self._database.execute(_APPLY, (reference, os.getpid()))
 
-    def mend(self, what: str) -> None:
+    def repair(self, what: str) -> None:
         """What was broken outside works again."""
         with self._lock:
-            self._database.execute("INSERT OR IGNORE INTO mended VALUES (?)", (what,))
+            self._database.execute("INSERT OR IGNORE INTO repaired VALUES (?)", (what,))
 
-    def is_mended(self, what: str) -> bool:
+    def is_repaired(self, what: str) -> bool:
         """Whether it works again."""
-        return self._one("SELECT EXISTS (SELECT 1 FROM mended WHERE what = ?)", what)[0] == 1
+        return self._one("SELECT EXISTS (SELECT 1 FROM repaired WHERE what = ?)", what)[0] == 1
 
     def references(self) -> set[str]:
         """Everything that took effect."""

@@ -1,4 +1,4 @@
-"""The demo's second act: a process is deployed, orders run through it, a bank is mended."""
+"""The demo's second act: a process is deployed, orders run through it, a bank is repaired."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ class OrderStory:
     async def run(self, api: Api, node: Child, url: str, until_open: UntilOpen) -> None:
         """From the deployment to the last order's end; the worker is stopped whatever happens.
 
-        Orders that are stuck are mended when `until_open` has waited for their incidents.
+        Orders that are stuck are repaired when `until_open` has waited for their incidents.
         """
         await api.processes.deploy([resource_of(ORDER)])
         self._stage.say(
@@ -66,10 +66,10 @@ class OrderStory:
             await self._until(audit, self._orders.count - self._orders.stuck, node, worker)
             stuck = time.monotonic()
             await until_open(self._orders.stuck)
-            mended = time.monotonic()
-            await self._mend(api)
+            repaired = time.monotonic()
+            await self._resume(api)
             await self._until(audit, self._orders.count, node, worker)
-            self._seconds = time.monotonic() - mended + stuck - began
+            self._seconds = time.monotonic() - repaired + stuck - began
         finally:
             await asyncio.to_thread(worker.stop)
 
@@ -117,7 +117,7 @@ class OrderStory:
                     f" {len(audit.completed)}; see the logs in {self._folder}"
                 )
 
-    async def _mend(self, api: Api) -> None:
+    async def _resume(self, api: Api) -> None:
         """Shows one of the orders that are stuck, as a person would look at it; resolves all."""
         incidents = (await api.incidents.page(IncidentQuery(process_id=ORDER.id))).items
         key = incidents[0].process_instance_key
@@ -129,10 +129,10 @@ class OrderStory:
         self._stage.say(f"{len(incidents)} orders need a person; [bold]holdfast show {key}[/]:")
         self._stage.show_tree(instance_tree(view, incidents))
         self._stage.say(f"drawn, with its incident: [bold]{self._picture}[/]")
-        self._ledger.mend(DOWN)
+        self._ledger.repair(DOWN)
         for incident in incidents:
             await api.incidents.resolve(incident.incident_key, 3)
-        self._stage.say("the bank is mended and the incidents are resolved: the orders go on")
+        self._stage.say("the bank works again and the incidents are resolved: the orders go on")
 
 
 def _new_instance(order: Order) -> NewProcessInstance:

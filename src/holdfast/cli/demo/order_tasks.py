@@ -13,7 +13,7 @@ from holdfast.cli.demo.ledger import Ledger
 
 LEDGER = "HOLDFAST_DEMO_ORDERS"  # the path of the ledger, given to the worker
 EMPTY = "empty card"
-DOWN = "Atlantis Bank"  # its card service is down until somebody mends it
+DOWN = "Atlantis Bank"  # its card service is down until somebody repairs it
 _WORK_SECONDS = 0.001  # what a call to the outside takes
 
 ORDER = (
@@ -50,7 +50,7 @@ def ledger() -> Ledger:
 def charge_card(order: int, card: str) -> dict[str, str]:
     """Takes the money, where there is some and somebody answers."""
     time.sleep(_WORK_SECONDS)
-    if card == DOWN and not ledger().is_mended(DOWN):
+    if card == DOWN and not ledger().is_repaired(DOWN):
         raise ConnectionError(f"the card service of {DOWN} is down")
     if card == EMPTY:
         raise BusinessError("DECLINED", "no cover", declined=True)

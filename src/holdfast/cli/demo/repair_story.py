@@ -17,7 +17,7 @@ from holdfast.cli.demo.repair_verdict import (
     RepairVerdict,
     reach_repair_verdict,
 )
-from holdfast.cli.demo.sale_tasks import BROKEN, LEDGER, MENDED, RELEASE, SALE
+from holdfast.cli.demo.sale_tasks import BROKEN, FIXED, LEDGER, RELEASE, SALE
 from holdfast.cli.demo.stage import Stage
 from holdfast.client.process import resource_of
 from holdfast.engine.batch.values import BatchOperationType
@@ -33,7 +33,7 @@ _SHARE = 20, 3  # for so many tasks of the first act, so many orders
 _ORDERS_MIN = 30
 _BATCH_ORDERS = 50  # started together: on one partition, so many batches are shared evenly
 _WATCHED_SECONDS = 2  # what the repair is to take, so that one sees it; alone it is faster
-_BROKEN_WORKER, _MENDED_WORKER = "worker-5", "worker-6"
+_BROKEN_WORKER, _FIXED_WORKER = "worker-5", "worker-6"
 _WHERE = b'{"processId": "sale", "error": {"$like": "*could not convert*"}}'
 
 
@@ -66,10 +66,10 @@ class RepairStory:
         key = await self._begin(api)
         await self._until((node,), lambda: self._is_repaired(audit, time.monotonic() - began))
         await self._tell_end(api, key, time.monotonic() - began)
-        worker = self._worker(_MENDED_WORKER, MENDED, url)
+        worker = self._worker(_FIXED_WORKER, FIXED, url)
         try:
             await asyncio.to_thread(worker.first_line)
-            self._stage.say(f"{_MENDED_WORKER} with release {MENDED} at work: the orders go on")
+            self._stage.say(f"{_FIXED_WORKER} with release {FIXED} at work: the orders go on")
             opened = time.monotonic()
             await self._until(
                 (node, worker), lambda: self._is_completed(audit, time.monotonic() - opened)

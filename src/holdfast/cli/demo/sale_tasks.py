@@ -13,7 +13,7 @@ from holdfast.cli.demo.ledger import Ledger
 
 LEDGER = "HOLDFAST_DEMO_SALE"  # the path of the ledger, given to the worker
 RELEASE = "HOLDFAST_DEMO_RELEASE"  # of this code, given to the worker
-BROKEN, MENDED = "1", "2"
+BROKEN, FIXED = "1", "2"
 _WORK_SECONDS = 0.001  # what a call to the outside takes
 
 SALE = (

@@ -1,4 +1,4 @@
-"""The demo's course: submit, kill, go on, mend, resolve; orders; a repair; a site; and compare.
+"""The demo's course: submit, kill, go on, repair, resolve; orders; a repair; a site; and compare.
 
 Beside it, from its beginning on, a pipeline keeps tables of what happens.
 """
@@ -173,15 +173,15 @@ class Story:
         """Follows the journal to the end of the last task, and does what the story asks for."""
         audit, tasks, stuck = Audit(self._data), self._workload.tasks, self._workload.stuck
         last_step, last_records = time.monotonic(), 0
-        is_killed = is_mended = False
+        is_killed = is_repaired = False
         while (completed := len(audit.completed)) < tasks:
             await asyncio.sleep(_LOOK_SECONDS)
             audit.read_on()
             self._stage.completed(audit.completed.total(), time.monotonic() - self._began)
             if not is_killed and completed >= tasks * _KILL_AT:
                 is_killed = await self._kill_worker(audit)
-            if not is_mended and stuck and audit.incidents_raised == stuck:
-                is_mended = await self._mend(api, completed)
+            if not is_repaired and stuck and audit.incidents_raised == stuck:
+                is_repaired = await self._resume(api, completed)
             for child in (node, *self._workers.values()):
                 child.check()
             if audit.records > last_records:
@@ -211,15 +211,15 @@ class Story:
         await self._start_workers("worker-3")
         return True
 
-    async def _mend(self, api: Api, completed: int) -> bool:
+    async def _resume(self, api: Api, completed: int) -> bool:
         """Waits until only the incidents are left, as a person would find them; then resolves."""
         if completed + self._workload.stuck < self._workload.tasks:
             return False
         incidents = (await api.incidents.page(IncidentQuery())).items
         *_, error = incidents[0].error.splitlines()
         self._stage.say(f"{len(incidents)} incidents are open: {error.rpartition('.')[2]}")
-        self._ledger.mend(CARRIER)
+        self._ledger.repair(CARRIER)
         for incident in incidents:
             await api.incidents.resolve(incident.incident_key, 3)
-        self._stage.say("the carrier is mended and the incidents are resolved: tried again")
+        self._stage.say("the carrier works again and the incidents are resolved: tried again")
         return True

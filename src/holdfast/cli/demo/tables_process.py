@@ -34,7 +34,7 @@ def main(node: str, root: Path, name: str) -> None:
 
 
 def _listen(config: Config, node: str, root: Path, name: str) -> None:
-    """Whoever started us speaks, or is gone."""
+    """Does what the process that started us asks for, until that process is gone."""
     try:
         for line in sys.stdin:
             sys.stdout.write(f"{_draw(config, node, root, name, Path(line.strip()))}\n")

@@ -10,7 +10,7 @@ from holdfast.cli.demo.ledger import Ledger
 from holdfast.engine.jobs.values import BackoffKind
 
 LEDGER = "HOLDFAST_DEMO_LEDGER"  # the path of the ledger, given to the workers
-CARRIER = "carrier"  # what does not know some addresses until somebody mends it
+CARRIER = "carrier"  # what does not know some addresses until somebody repairs it
 TIMEOUT_EVERY = 40  # orders whose card is only charged at the second attempt
 _WORK_SECONDS = 0.001  # what a call to the outside takes
 
@@ -56,10 +56,10 @@ def invoice(order: int, cents: int) -> str:
 
 @app.task(retries=1, backoff=_SOON)
 def ship(order: int, city: str) -> str:
-    """Hands the parcel over; the carrier does not know Atlantis until it is mended."""
+    """Hands the parcel over; the carrier does not know Atlantis until it is repaired."""
     ledger().attempt(f"ship-{order}")
     time.sleep(_WORK_SECONDS)
-    if city == "Atlantis" and not ledger().is_mended(CARRIER):
+    if city == "Atlantis" and not ledger().is_repaired(CARRIER):
         raise UnknownAddressError(f"the carrier does not know {city}")
     ledger().apply(f"ship-{order}")
     return f"parcel {order} to {city}"

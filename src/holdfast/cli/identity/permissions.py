@@ -105,10 +105,10 @@ def grant(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Permit somebody something. What they may do with the resource already stays permitted.
+    """Grant permissions to a user, client, group or role. Earlier grants for the resource stay.
 
-    Resources and their permissions are in docs/reference/permissions.md. Whoever is named need not
-    be known: users and groups may come with the tokens of an identity provider.
+    Resources and their permissions are in docs/reference/permissions.md. The owner need not be
+    known: users and groups may come with the tokens of an identity provider.
     """
     from holdfast.cli.identity.words import parse_owner, parse_permissions, parse_resource
     from holdfast.cli.output import print_json, print_table
@@ -139,7 +139,7 @@ def revoke(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Permit no longer what was granted under a key."""
+    """Revoke the grant with this key."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

@@ -1,4 +1,4 @@
-"""`holdfast tokens`: how machines say who they are."""
+"""`holdfast tokens`: the credentials of machines."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ app = typer.Typer(
     name="tokens",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="How machines say who they are: create, list, delete tokens.",
+    help="Credentials of machines: create, list, delete tokens.",
 )
 
 
@@ -87,7 +87,7 @@ def delete(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Delete a token: whoever has it is not let in any more."""
+    """Delete a token. Requests with it are refused from then on."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

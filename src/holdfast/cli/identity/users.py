@@ -39,10 +39,10 @@ def create(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Create a user. They may do nothing until somebody permits it.
+    """Create a user. The user may do nothing until permissions are granted.
 
-    A password is only of use where the node has basic_authentication. Whoever brings a signed token
-    of an identity provider needs none, and need not be created either.
+    A password is only of use where the node has basic_authentication. Users with a signed token of
+    an identity provider need no password, and need not be created either.
     """
     from holdfast.cli.remote import ask
     from holdfast.gateway.identity.shapes import NewUser

@@ -1,4 +1,4 @@
-"""The journal of a node's folder, read without disturbing whoever writes it."""
+"""The journal of a node's folder, read without disturbing the node that writes it."""
 
 import asyncio
 import heapq

@@ -1,4 +1,4 @@
-"""`holdfast publish`: a message for whoever waits for it."""
+"""`holdfast publish`: a message for the instances that wait for it."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ def publish(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Publish a message. It is durable when this returns; whoever waits for it goes on."""
+    """Publish a message. It is durable when this returns; instances that wait for it go on."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.payload import parse_variables
     from holdfast.cli.remote import ask

@@ -191,7 +191,7 @@ def _freshness(root: Path, progress: "Progress", folder: Path) -> "Freshness":
 
 
 def _period(buckets: "Buckets | None") -> str:
-    """From when to when, in the time zone of whoever looks."""
+    """From when to when, in the reader's time zone."""
     from datetime import UTC, datetime
 
     if buckets is None:

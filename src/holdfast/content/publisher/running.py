@@ -263,7 +263,7 @@ class RunningContent:
         return await needs_of(self.state, self._journal, self.upkeep.recovery, too_old_ms)
 
     def shut(self, error: HoldfastError) -> None:
-        """Another member has the topics: whoever waits is told to ask there."""
+        """Another member has the topics: waiting callers are told to ask there."""
         for each in self.logs.values():
             each.shut(error)
 

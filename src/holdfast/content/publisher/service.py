@@ -105,7 +105,7 @@ class ContentService:
         self._opening = self._running = None
 
     def leave(self, reason: str) -> None:
-        """The topics are at another member: whoever waits is told to ask there. `stop` follows."""
+        """Another member has the topics: waiting callers are told to ask there. `stop` follows."""
         self._is_here, self._reason = False, reason
         if self._running is not None:
             self._running.shut(moved(reason))

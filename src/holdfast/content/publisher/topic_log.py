@@ -269,7 +269,7 @@ class TopicLog(Generic[M]):
 
 
 def moved(reason: str) -> Moved:
-    """What whoever asks is told while another member has the topics: nothing reached a log."""
+    """The caller's answer while another member has the topics: nothing reached a log."""
     return Moved(
         f"The topics of content are not at this member: {reason}; ask again", partition=PARTITION
     )

@@ -1,4 +1,4 @@
-"""What a partition wants done for its operations: read from its state by whoever drives them.
+"""What a partition wants done for its operations: their driver reads it from the state.
 
 The state decides what may happen; time, selecting and live work are outside. So a driver looks
 here, does what is wanted, and looks again when the partition says that something has changed.

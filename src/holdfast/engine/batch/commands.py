@@ -80,7 +80,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
 
 
 def visible_to(state: EngineState, asker: Asker | None) -> Visible | None:
-    """What whoever asks may see; None where nobody has to say who they are."""
+    """What the asker may see; None without authorization."""
     if asker is None:
         return None
     allowed = state.identities.allowed

@@ -1,6 +1,6 @@
 """How a partition comes to know its items: page by page, and each page once.
 
-Whoever selects hands over a page as a chunk and, right behind it in one append, the cursor of the
+The selector hands over a page as a chunk and, right behind it in one append, the cursor of the
 next. Both name the cursor that the page began at. So the log has both or none, and a page that
 comes twice is not taken twice.
 """

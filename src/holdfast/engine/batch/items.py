@@ -45,7 +45,7 @@ KINDS: dict[BatchOperationType, Kind] = {
 
 
 class Items:
-    """Does the items of one operation, one by one, with the claims of whoever created it."""
+    """Does the items of one operation, one by one, with the claims of its creator."""
 
     def __init__(self, turn: Turn[EngineState], operation: BatchOperation) -> None:
         self._turn = turn

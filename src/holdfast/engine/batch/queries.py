@@ -107,7 +107,7 @@ def _posted(reader: Reader, key: int) -> PartitionReport | None:
 
 
 class FindVisible(Query[Visible | None], frozen=True):
-    """What whoever asks may see; None: everything."""
+    """What the asker may see; None: everything."""
 
 
 def find_visible(reader: Reader, query: FindVisible) -> Visible | None:

@@ -1,4 +1,4 @@
-"""What batch operations need of whoever can find items: a page of them at a time."""
+"""What batch operations need of a selector: items, a page at a time."""
 
 from typing import Protocol
 

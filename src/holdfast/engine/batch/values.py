@@ -110,7 +110,7 @@ class BatchOperation(Value, frozen=True, tag=96):
     partitions: tuple[int, ...] = ()  # () with CREATE: all
     selection: Selection = Selection()
     repeats: int = 0  # the operation whose failed items or partitions are tried again
-    claims: dict[str, Any] | None = None  # CREATED: of whoever asked for it
+    claims: dict[str, Any] | None = None  # CREATED: of the user or client that asked for it
     visible: Visible | None = None  # CREATED: items of others are not selected; None: none are
 
 

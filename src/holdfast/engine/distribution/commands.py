@@ -196,7 +196,7 @@ def _settle(
 def _tell_given_up(
     turn: Turn[EngineState], key: int, stored: StoredDistribution, partitions: tuple[int, ...]
 ) -> None:
-    """Whoever waits for something of these partitions waits in vain."""
+    """Tells the command's domain that nothing will come from these partitions."""
     distributed = turn.tables.distributed.get((stored.value_type, stored.intent))
     if distributed is not None and distributed.on_given_up is not None:
         distributed.on_given_up(turn, key, partitions)

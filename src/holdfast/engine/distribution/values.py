@@ -43,7 +43,7 @@ class Distribution(Value, frozen=True, tag=80):
     value_type: int
     intent: int
     value: bytes  # encoded
-    claims: dict[str, Any] | None  # of whoever issued it
+    claims: dict[str, Any] | None  # of the user or client that issued it
     partitions: tuple[int, ...]  # that it is sent to at once
 
 
@@ -93,7 +93,7 @@ class Continuation(Value, frozen=True, tag=86):
     intent: int
     key: int
     value: bytes  # encoded
-    claims: dict[str, Any] | None = None  # of whoever issued it
+    claims: dict[str, Any] | None = None  # of the user or client that issued it
 
 
 class ContinuationRef(Value, frozen=True, tag=87):

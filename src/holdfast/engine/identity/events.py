@@ -20,7 +20,7 @@ def user_created(state: EngineState, event: Record) -> None:
 def user_updated(state: EngineState, event: Record) -> None:
     stored = state.identities.users.get(event.value.username)
     assert stored is not None
-    # Whoever changes a name need not know the password.
+    # A user's name can be changed without the password.
     password = event.value.password or stored.user.password
     user = _replace(event.value, password=password)
     state.identities.users.put(event.value.username, StoredUser(stored.key, user))

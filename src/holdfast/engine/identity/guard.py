@@ -1,4 +1,4 @@
-"""Whether whoever asks for a command may have it done."""
+"""Whether the asker may have a command done."""
 
 from collections.abc import Iterable
 

@@ -87,7 +87,7 @@ class FoundMissing(_Answer, frozen=True):
 
 
 class FindMissing(Query[FoundMissing | None], frozen=True):
-    """The first of some permissions that whoever asks lacks; None: they have all."""
+    """The first of some permissions that the asker lacks; None: the asker has all."""
 
     is_settled = is_fresh = False
     required: tuple[Required, ...]
@@ -101,7 +101,7 @@ def find_missing(reader: Reader, query: FindMissing) -> FoundMissing | None:
 
 
 class FindAllowed(Query[list[frozenset[str] | None]], frozen=True):
-    """With which resources whoever asks may do something, right by right; None: with all."""
+    """With which resources the asker may do something, right by right; None: with all."""
 
     is_settled = is_fresh = False
     rights: tuple[tuple[ResourceType, Permission], ...]
@@ -115,7 +115,7 @@ def find_allowed(reader: Reader, query: FindAllowed) -> list[frozenset[str] | No
 
 
 class ListUsers(Query[list[User]], frozen=True):
-    """The users that whoever asks may see; of a password only whether there is one."""
+    """The users that the asker may see; of a password only whether there is one."""
 
 
 def list_users(reader: Reader, query: ListUsers) -> list[User]:
@@ -134,7 +134,7 @@ class FoundGroup(_Answer, frozen=True):
 
 
 class ListGroups(Query[list[FoundGroup]], frozen=True):
-    """The groups, or the roles, that whoever asks may see."""
+    """The groups, or the roles, that the asker may see."""
 
     type: OwnerType
 
@@ -157,7 +157,7 @@ class FoundToken(_Answer, frozen=True):
 
 
 class ListTokens(Query[list[FoundToken]], frozen=True):
-    """The tokens that whoever asks may see."""
+    """The tokens that the asker may see."""
 
 
 def list_tokens(reader: Reader, query: ListTokens) -> list[FoundToken]:
@@ -193,7 +193,7 @@ def list_authorizations(
 
 
 class FoundGrant(_Answer, frozen=True):
-    """Something that whoever asks may do, and as whom."""
+    """Something that the asker may do, and as whom."""
 
     owner_type: OwnerType
     owner_id: str
@@ -204,14 +204,14 @@ class FoundGrant(_Answer, frozen=True):
 
 
 class FoundOwners(_Answer, frozen=True):
-    """Everyone that whoever asks acts as, and all that these may do."""
+    """Every owner that the asker acts as, and all that these may do."""
 
     owners: list[tuple[OwnerType, str]]
     grants: list[FoundGrant]
 
 
 class FindOwners(Query[FoundOwners], frozen=True):
-    """Who whoever asks is, in all."""
+    """Every owner that the asker acts as: user or client, groups and roles."""
 
 
 def find_owners(reader: Reader, query: FindOwners) -> FoundOwners:

@@ -1,6 +1,6 @@
 """Who is known on a partition, and what they may do.
 
-What a command needs to know is found by whoever asks: one row for all that an owner may do, one for
+What a command needs to know is found by its asker: one row for all that an owner may do, one for
 all that an owner is a member of.
 """
 

@@ -25,7 +25,7 @@ JOB, INCIDENT = ValueType.JOB, ValueType.INCIDENT
 
 
 def resolve(turn: Turn[EngineState], command: Record) -> None:
-    """The cause is mended: the job gets retries again and goes back to the workers."""
+    """The cause is fixed: the job gets retries again and goes back to the workers."""
     incident = _open(turn, command)
     if incident is None:
         return

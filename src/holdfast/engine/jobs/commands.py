@@ -130,7 +130,7 @@ def fail(turn: Turn[EngineState], command: Record) -> None:
 
 
 def fail_job(turn: Turn[EngineState], key: int, job: Job, failure: Failure) -> None:
-    """Records a failure, whoever found it."""
+    """Records a failure, reported by a worker or found by the engine."""
     left = job.retries if failure.retries is None else failure.retries
     if failure.final or left <= 0:
         incident = turn.new_key()

@@ -53,7 +53,7 @@ def fail(owner: Owner) -> Need:
 
 
 def change(owner: Owner) -> Need:
-    """The job of an element belongs to whoever may change the instances of its process."""
+    """The job of an element may be changed by users who may change instances of its process."""
     update = of_job(Permission.UPDATE)
 
     def need(state: EngineState, command: Record) -> tuple[Required, ...]:

@@ -27,7 +27,7 @@ class FoundTask(_Answer, frozen=True):
 
 
 class FindTask(Query[FoundTask | None], frozen=True):
-    """A task by its key; None if it is unknown, no longer kept, or not for whoever asks."""
+    """A task by its key; None if it is unknown, no longer kept, or not for the asker."""
 
     key: int
 
@@ -94,7 +94,7 @@ def list_tasks(reader: Reader, query: ListTasks) -> TaskRows:
 class Standing(_Answer, frozen=True):
     """Where a task or a process instance stands."""
 
-    state: JobState | None = None  # None: it is unknown, or not for whoever asks
+    state: JobState | None = None  # None: it is unknown, or not for the asker
     is_over: bool = True  # nothing more is to be waited for
     error: str = ""  # why it is stuck
     outcome: Outcome | None = None  # how it ended
@@ -112,7 +112,7 @@ def find_standings(reader: Reader, query: FindStandings) -> list[Standing]:
 
 _UNKNOWN = Standing()
 _RUNNING = Standing(JobState.ACTIVE, is_over=False)
-_PROMISED = Standing(JobState.WAITING, is_over=False)  # whoever knows its key knows of the commit
+_PROMISED = Standing(JobState.WAITING, is_over=False)  # its key was told with the commit
 
 
 def _standing(reader: Reader, key: int) -> Standing:
@@ -138,7 +138,7 @@ def _standing(reader: Reader, key: int) -> Standing:
 class FindWaitingTypes(Query[list[str]], frozen=True):
     """Those of some types that have waiting jobs."""
 
-    is_fresh = False  # whoever hears of one asks for it, which is on the log
+    is_fresh = False  # a caller that hears of one activates it, which is on the log
     types: tuple[str, ...]
 
 
@@ -165,7 +165,7 @@ class FoundJob(_Answer, frozen=True):
 
 
 class FindJob(Query[FoundJob | None], frozen=True):
-    """A job by its key, for whoever acts on it."""
+    """A job by its key, for the gateway to act on it."""
 
     is_settled = False
     key: int

@@ -343,7 +343,7 @@ class TaskDefined(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobEnded(msgspec.Struct, frozen=True, gc=False):
-    """A job came to its end, or to an incident; whoever waits for its result is told."""
+    """A job came to its end, or to an incident; clients that wait for its result are told."""
 
     key: int
     outcome: Outcome

@@ -44,7 +44,7 @@ class Required(NamedTuple):
 
 
 Need = Callable[[Any, Record], tuple[Required, ...]]
-"""What whoever asks for a command must be permitted, by the state as it is; all of it."""
+"""The permissions that the asker of a command needs, all of them, by the state as it is."""
 
 Guard = Callable[[Any, Record, Need | None], Rejection | None]
 """Decides whether a command with claims may be done; None: it may."""
@@ -92,7 +92,7 @@ class Domain(msgspec.Struct, frozen=True):
     needs: Mapping[Any, Need] = {}
     # intent -> what the value of a reply is, where the key is not all that is answered
     answers: Mapping[Any, Any] = {}
-    followed: tuple[type[Any], ...] = ()  # effects that whoever follows a topic is told of
+    followed: tuple[type[Any], ...] = ()  # effects that the followers of a topic are told of
     due: Mapping[int, WhenDue] = {}  # kind of due date -> what is done then
 
 
@@ -168,7 +168,7 @@ class Dispatch:
         self._decoders = {each: msgspec.msgpack.Decoder(values[each]).decode for each in values}
 
     def refusal(self, state: Any, command: Record) -> Rejection | None:
-        """Why whoever asks for a command may not have it done; None if they may.
+        """Why the asker of a command may not have it done; None if it is permitted.
 
         What another partition distributed, or what led to a follow-up, was decided before.
         """

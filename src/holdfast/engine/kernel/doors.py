@@ -69,7 +69,7 @@ class Doors(Generic[S]):
             raise lives.why_closed(partition) from error
         finally:
             lives.opening.discard(partition)
-            self._something_new()  # whoever waits until nothing is opened looks again
+            self._something_new()  # a caller that waits until nothing is being opened looks again
         self._work.changed[partition] = lives.processors[partition].state.changed_rows()
         self._outcomes.away.discard(partition)
         self._look_at([partition])

@@ -49,7 +49,7 @@ class Halt:
             raise _rebuilding(self.reason)
 
     def told(self, damage: DataLoss) -> Unavailable:
-        """What whoever asked is told while the state is rebuilt; raises if nobody does that."""
+        """What callers are told while the state is rebuilt; raises if nobody rebuilds it."""
         if not self.reason:
             raise damage
         return _rebuilding(damage.message)

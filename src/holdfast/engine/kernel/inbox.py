@@ -96,7 +96,7 @@ class Inbox:
 
 
 def tell(asked: Iterable[Submission], error: Exception) -> None:
-    """Whoever asked and has no answer yet is told what went wrong."""
+    """Tells the callers without an answer what went wrong."""
     for submission in asked:
         if submission.ticket is not None and not submission.ticket.done():
             submission.ticket.set_exception(error)

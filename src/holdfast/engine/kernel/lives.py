@@ -57,7 +57,7 @@ class Lives(Generic[S]):
         self._alarms = alarms
 
     def why_closed(self, partition: int) -> HoldfastError:
-        """What whoever asks for a partition is told that is not open here."""
+        """What the caller of a partition that is not open here is told."""
         error = self.closed.get(partition)
         if error is None:
             return moved(partition, "it has not been opened")
@@ -139,7 +139,7 @@ class Lives(Generic[S]):
         self.on_moved(partition)
 
     def stop(self, partition: int, error: Exception, work: Work[S]) -> None:
-        """The partition cannot go on: it stops alone, and says why to whoever asks."""
+        """The partition cannot go on: it stops alone, and its callers are told why."""
         reason = reason_of(error)
         stopped = Unavailable(
             f"Partition {partition} has stopped: {reason}; the others go on. Its log is whole:"
@@ -183,19 +183,19 @@ def _nobody(partition: int) -> None:
 
 
 def tell_awaited(processor: Processor[S], partition: int) -> None:
-    """Whoever waits for commands that are on the log hears that their answer is not known."""
+    """Tells the callers of commands that are on the log that the answer is not known."""
     tickets = processor.awaited_tickets()
     if tickets:
         tell([Submission((), ticket) for ticket in tickets], unknown(partition))
 
 
 def moved(partition: int, reason: str) -> Moved:
-    """What whoever asks is told when nothing reached the log."""
+    """What callers are told when nothing reached the log."""
     return Moved(f"Partition {partition} is not open here: {reason}", partition=partition)
 
 
 def unknown(partition: int) -> Unknown:
-    """What whoever asked is told when the log may have it."""
+    """What callers are told when the log may have the command."""
     return Unknown(
         f"It is not known whether partition {partition} has done this; ask again with the same"
         " request id",

@@ -15,5 +15,5 @@ async def others(seconds: float = 0.0) -> None:
 
 
 def _end(over: "asyncio.Future[None]") -> None:
-    if not over.done():  # whoever waits may have been told to stop in the same turn
+    if not over.done():  # the waiting task may have been canceled in the same turn
         over.set_result(None)

@@ -96,7 +96,7 @@ class Outcomes(Generic[S]):
             self._work.abandon(*stepped, error)
         except Exception as error:
             self._fail(error)
-        self.landed()  # before the partition goes on: whoever waits for its state sees it now
+        self.landed()  # before the partition goes on: waiting tasks see its state now
         self._wake(partition)
 
     def _open_again(self, stepped: Stepped, reason: BaseException) -> None:
@@ -130,7 +130,7 @@ class Outcomes(Generic[S]):
         await landing
 
     def landed(self) -> bool:
-        """Something has: whoever waits looks again; whether somebody does."""
+        """Something has landed: those who wait look again. Returns whether somebody waits."""
         if not self._landings:
             return False
         landings, self._landings = self._landings, []
@@ -148,7 +148,7 @@ class Outcomes(Generic[S]):
         self.give_up_late()
 
     def give_up_late(self) -> None:
-        """Whoever waits for what is late hears that it is not known."""
+        """Tells the callers of late appends that the outcome is not known."""
         for partition, stepped in self.late.items():
             self._work.give_up(stepped, unknown(partition))
             self._work.changed.pop(partition, None)

@@ -112,7 +112,7 @@ class Processor(Standing, Generic[S]):
         return any(awaited.ticket is ticket for awaited, _ in self._awaited.values())
 
     def awaited_tickets(self) -> list[Any]:
-        """Whoever asked for commands that are on the log and not processed yet."""
+        """The callers of commands that are on the log and not processed yet."""
         return [awaited.ticket for awaited, _ in self._awaited.values()]
 
     def next_due_ms(self) -> int | None:
@@ -207,7 +207,7 @@ class Processor(Standing, Generic[S]):
             for submission in demand(effects):
                 step.demanded.append(submission)
                 yield submission
-        except Exception as error:  # whoever demands is outside, and may be wrong
+        except Exception as error:  # what demands is outside the kernel, and may be wrong
             step.bugs.append(f"What effects call for cannot be told: {reason_of(error)}")
 
     def _submit(self, submissions: Iterable[Submission], step: Step) -> None:

@@ -228,7 +228,7 @@ class Runner(Generic[S]):
         log.error("runner stopped", error=repr(error))
 
     def _refuse_all(self, error: Exception) -> None:
-        """The node stops: whoever waits for an answer is told so, whether the log has it or not."""
+        """The node stops: all waiting callers are told so, whether the log has it or not."""
         for taken, step in self._work.at_hand:
             tell([*taken, *(step.demanded if step is not None else ())], error)
         self._outcomes.give_up_late()

@@ -57,7 +57,7 @@ class Standbys(Generic[S]):
         self._processors = lives.standing
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._offsets: dict[int, int] = {}  # of those that are not hot: where the store stands
-        self._piece = asyncio.Lock()  # one piece at a time: whoever is live has a turn in between
+        self._piece = asyncio.Lock()  # one piece at a time: live partitions have a turn in between
 
     # --- what is wanted -----------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Command(msgspec.Struct, frozen=True, gc=False, array_like=True):
     value: Any
     claims: dict[str, Any] | None = None
     delivery: Delivery | None = None
-    # whoever asks again with the same one is answered as the first time, for a while
+    # a repetition with the same id gets the first answer, for a while
     request_id: str | None = None
 
 
@@ -185,7 +185,7 @@ class Turn(Generic[S]):
     def tried(self, command: Record) -> Reply:
         """Does another command as part of this one, which is the source of all that it writes.
 
-        If it is refused, or throws, nothing of it stays, and whoever tries it is told why.
+        If it is refused, or throws, nothing of it stays, and the caller is told why.
         """
         mark, reply, is_braked = self.mark(), self.reply, self.is_braked
         self.reply = None
@@ -210,7 +210,7 @@ class Turn(Generic[S]):
     # --- what the processor uses --------------------------------------------------------------
 
     def handle(self, handler: CommandHandler, command: Record) -> None:
-        """Does a command, or refuses it to whoever may not ask for it."""
+        """Does a command, or refuses it if its asker lacks the permission."""
         if command.claims is not None:
             refusal = self.tables.refusal(self.state, command)
             if refusal is not None:

@@ -30,7 +30,7 @@ class Stepped(NamedTuple):
 
 
 class Work(Generic[S]):
-    """Steps partitions, and tells whoever asked what became of it."""
+    """Steps partitions, and tells the callers what became of their commands."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Work(Generic[S]):
         if step.effects and self.outside is not None:
             try:
                 self.outside.deliver(step.effects)
-            except Exception as error:  # what is on the log stays true, whoever could not hear it
+            except Exception as error:  # what is on the log stays true, delivered or not
                 self.failed("effects not delivered", partition, error)
                 if self._halt.reason:
                     self._halt.undelivered.append(step.effects)
@@ -118,7 +118,7 @@ class Work(Generic[S]):
         taken: list[Submission],
         error: ResourceExhausted | InvalidArgument,
     ) -> None:
-        """The log did not take it: nothing of the step has happened, and whoever asked is told."""
+        """The log did not take it: nothing of the step has happened, and callers are told so."""
         self._processors[partition].abandon(step)
         if self.outside is not None:
             self._halt.meets_damage(partial(self.outside.refresh, partition))

@@ -49,7 +49,7 @@ def _match(node: Node, code: str) -> Node | None:
 
 
 def throw(walk: Walk, scope: int, code: str, message: str, values: dict[str, bytes]) -> bool:
-    """The error goes to whoever catches it; False if nobody does."""
+    """The error goes to the event that catches it; False if there is none."""
     catcher = find(walk.processes, walk.plan, walk.key, scope, code)
     if catcher is None:
         return False

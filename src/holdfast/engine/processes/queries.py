@@ -41,7 +41,7 @@ class FindDefinition(Query[FoundDefinition | None], frozen=True):
     """A version by its key."""
 
     key: int
-    is_for_reader: bool = False  # only if whoever asks may see it
+    is_for_reader: bool = False  # only if the asker may see it
 
 
 def find_definition(reader: Reader, query: FindDefinition) -> FoundDefinition | None:
@@ -69,11 +69,11 @@ class ListedDefinition(_Answer, frozen=True):
 
 
 class ListDefinitions(Query[list[ListedDefinition]], frozen=True):
-    """Versions that whoever asks may see."""
+    """Versions that the asker may see."""
 
     process_id: str | None = None
     is_latest: bool = False
-    keys: tuple[int, ...] | None = None  # these, whoever asks
+    keys: tuple[int, ...] | None = None  # these, for any asker
 
 
 def list_definitions(reader: Reader, query: ListDefinitions) -> list[ListedDefinition]:
@@ -152,7 +152,7 @@ class FoundInstance(_Answer, frozen=True):
 
 
 class FindInstance(Query[FoundInstance | None], frozen=True):
-    """An instance that runs or whose outcome is kept, if whoever asks may see it."""
+    """An instance that runs or whose outcome is kept, if the asker may see it."""
 
     key: int
     is_whole: bool = True  # with its variables and elements
@@ -314,7 +314,7 @@ class FoundElementInstance(_Answer, frozen=True):
 
 
 class FindElement(Query[FoundElementInstance | None], frozen=True):
-    """An active element by its key, if whoever asks may see its instance."""
+    """An active element by its key, if the asker may see its instance."""
 
     key: int
 

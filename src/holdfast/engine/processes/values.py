@@ -112,7 +112,7 @@ class Return(Value, frozen=True, tag=53):
 
 
 class ThrownError(Value, frozen=True, tag=54):
-    """An error on its way to whoever catches it: the value of CATCH. Its key is the host's."""
+    """An error on its way to the event that catches it: the value of CATCH. Its key: the host's."""
 
     node: int  # the boundary event that catches it
     code: str

@@ -1,1 +1,1 @@
-"""Requests: the answers to commands with a request id, kept for whoever has to ask again."""
+"""Requests: the answers to commands with a request id, kept for clients that have to ask again."""

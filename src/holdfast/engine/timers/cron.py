@@ -54,7 +54,7 @@ def next_due_ms(schedule: Schedule, after_ms: int) -> int:
 def next_cron_ms(rule: str, after_ms: int) -> int:
     """The first due time of a cron rule after a moment, in UTC; InvalidArgument for no rule.
 
-    With six fields the seconds come first, as whoever draws a process writes them.
+    With six fields the seconds come first, as people who draw processes write them.
     """
     seconds_first = len(rule.split()) == 6
     if not croniter.is_valid(rule, second_at_beginning=seconds_first):

@@ -8,7 +8,7 @@ from holdfast.records import Record
 
 
 def create(state: EngineState, command: Record) -> tuple[Required, ...]:
-    """A schedule submits tasks for whoever made it: they must be permitted that as well."""
+    """A schedule submits tasks for its creator, who needs the permission for that as well."""
     new: Schedule = command.value
     return (
         Required(ResourceType.SCHEDULE, (Permission.UPDATE,), (new.id,)),

@@ -18,7 +18,7 @@ class FoundSchedule(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ListSchedules(Query[list[FoundSchedule]], frozen=True):
-    """All schedules that whoever asks may see."""
+    """All schedules that the asker may see."""
 
 
 def list_schedules(reader: Reader, query: ListSchedules) -> list[FoundSchedule]:

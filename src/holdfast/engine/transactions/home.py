@@ -142,7 +142,7 @@ def _decide(
     turn: Turn[EngineState], key: int, row: StoredTransaction, votes: Iterable[Vote], *,
     keys: tuple[int, ...] = (), refused: tuple[RefusedOperation, ...] = (),
 ) -> None:  # fmt: skip
-    """Writes the decision, and tells it to whoever may have reserved something."""
+    """Writes the decision, and tells the partitions that may have reserved something."""
     new = row.new
     assert new is not None, "a transaction is decided once"
     partitions = _partitions(new.operations)

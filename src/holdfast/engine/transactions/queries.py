@@ -36,7 +36,7 @@ class FoundTransaction(_Answer, frozen=True):
 
 
 class FindTransaction(Query[FoundTransaction | None], frozen=True):
-    """A transaction by its key, for whoever looks after the node."""
+    """A transaction by its key, for the operators of the node."""
 
     key: int
 
@@ -63,7 +63,7 @@ def find_transaction(reader: Reader, query: FindTransaction) -> FoundTransaction
 
 
 class FindDecision(Query[TransactionAnswer | None], frozen=True):
-    """What became of a transaction, for whoever began it; None: it is unknown or forgotten."""
+    """What became of a transaction, for its client; None: it is unknown or forgotten."""
 
     key: int
 

@@ -19,7 +19,7 @@ from holdfast.records import Value, ValueType, partition_of
 class TransactionIntent(IntEnum):
     """What is asked of a transaction and what happened to it. The numbers are on disk."""
 
-    BEGIN = 0  # at the home, by whoever wants it done
+    BEGIN = 0  # from the client to the home
     BEGUN = 1
     PREPARE = 2  # from the home to a partition that takes part
     PREPARED = 3  # there: what was asked is reserved
@@ -70,8 +70,8 @@ KINDS = {SUBMIT: "submit", COMPLETE: "complete", START: "start", PUBLISH: "publi
 RESERVED_KEY, RESERVED_MESSAGE, RESERVED_JOB, PROMISED = "key:", "message:", "job:", "new:"
 """What names begin with that are reserved: of idempotency keys, message ids and jobs.
 
-What will be made is promised by its key. Its key is told with the commit, so whoever asks for it
-knows that the transaction is committed: it is there in a moment.
+What will be made is promised by its key. The key is told with the commit, so a client that asks
+for it knows that the transaction is committed: it is there in a moment.
 """
 
 
@@ -173,7 +173,7 @@ class TransactionRef(Value, frozen=True, tag=147):
 
 
 class TransactionAnswer(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The answer to BEGIN, and to whoever asks later. Its key is the transaction's."""
+    """The answer to BEGIN, and to later questions. Its key is the transaction's."""
 
     state: TransactionState
     keys: tuple[int, ...] = ()
@@ -204,7 +204,7 @@ TRANSACTION_VALUES: dict[TransactionIntent, type[msgspec.Struct]] = {
 
 
 class TransactionDecided(msgspec.Struct, frozen=True, gc=False):
-    """A transaction is committed or aborted; whoever waits for it is told."""
+    """A transaction is committed or aborted; the waiting client is told."""
 
     key: int
     state: TransactionState

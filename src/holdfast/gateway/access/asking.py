@@ -1,4 +1,4 @@
-"""The partitions as whoever asks has them: commands carry who asked, and reading has its bounds.
+"""The partitions as the asker sees them: commands carry who asked, and reading has its bounds.
 
 Who asks is known from the moment a request is let in until it is answered. What the node does by
 itself, or for a program that it is embedded in, is asked by nobody and bounded by nothing.
@@ -80,7 +80,7 @@ def claims_now() -> dict[str, Any] | None:
 
 
 def is_asker(claims: Mapping[str, Any] | None) -> bool:
-    """Whether whoever asks is who the claims name: the name alone may be a user's or a client's."""
+    """Whether the claims name the asker: the name alone may be a user's or a client's."""
     asker = _ASKER.get()
     if asker is None or not claims:
         return asker is None
@@ -89,7 +89,7 @@ def is_asker(claims: Mapping[str, Any] | None) -> bool:
 
 
 class Asked:
-    """The partitions, which whoever asks is known to."""
+    """The partitions, to which the asker is known."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
@@ -119,25 +119,25 @@ class Asked:
     def submit(
         self, partition: int, commands: Sequence[Command], size_bytes: int = 0
     ) -> "asyncio.Future[list[Reply]]":
-        """Hands commands to a partition, in the name of whoever asks."""
+        """Hands commands to a partition, in the asker's name."""
         return self._partitions.submit(partition, _signed(commands), size_bytes)
 
     def submit_all(
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
     ) -> "list[asyncio.Future[list[Reply]]]":
-        """Hands commands to several partitions, in the name of whoever asks."""
+        """Hands commands to several partitions, in the asker's name."""
         signed = {partition: _signed(group) for partition, group in commands.items()}
         return self._partitions.submit_all(signed, size_bytes)
 
     def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
-        """Asks a partition for jobs, in the name of whoever asks."""
+        """Asks a partition for jobs, in the asker's name."""
         [signed] = _signed([command])
         return self._partitions.activate(partition, signed)
 
     # --- reading ------------------------------------------------------------------------------
 
     def ask(self, partition: int, query: Query[A]) -> Coroutine[Any, Any, A]:
-        """What a partition answers to whoever asks."""
+        """What a partition answers to the asker."""
         return self._partitions.ask(partition, query, _ASKER.get())
 
     async def ask_all(self, query: Query[A]) -> list[A]:
@@ -154,7 +154,7 @@ class Asked:
         return self.ask(partition, query)
 
     async def check(self, *required: Required) -> None:
-        """Forbidden, unless whoever asks has all of these permissions."""
+        """Forbidden, unless the asker has all of these permissions."""
         asker = _ASKER.get()
         if asker is None:
             return

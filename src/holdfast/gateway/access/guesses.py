@@ -1,4 +1,4 @@
-"""Guesses at passwords: whoever is wrong often has to wait, longer each time."""
+"""Guesses at passwords: after several wrong ones a client has to wait, longer each time."""
 
 import hashlib
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ class Everyone(Enum):
     """Endpoints that need no permission."""
 
     ANYBODY = "anybody"  # without saying who they are
-    KNOWN = "known"  # whoever says who they are
+    KNOWN = "known"  # everybody who is authenticated
 
 
 Alternatives = tuple[tuple[ResourceType, Permission], ...]

@@ -15,7 +15,7 @@ from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
 from holdfast.limits import SUBJECT_CHARS_MAX
 
 # Signatures by a key that only the issuer has. A secret shared with the issuer would let this node,
-# and whoever reads its files, make tokens of their own.
+# and anybody who reads its files, make tokens of their own.
 _ALGORITHMS = [
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 ]  # fmt: skip

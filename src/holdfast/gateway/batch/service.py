@@ -206,7 +206,7 @@ class BatchService(BatchApi):
         return BatchOperationReceipt(operation.type, str(reply.key))
 
     async def _check_creator(self, operation: BatchOperation) -> None:
-        """Items only say which they are: whoever may not see all has those that they chose."""
+        """An asker who may not see everything sees the items of operations of their own."""
         if is_asker(operation.claims):
             return
         everything = (EVERY_ID,)
@@ -271,7 +271,7 @@ class BatchService(BatchApi):
         return await (await self.open_tables()).items(query)
 
     async def _check_items(self, batch_operation_key: str | None) -> None:
-        """Forbidden, unless whoever asks created the operation or may see everything."""
+        """Forbidden, unless the asker created the operation or may see everything."""
         if batch_operation_key is None:
             return await self._check_creator(_OF_OTHERS)
         key = self._key(batch_operation_key)

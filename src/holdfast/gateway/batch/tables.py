@@ -1,4 +1,4 @@
-"""What batch operations need of the tables: this room knows none, whoever builds the node does."""
+"""What batch operations need of the tables: a port that the builder of the node fills."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Protocol

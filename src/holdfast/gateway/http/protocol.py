@@ -318,7 +318,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._is_idle and not (is_late_body and not self.cycle.response_started):
             return self.transport.close()
         self.transport.write(refusal(status, code, detail))
-        if not self._is_idle:  # whoever waits for the body need not any more
+        if not self._is_idle:  # the handler need not wait for the body any more
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self._address is None:

@@ -109,7 +109,7 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("delete_token", "DELETE", "/v2/tokens/{token_id}", one(_R.TOKEN, _P.DELETE))
     async def delete_token(self, token_id: str) -> None:
-        """Delete a token: whoever has it is not let in any more."""
+        """Delete a token. Requests with it are refused from then on."""
 
     @operation("list_tokens", "GET", "/v2/tokens", one(_R.TOKEN, _P.READ))
     async def tokens(self) -> Tokens:
@@ -123,7 +123,7 @@ class IdentityApi(Namespace, Protocol):
         creates=True,
     )  # fmt: skip
     async def create_authorization(self, new: NewAuthorization) -> AuthorizationReceipt:
-        """Permit somebody something."""
+        """Grant permissions to a user, client, group or role."""
         ...
 
     @operation("update_authorization", "PUT", _AUTHORIZATION, one(_R.AUTHORIZATION, _P.UPDATE))
@@ -132,7 +132,7 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("delete_authorization", "DELETE", _AUTHORIZATION, one(_R.AUTHORIZATION, _P.DELETE))
     async def delete_authorization(self, authorization_key: str) -> None:
-        """Permit it no longer."""
+        """Revoke a grant."""
 
     @operation(
         "list_authorizations", "POST", "/v2/authorizations/listing", one(_R.AUTHORIZATION, _P.READ)
@@ -143,5 +143,5 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("get_own_identity", "GET", "/v2/authentication/me", Everyone.KNOWN)
     async def own_identity(self) -> OwnIdentity:
-        """Tell whoever asks who they are and what they may do."""
+        """Return the identity of the caller and what it may do."""
         ...

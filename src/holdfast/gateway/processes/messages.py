@@ -1,4 +1,4 @@
-"""Messages: publish them to whoever waits."""
+"""Messages: publish them to the instances that wait."""
 
 from holdfast.engine.kernel import Command
 from holdfast.engine.messages.values import MessageIntent

@@ -144,14 +144,14 @@ class Me(OwnIdentity, frozen=True, kw_only=True):
 
 
 class OwnAuthorizations(AuthorizationSearchResult, frozen=True, kw_only=True):
-    """A page of what whoever asks may do."""
+    """A page of what the caller may do."""
 
     authorizations_enabled: bool
 
 
 @serves(IdentityApi.own_identity)
 async def get_own_identity(api: Api) -> Me:
-    """Tell whoever asks who they are and what they may do."""
+    """Return the identity of the caller and what it may do."""
     own = await api.identity.own_identity()
     user = None
     if own.owner_type is OwnerType.USER:
@@ -168,7 +168,7 @@ async def get_own_identity(api: Api) -> Me:
 async def search_own_authorizations(
     api: Api, body: AuthorizationSearch | None
 ) -> OwnAuthorizations:
-    """Search what whoever asks may do."""
+    """Search what the caller may do."""
     own = await api.identity.own_identity()
     items, page = _search(own.authorizations, body)
     return OwnAuthorizations(items, page, authorizations_enabled=api.access is not None)

@@ -1,8 +1,9 @@
 """Batch operations and their items: get and search, with the counts of this moment.
 
 The API has fewer words than there are things here. The batch operations of tasks update jobs. An
-item whose target was gone is completed: nothing is left to do, and whoever waits for the counts to
-reach the total does not wait for ever. `GET /v2/batch-operations/{key}/details` tells them apart.
+item whose target was gone is completed: nothing is left to do, and a client that waits until the
+counts reach the total does not wait for ever. `GET /v2/batch-operations/{key}/details` tells them
+apart.
 """
 
 from collections.abc import Mapping

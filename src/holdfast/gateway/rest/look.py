@@ -61,7 +61,7 @@ class NodeLook:
     # --- definitions --------------------------------------------------------------------------
 
     async def definition(self, key: int) -> FoundDefinition | None:
-        """A version, whoever asks."""
+        """A version, for any asker."""
         known = self._definitions.get(key)
         if known is None:
             found = await self._asked.ask(DEPLOYING_PARTITION, FindDefinition(key))
@@ -82,7 +82,7 @@ class NodeLook:
         return found
 
     async def readable_definition(self, key: int) -> FoundDefinition | None:
-        """A version that whoever asks may see."""
+        """A version, if the asker may see it."""
         asked = FindDefinition(key, is_for_reader=True)
         return await self._asked.ask(DEPLOYING_PARTITION, asked)
 
@@ -106,8 +106,8 @@ class NodeLook:
     async def lease(self, text: str) -> str:
         """Under which lease a worker holds a job now.
 
-        Whoever names only the job acts for its holder. The lease goes into the command, so what
-        happens between this look and the command's turn is still refused.
+        A caller that names only the job acts for its holder. The lease goes into the command, so
+        what happens between this look and the command's turn is still refused.
         """
         found = await self.job(text)
         if not found.lease:

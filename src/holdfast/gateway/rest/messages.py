@@ -1,4 +1,4 @@
-"""Messages: publish them, or give one to whoever waits for it now."""
+"""Messages: publish them, or give one to the instance that waits for it now."""
 
 import msgspec
 

@@ -1,7 +1,7 @@
 """The port to the tables beside the log, which searches are answered from.
 
-The gateway knows neither the tables' files nor who reads them: whoever puts the node together gives
-it something that keeps this protocol.
+The gateway knows neither the tables' files nor who reads them: the code that puts the node together
+gives it something that keeps this protocol.
 """
 
 from collections.abc import Mapping, Sequence

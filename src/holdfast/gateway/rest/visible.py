@@ -1,4 +1,4 @@
-"""The tables as whoever asks may see them: rows of others are not there."""
+"""The tables as the asker may see them: rows of others are left out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ _DEFINITION: Right = (ResourceType.PROCESS_DEFINITION, Permission.READ_PROCESS_D
 _INSTANCE: Right = (ResourceType.PROCESS_DEFINITION, Permission.READ_PROCESS_INSTANCE)
 _TASK: Right = (ResourceType.TASK, Permission.READ)
 
-# A row is visible to whoever may see what one of these columns names. Incidents are those of a
-# process, or of a plain task.
+# A row is visible to an asker who may see what one of these columns names. Incidents are those of
+# a process, or of a plain task.
 _COLUMNS: dict[str, dict[str, Right]] = {
     "process_definitions": {"process_id": _DEFINITION},
     "process_instances": {"process_id": _INSTANCE},
@@ -26,13 +26,13 @@ _COLUMNS: dict[str, dict[str, Right]] = {
     "variables": {},
 }
 _FIELDS = {"process_id": "processId", "type": "type"}
-# Rows that only say which instance they are of: whoever does not see all names one.
+# Rows that only say which instance they are of: an asker who may not see all has to name one.
 _OF_INSTANCES = ("jobs", "variables")
 _ITEMS = "batch_operation_items"
 
 
 class VisibleTables:
-    """Keeps the port of the tables: whoever may see all has them as they are."""
+    """The port of the tables, filtered by what the asker may see."""
 
     def __init__(self, tables: SearchTables, asked: Asked) -> None:
         self._tables = tables
@@ -72,7 +72,7 @@ class VisibleTables:
         sort: Sequence[Mapping[str, Any]],
         page: Mapping[str, Any],
     ) -> FoundRows:
-        """Items of an operation that whoever asks created: they were chosen by what they see."""
+        """Items of an operation that the asker created: it chose from what the asker may see."""
         key = _key_in(filter_, "batchOperationKey")
         if key is None:
             raise Forbidden(

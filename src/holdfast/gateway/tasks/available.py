@@ -112,7 +112,7 @@ class Available:
         if effect is not None:
             self._note(known, effect.partition)
             self._serve(effect)
-        elif known.looking is not None:  # it may have asked already whoever this is about
+        elif known.looking is not None:  # the look may have asked that partition already
             self.look_again(type_)
         else:  # some may be there that nobody told of
             known.looking = asyncio.ensure_future(self._look_and_serve(type_))

@@ -65,7 +65,7 @@ class _Parked:
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
-        # Whoever waits is not who brings the jobs.
+        # The claims are those of the waiting caller, not of the request that brings the jobs.
         self.command = Command(
             _JOB_BATCH, JobBatchIntent.ACTIVATE, NO_KEY, activation, claims_now()
         )
@@ -118,7 +118,7 @@ class JobService(JobApi):
         except (Moved, Unavailable) as error:
             if error.fields.get("partition") != partition:
                 raise
-            self._available.look_again(type_)  # whoever has it next has these jobs still
+            self._available.look_again(type_)  # its next owner still has these jobs
             return []
 
     async def _wait(self, activation: Activation, seconds: float) -> list[EngineJob]:
@@ -134,7 +134,7 @@ class JobService(JobApi):
             self._unpark(parked)
 
     async def _jobs_of(self, ticket: "asyncio.Future[list[Reply]]") -> list[EngineJob]:
-        """The jobs that a ticket brings. Whoever gives up waiting has them released."""
+        """The jobs that a ticket brings. They are released if the caller gives up waiting."""
         try:
             (reply,) = await asyncio.shield(ticket)
         except asyncio.CancelledError:

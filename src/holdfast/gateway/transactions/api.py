@@ -15,7 +15,7 @@ from holdfast.gateway.transactions.shapes import (
 
 _R, _P = ResourceType, Permission
 _READ = one(_R.TRANSACTION, _P.READ)
-# Each operation needs what it needs by itself: whoever may do none of them is not let in.
+# Each operation needs the permission that it needs alone. A caller that has none is refused here.
 _ANY_OPERATION = (
     *one(_R.TASK, _P.CREATE), *WORK, *of_process(_P.CREATE_PROCESS_INSTANCE),
     *one(_R.MESSAGE, _P.CREATE),

@@ -60,7 +60,7 @@ from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
 _TRANSACTION = ValueType.TRANSACTION
-_GRACE_MS = 10_000  # beyond its timeout: then whoever waits is told that it is not known
+_GRACE_MS = 10_000  # beyond its timeout: then the caller is told that the outcome is unknown
 _LOOK_S = 0.2  # between two questions to a partition that is away
 _encode = msgspec.msgpack.Encoder().encode
 

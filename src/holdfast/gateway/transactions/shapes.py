@@ -23,7 +23,7 @@ class TransactionRequest(Question, frozen=True):
     """A whole transaction."""
 
     operations: list[TransactionStep]
-    # whoever sends it again with the same id and operations is answered as the first time
+    # a repetition with the same id and operations gets the first answer
     id: str | None = None
     # a job whose partition decides it: jobs of processes can be completed there only; None: one
     # where jobs are completed, if there are any, with most of the operations

@@ -69,7 +69,7 @@ class TailBringing:
             lack = lack._replace(first=has)
 
     async def _fetch(self, take: TakeOver, lack: Lack) -> list[Stretch]:
-        """Entries of the tail, from whoever has them; the own disk is the nearest."""
+        """Entries of the tail, from a member that has them; the own disk is the nearest."""
         partition, epoch = take.chain.partition, take.opens - 1
         message = Fetch(partition, epoch, lack.topic, lack.first, lack.end, READ_BYTES_MAX)
         holders = sorted(take.holders(lack.topic), key=lambda each: each != self._disks.own)

@@ -184,8 +184,8 @@ class Fetching:
         """Fetches a part of what is lacking; False if nobody could give it."""
         rules = self._receiving.rules(partition)
         if lack.is_open and rules.is_bound(lack.range.epoch):
-            # It is about to be closed. Whoever closes it brings what is lacking, unless its own log
-            # is cut there: then it waits for a snapshot to be here.
+            # It is about to be closed. The closing member brings what is lacking, unless its own
+            # log is cut there: then it waits for a snapshot to be here.
             if await self._is_discarded(partition, lack):
                 self._is_cut(partition)
             return False
@@ -206,7 +206,7 @@ class Fetching:
         return True
 
     async def _ask(self, partition: int, lack: _Lack) -> list[Stretch]:
-        """Entries from whoever has them: the owner first, then the replicas of the range."""
+        """Entries from a member that has them: the owner first, then the range's replicas."""
         heard = self._peers.heard()
         replicas = [each.member for each in lack.range.replicas if each.member in heard]
         replicas.sort(key=lambda each: each != lack.range.owner)

@@ -85,7 +85,7 @@ class Owning:
         return Refused(partition, chain.epoch, following, outcome.reason)
 
     def _last_ms(self, partition: int) -> int:
-        """Time never goes back in a partition, whoever's clock it is."""
+        """Time never goes back in a partition, also when its owner and thus the clock changes."""
         return max(
             (
                 self._reading.last_ms(topic, partition)

@@ -88,7 +88,7 @@ class DiskNotes:
         return done
 
     def store(self) -> None:
-        """Writes the file durably, and tells whoever waits for it."""
+        """Writes the file durably, and tells those who wait for it."""
         waiting, self._waiting = self._waiting, []
         try:
             replace_whole(self._disk, self._folder, FILE, encode_noted(self.noted))

@@ -289,7 +289,7 @@ class Receiving:
 
 
 def _tell(done: "asyncio.Future[BaseException | None]", error: BaseException | None) -> None:
-    if not done.done():  # whoever was cancelled does not listen
+    if not done.done():  # a canceled caller does not listen
         done.set_result(error)
 
 

@@ -46,7 +46,7 @@ class OwnerAlive(NamedTuple):
 
 
 class Unregistered(NamedTuple):
-    """The fence is refused: whoever asks is not a member, or was removed."""
+    """The fence is refused: the taker is not a member, or was removed."""
 
 
 _KEEP_ALL = Keep(0)
@@ -148,7 +148,7 @@ class ReplicaRules:
     ) -> Promise | Bound | OwnerAlive | Unregistered:
         """A taker asks to take nothing of an epoch any more, for the sake of the one it opens.
 
-        A promise that was given before is answered again, whoever is heard.
+        A promise that was given before is given again, without looking at who is heard.
         """
         assert opens > epoch, "a range is opened behind the one that is fenced"
         if not is_registered:

@@ -116,7 +116,7 @@ class OwnerSending:
                             partition=owned.partition,
                         )
                     )
-                    each.answer.exception()  # whoever does not listen any more is not warned
+                    each.answer.exception()  # if nobody listens any more, asyncio does not warn
             pending.clear()
 
     # --- appends ------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What becomes of closed ranges: other replica sets once they are copied, and pruning.
 
-Each is one guarded write of the chain. Whoever is beaten, or does not know what became of its
-write, has changed nothing that matters: the next call reads the chain and looks again.
+Each is one guarded write of the chain. A member that is beaten, or does not know what became of
+its write, has changed nothing that matters: the next call reads the chain and looks again.
 """
 
 import contextlib

@@ -113,7 +113,7 @@ class TakeOver:
         ]
 
     def holders(self, topic: str) -> list[Replica]:
-        """The disks that have the tail of a topic: whoever lacks it is given it from there."""
+        """The disks that have the tail of a topic, from which the other disks get it."""
         end = self.tail.get(topic, 0)
         return [each for each, counts in self._holding.items() if counts.get(topic, 0) >= end]
 

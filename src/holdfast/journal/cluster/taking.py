@@ -70,7 +70,7 @@ class Taking:
         self._fencing: dict[int, tuple[int, asyncio.Future[None]]] = {}  # of which epoch; news
 
     def heard(self, chain: Chain) -> None:
-        """A chain was learned: whoever fences an older range of it need not wait any longer."""
+        """A chain was learned: a take-over that fences an older range need not wait any longer."""
         epoch, news = self._fencing.get(chain.partition, (chain.epoch, None))
         if news is not None and chain.epoch > epoch and not news.done():
             news.set_result(None)
@@ -133,7 +133,7 @@ class Taking:
     async def heal(self, partition: int, epoch: int, promise: int) -> Chain | NotTaken:
         """A disk has promised more than the epoch of this owner: finds out, and goes on.
 
-        Whoever fenced gets its time. If the range is open after that, the owner takes over itself.
+        The fencing member gets its time. If the range is open after that, the owner takes over.
         """
         try:
             chain = await self._read(partition)

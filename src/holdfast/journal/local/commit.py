@@ -60,7 +60,7 @@ class GroupCommit:
     def append_now(self, appends: list[Staging]) -> list[Outcome] | asyncio.Future[list[Outcome]]:
         """Appends at once; what became of each, now if the loop itself writes it.
 
-        Whoever appends many has gathered them: there is nothing to be gained by waiting.
+        A caller with many appends has gathered them already: waiting for more gains nothing.
         """
         size_bytes = sum([frame_bytes(each.lengths) for each in appends])
         is_small = self._thread is None or size_bytes < THREAD_COMMIT_BYTES_MIN
@@ -190,7 +190,7 @@ class GroupCommit:
     def _answer(self, group: _Group, outcomes: list[Outcome]) -> None:
         at = 0
         for count, answer in group.waiting:
-            if not answer.done():  # whoever was cancelled does not listen
+            if not answer.done():  # a canceled caller does not listen
                 answer.set_result(outcomes[at : at + count])
             at += count
         self._wake_readers(group)

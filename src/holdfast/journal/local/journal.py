@@ -345,7 +345,7 @@ def _checked(topic: Topic, append: Append) -> Staging:
 
 
 def _holder(clock: Clock) -> bytes:
-    """Who takes the lock, for whoever comes second."""
+    """Who takes the lock, to tell it to a second process."""
     return msgspec.json.encode(
         {
             "pid": os.getpid(),

@@ -1,4 +1,4 @@
-"""The lock of a journal's folder: one writer, and whoever comes second is told who it is."""
+"""The lock of a journal's folder: one writer, and a second one is told who it is."""
 
 import fcntl
 import os
@@ -39,7 +39,7 @@ def lock_file(path: str, holder: bytes) -> FileLock:
 
 
 def held_by(path: str, holder: str) -> Unavailable:
-    """The error for whoever comes second."""
+    """The error for a second writer."""
     return Unavailable(
         f"expected the lock {path} to be free, but it is held by {holder or 'another process'}; "
         "stop that process, or open the journal read-only",

@@ -55,7 +55,7 @@ class ReadableJournal(ABC):
     def appends(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
     ) -> list[Written]:
-        """Durable appends from an offset on, as they were written: for whoever copies a log."""
+        """Durable appends from an offset on, as they were written: for copying a log."""
         return self._view(topic).appends(partition, offset, bytes_max)
 
     def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int:

@@ -24,7 +24,7 @@ from holdfast.limits import MIB
 
 _KEPT_BYTES_MAX = 8 * MIB  # memory of a larger commit is given back
 _HEADER_ROOM = bytes(HEADER_BYTES)
-ANY = -1  # whoever appends does not say
+ANY = -1  # the caller does not say
 
 
 class _Staged(NamedTuple):

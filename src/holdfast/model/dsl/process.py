@@ -55,8 +55,8 @@ class Process(Steps):
     ) -> Self:
         """How instances begin: by a message, every so often, at a moment; several are possible.
 
-        A process that does not say it is started by whoever asks for it. One that does, and is to
-        be started by asking as well, says `.starts()` too.
+        A process without a start trigger is started by an explicit call. Add `.starts()` to a
+        process that has one and is to be started by a call as well.
         """
         label = id or f"start of {self.id}"
         if sum(given is not None for given in (message, every, at)) > 1:

@@ -86,7 +86,7 @@ def waits(graph: Graph) -> Iterator[Problem]:
 
 
 def messages(graph: Graph) -> Iterator[Problem]:
-    """A message has a name; whoever waits inside an instance says for which key."""
+    """A message has a name; an element that waits inside an instance has a key for it."""
     for element in graph.definition.elements:
         message = element.message
         if message is None:

@@ -17,7 +17,7 @@ from holdfast.pipeline.tables.columns import column_of_keys
 from holdfast.pipeline.tables.versions import Versions
 
 _NOBODY_SECONDS = 5.0  # a pipeline that is started again is back by then
-_PREVIEW_SECONDS = 10.0  # whoever waits for an answer hears in between that it takes longer
+_PREVIEW_SECONDS = 10.0  # a waiting client hears in between that it takes longer
 _PREVIEW_SECONDS_MAX = 25.0  # a client gives up after 30
 
 

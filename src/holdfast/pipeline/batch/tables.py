@@ -43,7 +43,7 @@ class PipelineTables:
         clock: Clock,
         as_of: Callable[[], AsOf | None] = lambda: None,
     ) -> None:
-        """`as_of` tells where the tables stand: it is noted for whoever sends an answer."""
+        """`as_of` tells where the tables stand: it is noted, to be sent with the answer."""
         self._root = root
         self._clock = clock
         self._versions = Versions(root)

@@ -1,8 +1,8 @@
 """What the events of batch operations change.
 
 An operation's own row belongs to its leader, whose log tells how it goes on and how it ends. What a
-partition does is on that partition's log alone, so it has a row there: whoever wants to know how
-far an operation is adds up its partitions.
+partition does is on that partition's log alone, so it has a row there. To know how far an
+operation is, a reader adds up its partitions.
 """
 
 from typing import Any

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 POINTS_MAX = 120
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
-# Each is at most 3.5 times the one before: whoever has too many points gets at least 34.
+# Each is at most 3.5 times the one before: a report with too many points gets at least 34.
 _STEPS_MS = (
     100, 200, 500,
     _SECOND, 2 * _SECOND, 5 * _SECOND, 10 * _SECOND, 30 * _SECOND,

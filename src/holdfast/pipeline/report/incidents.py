@@ -54,7 +54,7 @@ INCIDENTS_REPORT = Report(
     "incidents",
     "What needs a person",
     "incidents by process, element, type of job, reason and error, open and ended",
-    "What has to be looked at, which error is behind most of it, and how soon is it mended?",
+    "What has to be looked at, which error is behind most of it, and how soon is it resolved?",
     "for each kind of incident, those first of which the most are open; at most 100",
     "a bar for each of the eight kinds that come first, parted into open, resolved and given up.",
     "incidents that are open, and those that ended since.",

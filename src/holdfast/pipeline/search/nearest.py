@@ -1,6 +1,6 @@
 """Which files have the first rows of an order, by the ends of the column that it begins with.
 
-Tables grow at one end: whoever asks for the newest rows, or for those with the lowest keys, finds a
+Tables grow at one end: a search for the newest rows, or for those with the lowest keys, finds a
 page in a few files, and the ends of the others tell that they have nothing to add to it.
 """
 

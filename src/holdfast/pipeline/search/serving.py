@@ -24,7 +24,7 @@ class FolderTables:
     """
 
     def __init__(self, root: Path, as_of: Callable[[], AsOf | None] = lambda: None) -> None:
-        """`as_of` tells where the tables stand: it is noted for whoever sends the answer."""
+        """`as_of` tells where the tables stand: it is noted, to be sent with the answer."""
         self._root = root
         self._as_of = as_of
         self._lock = threading.Lock()

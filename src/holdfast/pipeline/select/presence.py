@@ -1,7 +1,7 @@
 """Whether somebody is there who answers requests for selections: a file that is renewed.
 
-Spark takes its time to start. Whoever waits for an answer can see by this file that it is on its
-way, and does not wait where nobody is.
+Spark takes its time to start. A node that waits for an answer sees by this file that Spark is on
+its way, and does not wait where nobody is.
 """
 
 import os
@@ -20,7 +20,7 @@ _LOST_SECONDS = 10.0  # without a beat: the process is gone, or the machine is f
 
 
 class Present(StrEnum):
-    """What whoever answers is doing."""
+    """What the pipeline, which answers, is doing."""
 
     STARTING = "STARTING"  # Spark is, or its first micro-batch is under way
     SERVING = "SERVING"

@@ -1,13 +1,14 @@
 """Asking another process for a selection: a request is a file, and so is the answer.
 
-A node has no Spark; whoever keeps its tables fresh has. In the folder of the selections there are
+A node has no Spark; the pipeline has, which keeps its tables fresh. In the folder of selections are
 
     <name>.request        what is asked for, until it is answered
     <name>/manifest.json  the answer: a snapshot
     <name>.error          the answer: why there is none
 
 Each is written beside its place and then put there, so it is there whole or not at all. A request
-without an answer is done again by whoever finds it: either side may die at any point.
+without an answer is done again by the next pipeline that finds it: either side may die at any
+point.
 """
 
 import os
@@ -51,7 +52,7 @@ _decode_request = msgspec.json.Decoder(Request).decode
 _decode_refusal = msgspec.json.Decoder(Refusal).decode
 
 
-# --- of whoever asks --------------------------------------------------------------------------
+# --- the asking side --------------------------------------------------------------------------
 
 
 def request(root: Path, wanted: Request) -> None:
@@ -99,7 +100,7 @@ def withdraw_all(root: Path, prefix: str, but: Collection[str] = ()) -> None:
             withdraw(root, name)
 
 
-# --- of whoever answers -----------------------------------------------------------------------
+# --- the answering side -----------------------------------------------------------------------
 
 
 def open_requests(root: Path) -> Iterator[Request]:

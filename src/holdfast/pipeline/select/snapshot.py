@@ -1,7 +1,7 @@
 """The keys that a selection found: files that never change, with a manifest that is written last.
 
-There is a file for each partition, with its keys in their order, in groups of a page: whoever wants
-the page after a key reads one or two groups of it.
+There is a file for each partition, with its keys in their order, in groups of a page: a reader
+of the page after a key reads one or two groups of it.
 """
 
 # pyarrow makes most of its functions while it is imported: a type checker does not see them.

@@ -1,7 +1,7 @@
 """The Parquet files of a table: which rows each holds is in its name.
 
 A file of a table with keys holds the rows of a range of buckets; a bucket is a range of keys, so of
-one partition. Whoever changes a row writes the file anew that its bucket is in. A file of a history
+one partition. A task that changes a row writes the file of its bucket anew. A file of a history
 holds a range of positions of one partition, and is never changed.
 """
 

@@ -14,7 +14,7 @@ FILE = "_progress"
 class Progress(msgspec.Struct, frozen=True):
     """Where the tables stand after a micro-batch.
 
-    The versions of the tables fit one another: whoever reads all tables at these versions sees one
+    The versions of the tables fit one another: a reader of all tables at these versions sees one
     moment of each partition.
     """
 

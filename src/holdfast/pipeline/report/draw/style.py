@@ -83,7 +83,7 @@ def lines(axes: Any, count: int) -> None:
 
 
 def over_time(axes: Any, times: Sequence[datetime]) -> None:
-    """An axis of time, in the time zone of whoever looks."""
+    """An axis of time, in the reader's time zone."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     zone = times[0].astimezone().tzinfo
