@@ -16,7 +16,7 @@ _CREDENTIALS = "HOLDFAST_TOKEN"
 
 
 class Office:
-    """A node with authorization, and whoever types the commands."""
+    """A node with authorization, and the user who types the commands."""
 
     def __init__(self, shell: Shell, patch: pytest.MonkeyPatch) -> None:
         self.shell = shell
@@ -25,7 +25,7 @@ class Office:
         self.sign_in(self.admin)
 
     def sign_in(self, token: str) -> None:
-        """Whoever has this token types the next commands."""
+        """The owner of this token types the next commands."""
         self._patch.setenv(_CREDENTIALS, token)
 
     def run(self, *arguments: str, stdin: str = "") -> Finished:

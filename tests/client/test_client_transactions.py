@@ -209,7 +209,7 @@ def test_an_abort_fails_the_attempt_and_the_next_one_succeeds(app: Holdfast) -> 
 # --- once, and within limits --------------------------------------------------------------------
 
 
-def test_whoever_hears_nothing_asks_again_and_it_is_done_once(
+def test_a_client_without_an_answer_asks_again_and_it_is_done_once(
     idle: Holdfast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @idle.task

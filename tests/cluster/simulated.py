@@ -239,7 +239,7 @@ def run_machines(coroutine: Coroutine[Any, Any, T], clock: VirtualClock) -> T:
 
 
 def _run_here(keys: MemoryKeys) -> None:
-    """What the store tells a member is heard on its machine, whoever made the store tell it."""
+    """A member hears what the store tells it on its own machine, not on the writer's."""
     context, lapsed = copy_context(), keys.lapsed
 
     def heard() -> None:

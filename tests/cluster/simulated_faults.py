@@ -274,7 +274,7 @@ class Faults:
             await cluster[name].set_draining(False)
 
     async def _let_go(self) -> None:
-        """Whoever etcd says was removed goes; who asked for it may have gone before the answer."""
+        """Members that etcd has as removed go; the one that asked may be gone before the answer."""
         observer = MemoryCoordination(self.cluster.etcd, "observer")
         registered = await observer.registered()
         await observer.close()

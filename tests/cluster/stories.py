@@ -201,7 +201,7 @@ def processes(course: Course) -> None:
 
 
 def distribution(course: Course) -> None:
-    """Deployments reach all partitions, whoever is away while they are made."""
+    """Deployments reach all partitions, also if a member is away while they are made."""
     with course.app(2) as app:
         names: list[str] = []
         for number in course.turns():

@@ -48,7 +48,7 @@ async def commit(cluster: SimulatedCluster, number: int) -> TransactionResult:
     raise AssertionError("nobody knows what became of it")
 
 
-def test_whoever_commits_at_one_member_reads_it_at_another() -> None:
+def test_a_client_that_commits_at_one_member_reads_it_at_another() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.start_all()
         assert len({partition_for(each, PARTITIONS) for each in keys(1, 8)}) > 1

@@ -110,7 +110,7 @@ class NetworkLog:
 
 
 class KeptBlobs(MemoryBlobs):
-    """All blobs that ever were: what was cleaned up is still known to whoever checks."""
+    """All blobs that ever were: the checks still know what was cleaned up."""
 
     def __init__(self, blobs: MemoryBlobs) -> None:
         super().__init__()
@@ -319,7 +319,7 @@ class World:
         return self.journal.bounds(ContentTopic.PACKAGES.topic, 1).earliest > 0
 
     async def _ask_for_seeds(self) -> None:
-        """Whoever misses what the log no longer keeps is given what another one has."""
+        """A place that lacks what the log no longer keeps gets it from another place."""
         for place in self.places.values():
             subscriber = place.subscriber
             if subscriber is None or subscriber.condition is not NEEDS_SEEDING:

@@ -1,6 +1,6 @@
 """Packages that somebody made to do harm, by class: no field is left as a publisher writes it.
 
-Each is signed by whoever made it: its message has the hash and the size that belong to its bytes,
+Each is signed by its maker: its message has the hash and the size that belong to its bytes,
 unless that is what is wrong with it. `python hostile.py` imports all of them and prints how much
 memory that took.
 """

@@ -57,7 +57,7 @@ class WatchedStore(MemoryRepository):
     def __init__(self, world: Any, habits: Habits) -> None:
         super().__init__()
         self.refused: dict[str, Exception] = {}
-        self.dies = ""  # before or after the next commit; unknown: only whoever commits thinks so
+        self.dies = ""  # before or after the next commit; unknown: only the committer thinks so
         self.statuses: set[tuple[str, str, int, ImportOutcome]] = set()  # that were committed
         self.seeded: set[int] = set()  # offsets that came from another store
         self._world = world
@@ -100,7 +100,7 @@ class WatchedStore(MemoryRepository):
     def _after(self) -> None:
         try:
             self._check_commit()
-        except AssertionError as error:  # whoever commits may take it for a failure of the store
+        except AssertionError as error:  # the committer may take it for a failure of the store
             self._world.faults.append(error)
             raise
         dies, self.dies = self.dies, ""

@@ -41,7 +41,7 @@ class Hands:
 
 
 class Node:
-    """A log with blobs, and whoever keeps them."""
+    """A log with blobs, and the service that keeps them."""
 
     def __init__(self, blobs: MemoryBlobs | None = None) -> None:
         self.clock = Hands()

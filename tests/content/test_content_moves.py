@@ -27,7 +27,7 @@ PACKAGES = ContentTopic.PACKAGES.topic
 
 
 class OwnedJournal(MemoryJournal):
-    """Only whoever owns the partition writes its topics, as in a cluster.
+    """Only the owner of the partition writes its topics, as in a cluster.
 
     `writer` is who appends now: it is told by the member's own log.
     """
@@ -68,7 +68,7 @@ class MemberLog:
 
 
 class Farm:
-    """Members that ask whoever has the topics, until there is an answer."""
+    """Members that ask the one with the topics, until there is an answer."""
 
     def __init__(self, fellows: Fellows, journal: OwnedJournal) -> None:
         self.fellows = fellows
@@ -244,7 +244,7 @@ def test_an_append_that_was_made_before_others_wrote_is_refused() -> None:
     run(story())
 
 
-def test_what_others_need_of_the_topics_is_asked_of_whoever_has_them() -> None:
+def test_what_others_need_of_the_topics_is_asked_of_the_member_that_has_them() -> None:
     async def story() -> None:
         there = await farm()
         await there.move("a", is_planned=True)

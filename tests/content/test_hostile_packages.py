@@ -125,7 +125,7 @@ def test_a_link_that_somebody_planted_in_the_folder_leads_nowhere(
 @example(None)
 @settings(max_examples=300, deadline=None)
 def test_bytes_of_any_kind_are_refused_or_are_a_package(data: st.DataObject | None) -> None:
-    """Whoever makes them signs them, too: only what they say is left to be checked."""
+    """Their maker signs them, too: only what they say is left to be checked."""
     draft, repository = Draft(), MemoryRepository()
     content = draft.content()
     if data is not None:

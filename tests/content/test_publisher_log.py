@@ -248,7 +248,7 @@ def test_what_cannot_be_kept_is_refused() -> None:
     run(story())
 
 
-def test_whoever_waits_is_told_when_the_node_closes() -> None:
+def test_waiting_callers_are_told_when_the_node_closes() -> None:
     async def story() -> None:
         there = setting()
         await there.publish(1)

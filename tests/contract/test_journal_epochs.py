@@ -90,7 +90,7 @@ async def everything(journal: Journal, partition: int) -> list[bytes]:
     return [entry.payload for entry in found]
 
 
-def test_whoever_took_a_partition_appends_where_the_last_append_ended(play: Play) -> None:
+def test_the_taker_of_a_partition_appends_where_the_last_append_ended(play: Play) -> None:
     async def story(journal: Journal) -> None:
         epoch, following = await taken(journal)
         assert epoch == 1
@@ -199,7 +199,7 @@ def test_a_commit_of_which_everything_is_refused_writes_nothing(play: Play) -> N
 def test_a_plain_append_goes_on_in_the_newest_epoch(play_chosen: Play) -> None:
     async def story(journal: Journal) -> None:
         epoch, following = await taken(journal, epoch=5)
-        await journal.append("t", 1, [b"whoever"])
+        await journal.append("t", 1, [b"anybody"])
         (moved,) = await journal.append_many([Append("t", 1, [b"x"], epoch, following)])
         assert isinstance(moved, Refused)
         assert (moved.epoch, moved.next) == (5, journal.bounds("t", 1).next)

@@ -92,7 +92,7 @@ class Story:
         cluster.loss = cluster.doubling = cluster.delay = cluster.crowding = cluster.abandoning = 0
         cluster.falls = lambda node: None
         cluster.dark, cluster.cut = set(), set()
-        cluster.run(200)  # whoever is down comes back, what is late comes
+        cluster.run(200)  # nodes that are down come back, what is late comes
         cluster.dark, cluster.cut = set(), set()
         spent = 0
         while cluster.active():

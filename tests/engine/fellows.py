@@ -37,7 +37,7 @@ class SharedLog:
 
 
 class Everywhere:
-    """Keeps the port `Partitions`: each call goes to whoever has the partition open."""
+    """Keeps the port `Partitions`: each call goes to the node that has the partition open."""
 
     def __init__(self, group: "Fellows", local: Any) -> None:
         self._group = group
@@ -124,7 +124,7 @@ class Fellows:
             await node.close()
 
     def owner(self, partition: int) -> Any:
-        """The runtime of whoever has a partition in the newest epoch."""
+        """The runtime of the node that has a partition in the newest epoch."""
         found = [
             (epoch, node.runtime)
             for node in self.nodes.values()

@@ -22,7 +22,7 @@ Falls = Callable[[Node], Fall | None]
 
 
 def tell(falls: Falls, *, restarts: bool = True, is_noticed: bool = True) -> Cluster:
-    """Two in a queue for three partitions; whoever asks asks again until he is heard."""
+    """Two in a queue for three partitions; the client asks again until it is heard."""
     cluster = Cluster(PARTITIONS)
     cluster.latency_ms = lambda sender, to: 5 * sender + 7 * to  # answers come one by one
     cluster.restarts, cluster.is_noticed = restarts, is_noticed

@@ -111,7 +111,7 @@ def test_staleness_is_said_over_the_wire() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_was_acknowledged_before_a_query_is_in_its_answer(seed: int) -> None:
-    """Whoever has it open is asked, while others take it over and members do not hear of it."""
+    """A node that has it open is asked, while others take it over and members do not hear of it."""
 
     async def story() -> None:
         random = Random(seed)

@@ -256,7 +256,7 @@ def test_every_command_names_what_it_needs_or_is_never_asked_from_outside(
     assert is_inner != (intent in domain.needs), "a command from outside names its permission"
 
 
-def test_an_inner_command_is_refused_to_whoever_says_who_they_are(cluster: Cluster) -> None:
+def test_an_inner_command_is_refused_to_every_user_and_client(cluster: Cluster) -> None:
     for resource, permissions in PERMISSIONS.items():
         new = Authorization(_O.USER, "ada", resource, "*", tuple(permissions))
         do(cluster, _V.AUTHORIZATION, AuthorizationIntent.CREATE, new)

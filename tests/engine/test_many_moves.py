@@ -178,7 +178,7 @@ class Story:
                 break
             except HoldfastError:
                 await asyncio.sleep(0.01)
-        for node in nodes.values():  # as whoever learns of a placement does
+        for node in nodes.values():  # as a node that learns of a placement does
             node.runtime.post.reached([partition])
 
     # --- what came of it ----------------------------------------------------------------------

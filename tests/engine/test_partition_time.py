@@ -1,4 +1,4 @@
-"""Time in a partition never goes back, whoever owns it next."""
+"""Time in a partition never goes back when its owner changes."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Requests: whoever asks again with the same request id is answered as the first time."""
+"""Requests: a repetition with the same request id gets the first answer."""
 
 from enum import IntEnum
 from typing import Any
@@ -50,7 +50,7 @@ def test_a_request_is_done_once_and_answered_the_same() -> None:
     written = len(driver.log)
     (again,) = ask(driver, create("a", b"2"))
     assert again == first
-    assert len(driver.log) == written, "nothing is written for whoever asks again"
+    assert len(driver.log) == written, "nothing is written for a repetition"
     (other,) = ask(driver, create("b"))
     assert other.key != first.key
     assert jobs(driver) == 2

@@ -129,7 +129,7 @@ def story_of(seed: int, transactions: int) -> Counter[str]:
         wanted = [_operation(random, jobs, f"tx{number}-{n}") for n in range(random.randint(1, 5))]
         command = cluster.command(*wanted, timeout_ms=random.choice([1_000, 30_000, 120_000]))
         home = random.choice(wanted).partition
-        for again in range(random.choice([1, 1, 3])):  # whoever hears nothing asks again
+        for again in range(random.choice([1, 1, 3])):  # a client without an answer asks again
             after_ms = random.randrange(60_000) + again * 5_000
             cluster.later(after_ms, lambda to=home, what=command: cluster.submit(to, what))
     for _ in range(20):

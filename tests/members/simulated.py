@@ -118,7 +118,7 @@ class SimulatedMember:
 
 
 class SimulatedCluster:
-    """All members, the log they share, and whoever decides where partitions live."""
+    """All members, the log they share, and the code that decides where partitions live."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)

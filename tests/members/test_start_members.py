@@ -47,7 +47,7 @@ def test_one_address_and_all_partitions(tmp_path: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """A zombie does not: whoever takes over orphans may leave them for seconds."""
+    """A zombie does not: the process that adopts orphans may leave them for seconds."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A partition that has stopped is seen from outside: in health and metrics, and by whoever asks."""
+"""A partition that has stopped is seen from outside: in health, metrics and answers."""
 
 import asyncio
 from pathlib import Path

@@ -138,7 +138,7 @@ def test_what_is_submitted_in_one_turn_travels_in_one_frame(cluster: Cluster) ->
     cluster.play(story)
 
 
-def test_whoever_asks_sees_elsewhere_what_it_may_see_here(cluster: Cluster) -> None:
+def test_an_asker_sees_elsewhere_what_it_may_see_here(cluster: Cluster) -> None:
     async def story(cluster: Cluster) -> None:
         for partition in (1, 2):
             key = await key_of_new(cluster.a, partition)
@@ -182,7 +182,7 @@ def test_effects_of_partitions_elsewhere_are_told_once_to_everyone(cluster: Clus
     cluster.play(story)
 
 
-def test_whoever_follows_and_then_asks_misses_nothing(cluster: Cluster) -> None:
+def test_a_caller_that_follows_and_then_asks_misses_nothing(cluster: Cluster) -> None:
     """The job may end before, between or after: in each case its end is asked or told."""
 
     async def story(cluster: Cluster) -> None:

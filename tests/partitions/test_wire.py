@@ -82,7 +82,7 @@ def test_every_query_and_answer_has_a_type_that_can_be_decoded(question: Any) ->
 @pytest.mark.parametrize(
     "query", [FindTask(5), ListTasks(3, 10, state=JobState.WAITING), FindStandings((1, 2))]
 )
-def test_a_query_comes_back_with_whoever_asks(query: Any) -> None:
+def test_a_query_comes_back_with_its_asker(query: Any) -> None:
     asker = Asker("alice", OwnerType.USER, ("g",))
     asked = wire.decode_query(wire.encode_query(3, query, asker))
     assert (asked.partition, asked.query, asked.asker) == (3, query, asker)

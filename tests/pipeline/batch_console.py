@@ -31,7 +31,7 @@ class PipelineBeside:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
 
     def until_there(self) -> None:
-        """Whoever asks from now on waits until Spark has started."""
+        """Requests from now on wait until Spark has started."""
         until(lambda: present(self._folder / "tables") is not None, "the pipeline is starting")
 
     def signal(self, number: signal.Signals) -> None:

@@ -94,7 +94,7 @@ class SparkProcess:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Whoever takes over orphans may leave them as zombies for seconds."""
+    """The process that adopts orphans may leave them as zombies for seconds."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -213,7 +213,7 @@ class PipelineOn:
 
 
 class Gate:
-    """Before a node's API: while it is closed, whoever reads the log has to wait."""
+    """Before a node's API: while it is closed, readers of the log have to wait."""
 
     def __init__(self) -> None:
         self._api: Any = None

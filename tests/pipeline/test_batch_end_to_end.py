@@ -36,7 +36,7 @@ def test_a_pipeline_that_is_killed_while_it_selects_costs_nothing(node: ServedNo
     node.deploy(Process("other").task("charge"))
     orders, others = start(node, "order", ORDERS), start(node, "other", OTHERS)
     selections = node.folder / "tables" / FOLDER
-    with pipeline_beside(node.folder) as pipeline:  # which is starting: whoever asks waits for it
+    with pipeline_beside(node.folder) as pipeline:  # which is starting: requests wait for it
         code, receipt = typed(node, "cancel", *WHERE, "--dry-run")
         assert code == 0 and receipt["preview"]["items"] == ORDERS
         assert len(receipt["preview"]["sample"]) == 20

@@ -1,4 +1,4 @@
-"""Waiting for whoever selects: as long as it is on its way, and no longer where nobody is."""
+"""Waiting for the pipeline: as long as it is on its way, and not at all where there is none."""
 
 import asyncio
 import os

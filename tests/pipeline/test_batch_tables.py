@@ -136,7 +136,7 @@ def test_nobody_who_selects_is_unavailable_after_a_while(
     wanted = operation(_T.RETRY_TASK, b'{"type":"mail"}')
     with pytest.raises(Unavailable, match="is holdfast pipeline run at work"):
         asyncio.run(tables.page(KEY, wanted, 1, "", 10))
-    assert names(tmp_path) == {"batch-5"}, "the request stays for whoever comes"
+    assert names(tmp_path) == {"batch-5"}, "the request stays for the next pipeline"
     with pytest.raises(Unavailable):
         asyncio.run(tables.preview(wanted))
     assert names(tmp_path) == {"batch-5"}, "but not that of a dry run"

@@ -96,7 +96,7 @@ def test_a_request_is_done_again_when_the_other_side_was_killed(tmp_path: Path) 
     with pytest.raises(Killed):
         serving(tmp_path, select).look()
     assert answer(tmp_path, "batch-7") is None, "half a snapshot is none"
-    request(tmp_path, wanted())  # whoever asks may have been killed too
+    request(tmp_path, wanted())  # the asking node may have been killed, too
     serving(tmp_path, select).look()
     found = answer(tmp_path, "batch-7")
     assert found is not None and found.page(1).keys == KEYS

@@ -241,7 +241,7 @@ def _put(world: World, who: int, seat: Seat) -> World:
 
 
 def _crash(world: World, who: int) -> World:
-    """Nothing is left of a member; whoever is down has what everybody has."""
+    """Nothing is left of a member; one that is down has what everybody has."""
     gone = Seat(RingTurn(0.0), is_up=False)
     return _put(world, who, gone)._replace(crashes=world.crashes + 1)
 

@@ -111,7 +111,7 @@ class World:
             assert await member.latest() == latest
             assert await member.chain(1) == await a.chain(1)
             assert member.rolled_back == ""
-            await member.live()  # whoever has two places notices
+            await member.live()  # a member with two places notices
         await asyncio.sleep(2)
         places = [each.member for each in (await a.live()).values()]
         assert len(places) == len(set(places))

@@ -96,7 +96,7 @@ def test_a_user_does_all_that_a_member_does(guarded: EtcdServer) -> None:
     assert play(url, story) is None
 
 
-def test_whoever_is_not_let_in_is_told_why(guarded: EtcdServer) -> None:
+def test_a_member_that_etcd_refuses_is_told_why(guarded: EtcdServer) -> None:
     wrong = play(f"etcd://holdfast:wrong@{guarded.endpoint}", reads)
     assert isinstance(wrong, Unavailable)
     assert "does not take the user and password" in wrong.message

@@ -47,7 +47,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def until_answered(coordination: EtcdCoordination) -> None:
-    """Whoever asks again and again is answered in the end."""
+    """Asks again and again until it is answered."""
 
     async def is_answered() -> bool:
         with contextlib.suppress(Unavailable):

@@ -84,7 +84,7 @@ class Trio:
         return {member: publisher.number for member, publisher in self.members.items()}
 
     def writers(self, first: int = 1) -> str:
-        """Who wrote each cut, as whoever knows most was told."""
+        """Who wrote each cut, as the member that knows most was told."""
         cuts = max((told.cuts for told in self.told.values()), key=len)
         return "".join(cut.writer for number, cut in sorted(cuts.items()) if number >= first)
 
@@ -379,7 +379,7 @@ def test_a_store_that_was_restored_from_a_backup_stops_the_cuts_and_nothing_else
     play(story)
 
 
-def test_whoever_needs_a_cut_can_wait_for_it() -> None:
+def test_a_caller_that_needs_a_cut_can_wait_for_it() -> None:
     async def story(trio: Trio) -> None:
         trio.start("a", "b")
         at = await trio.members["b"].reached(5)

@@ -56,7 +56,7 @@ def test_a_million_ticks_keep_the_order() -> None:
         (Rules(unknown=planted._assumed), "believes in a cut that is not"),
         (Rules(make_cut=planted._going_back), "positions go back"),
         (Rules(make_cut=planted._beyond_marks), "not acknowledged"),
-        (Rules(ordered=planted._of_whoever_asks()), "two orders"),
+        (Rules(ordered=planted._another_for_each_caller()), "two orders"),
     ],
     ids=["unguarded", "assumed", "going back", "beyond marks", "order by arrival"],
 )

@@ -64,7 +64,7 @@ def _as_it_arrives(number: int, log: tuple[Sent, ...]) -> tuple[Sent, ...]:
     return log[number:][-1:]
 
 
-def _of_whoever_asks() -> Callable[[CutPositions, Cut], Iterator[Ordered]]:
+def _another_for_each_caller() -> Callable[[CutPositions, Cut], Iterator[Ordered]]:
     calls = iter(range(10**9))
 
     def by_arrival(before: CutPositions, cut: Cut) -> Iterator[Ordered]:
@@ -83,7 +83,7 @@ def _of_whoever_asks() -> Callable[[CutPositions, Cut], Iterator[Ordered]]:
         (Rules(make_cut=_going_back), "positions go back"),
         (Rules(make_cut=_beyond_marks), "more than was acknowledged"),
         (Rules(missed=_as_it_arrives), "was read back, but"),
-        (Rules(ordered=_of_whoever_asks()), "two orders"),
+        (Rules(ordered=_another_for_each_caller()), "two orders"),
     ],
     ids=[
         "unguarded publish", "guard too weak", "outcome assumed", "positions go back",

@@ -37,7 +37,7 @@ class Stage:
         trying = sorted(
             (member for member in due if due[member] <= now + 1e-9),
             key=lambda member: self.turns[member].number,
-            reverse=True,  # whoever knows most writes first
+            reverse=True,  # the member that knows most writes first
         )
         for member in trying:
             turn = ticks.tried(self.turns[member], now, due[member], f"{member}@{now}")
@@ -148,7 +148,7 @@ def test_ticks_that_were_slept_through_are_not_made_up_for() -> None:
     assert due(turn, "B") == 62.5
 
 
-def test_whoever_was_beaten_or_does_not_know_reads_before_it_tries_again() -> None:
+def test_a_member_that_was_beaten_or_does_not_know_reads_before_it_tries_again() -> None:
     trying = ticks.tried(ready(), 4.0, 4.0, "n")
     assert due(trying, "C") is None
     for turn in (ticks.beaten(trying, 4.2), ticks.unknown(trying, 4.2)):

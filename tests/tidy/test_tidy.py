@@ -1,4 +1,4 @@
-"""The house rules that a machine can check."""
+"""The project's rules that a machine can check."""
 
 import ast
 import re
@@ -141,7 +141,7 @@ HOMES = {
     "rich": "cli/",
     "rocksdict": "state/rocks.py",
     "structlog": "logs.py",
-    # whoever waits for another process
+    # code that waits for another process
     "tenacity": (
         "client/",
         "pipeline/service.py",
@@ -154,7 +154,7 @@ HOMES = {
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",
-    "uvloop": ("client/portal.py", "cli/node.py"),  # whoever starts a loop
+    "uvloop": ("client/portal.py", "cli/node.py"),  # those that start a loop
     "yarl": "client/remote.py",  # aiohttp's own word for an address
     "zstandard": "sequence/cut_codec.py",
 }

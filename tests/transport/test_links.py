@@ -291,7 +291,7 @@ def bad_weather(seed: int) -> None:
                 assert done == 0
         assert len(outcomes) == 400
         members.network.weather = Weather()
-        await asyncio.sleep(60)  # whoever was stalled goes on, and all find each other again
+        await asyncio.sleep(60)  # stalled members go on, and all find each other again
         for here in "abc":
             for there in set("abc") - {here}:
                 assert await members.links[here][there].call(ECHO, b"spring") == b"spring"

@@ -210,7 +210,7 @@ class BatchCluster(ParcelCluster):
         self.later(self.page_ms(), act)
 
     def _select(self, node: Node, key: int, life: int, selecting: Selecting, chunks: int) -> None:
-        """A page comes, for whoever asked for it if he still lives."""
+        """A page comes, for the node that asked for it if it still lives."""
         if life != self._lives[node.number] or node.is_down:
             return
         stored = node.view.batches.operations.get(key)

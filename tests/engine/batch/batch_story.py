@@ -101,7 +101,7 @@ class Story:
         cluster.loss = cluster.doubling = cluster.delay = cluster.crowding = cluster.abandoning = 0
         cluster.falls, cluster.page_doubling = lambda node: None, 0
         cluster.dark, cluster.pages.errors = set(), []
-        cluster.run(200)  # whoever is down comes back, what is late comes
+        cluster.run(200)  # nodes that are down come back, what is late comes
         cluster.dark = set()
         spent = 0
         while cluster.active() or any(cluster.left(node) for node in cluster.nodes.values()):

@@ -33,7 +33,7 @@ SUSPEND_RESUME, CANCEL = (_I.SUSPEND, _I.RESUME), (_I.CANCEL,)
 def tell(falls: Falls, decisions: tuple[BatchOperationIntent, ...] = ()) -> BatchCluster:
     """Five items on each of two partitions, in pages of two, three at a time; then decisions.
 
-    Whoever asks asks again until he is heard.
+    The client asks again until it is heard.
     """
     cluster = BatchCluster(PARTITIONS)
     cluster.latency_ms = lambda sender, to: 5

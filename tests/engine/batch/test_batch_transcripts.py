@@ -21,7 +21,7 @@ CANCEL = BatchOperationIntent.CANCEL
 
 
 def small_pages(cluster: BatchCluster, size: int) -> None:
-    """Pages with more items are too large for whoever selects."""
+    """Pages with more items are too large for the selector."""
     cluster.pages.items_max = size
 
 

@@ -26,7 +26,7 @@ from holdfast.gateway.identity.shapes import NewToken, NewUser, UserChange
 from holdfast.gateway.tasks.shapes import NewTask
 
 ME, TOPOLOGY = "/v2/authentication/me", "/v2/topology"
-OPEN = {"get_health", "get_status"}  # to whoever asks, as balancers do
+OPEN = {"get_health", "get_status"}  # to everybody, such as load balancers
 ISSUER, AUDIENCE = "https://id.example", "holdfast"
 
 
@@ -138,7 +138,7 @@ def test_a_token_is_not_believed_when_its_time_is_over() -> None:
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Digest x", "Basic YTpi", "Bearer a.b.c"]
 )
-def test_whoever_cannot_be_recognised_is_told_how_to_be(header: str) -> None:
+def test_a_request_without_valid_credentials_is_told_which_ones_to_send(header: str) -> None:
     async def story(there: Guarded) -> None:
         reply = await ask(there.url, "GET", ME, headers={"Authorization": header})
         assert reply.status == 401

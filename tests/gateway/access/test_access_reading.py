@@ -1,4 +1,4 @@
-"""What whoever asks may do and see with one thing and not with another."""
+"""What a user may do and see with one resource and not with another."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

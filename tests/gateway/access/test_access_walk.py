@@ -49,7 +49,7 @@ READS = [
     for each in ENDPOINTS
     if each.name.startswith(("get_", "list_", "search_")) and each.name != "get_metrics"
 ]
-# what only whoever may read that type may find in an answer
+# what only users who may read that type may find in an answer
 SECRETS = {
     _R.TASK: ("task-payload", "task-result", "task-in-tables"),
     _R.PROCESS_DEFINITION: ("process-variable", "process-result", "Process name", "in-tables-var"),

@@ -124,7 +124,7 @@ REFUSED: dict[str, Callable[[RemoteApi], Awaitable[Any]]] = {
 }
 
 
-def test_whoever_may_do_everything_with_one_publisher_may_do_nothing_with_another() -> None:
+def test_rights_on_one_publisher_permit_nothing_with_another() -> None:
     async def tell(there: Guarded) -> None:
         await fill(there)
         mine = await let(there, "all", "site", _P.PUBLISH, _P.SUBSCRIBE, _P.ADMINISTER)

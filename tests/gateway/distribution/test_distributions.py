@@ -297,7 +297,7 @@ def test_a_skipped_partition_goes_without_it_and_on_with_the_next(
     run(story())
 
 
-def test_a_canceled_distribution_ends_and_whoever_waits_for_it_is_answered(
+def test_a_canceled_distribution_ends_and_its_waiting_caller_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""What a filter may ask of a field is what the OpenAPI says, whoever answers the search.
+"""What a filter may ask of a field is what the OpenAPI says, for the node and the tables.
 
 A batch operation is asked for with the same filters, and its tables are opened later: what is wrong
 with a filter has to be found before.

@@ -180,7 +180,7 @@ def test_the_client_reads_every_authorization_that_a_search_shows_it() -> None:
         models.OwnerTypeEnum(owner)
 
 
-def test_whoever_asks_is_told_who_they_are() -> None:
+def test_a_caller_is_told_its_own_identity() -> None:
     async def story(client: Any) -> None:
         me = await client.get_authentication()
         assert (me.username, me.groups, me.can_logout) == ("anonymous", [], False)

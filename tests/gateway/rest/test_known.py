@@ -30,7 +30,7 @@ def search(wanted: dict[str, Any], *users: UserResult) -> list[UserResult]:
     ],
 )
 @pytest.mark.parametrize("users", [(), (ADA, BOB)], ids=["nobody", "two users"])
-def test_a_condition_that_cannot_be_read_is_refused_whoever_there_is(
+def test_a_condition_that_cannot_be_read_is_refused_with_and_without_users(
     condition: dict[str, Any], users: tuple[UserResult, ...]
 ) -> None:
     with pytest.raises(InvalidArgument, match="name"):

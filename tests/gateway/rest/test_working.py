@@ -1,4 +1,4 @@
-"""The public client of the REST API deploys, starts, works and mends over real HTTP."""
+"""The public client of the REST API deploys, starts, works and repairs over real HTTP."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -187,7 +187,7 @@ def test_a_failure_with_other_retries_is_one_command(tmp_path: Path) -> None:
             (RecordKind.EVENT, JobIntent.FAILED),
         ]
         late = JobFailRequest(retries=9, job_lease_token=job.job_lease_token)
-        with pytest.raises(ConflictError):  # whoever does not hold the job does not change it
+        with pytest.raises(ConflictError):  # a worker that does not hold the job does not change it
             await client.fail_job(job.job_key, data=late)
         assert (await gateway.tasks.get(job.job_key)).retries == 4
 

@@ -436,7 +436,7 @@ class Exploration:
         return found
 
     def named(self, s: State, epoch: int, end: int) -> Log:
-        """The entries below an offset, as whoever reads the log finds them."""
+        """The entries below an offset, as a reader of the log finds them."""
         chain, log = self.chain(s.chain[:epoch]), []
         for offset in range(end):
             place = place_of(chain, TOPIC, offset)

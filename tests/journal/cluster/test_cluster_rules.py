@@ -198,7 +198,7 @@ def test_an_owner_that_stopped_to_hand_over_can_still_be_fenced() -> None:
     ours.append(T, 1)
     ours.stop()
     assert ours.append(T, 1) is None and not ours.is_ended
-    assert ours.fenced(2), "whoever waits for what was sent must be told"
+    assert ours.fenced(2), "callers that wait for what was sent must be told"
 
 
 def test_a_report_of_more_than_was_sent_fences_the_owner() -> None:

@@ -311,7 +311,7 @@ def play(story: Callable[[Trio], Awaitable[None]]) -> None:
 class SettledJournal:
     """A member's journal for stories that know of one journal: what is slow is waited for.
 
-    Whoever appends without an epoch takes the partition first, if nobody has.
+    An append without an epoch takes the partition first, if nobody has it.
     """
 
     def __init__(self, journal: ClusterJournal) -> None:

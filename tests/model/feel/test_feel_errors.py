@@ -90,7 +90,7 @@ def test_what_is_null_says_why_and_where(text: str, message: str) -> None:
     assert any(warning.startswith(message) for warning in warned(text))
 
 
-def test_whoever_asks_whether_something_is_there_is_not_warned() -> None:
+def test_an_expression_that_asks_whether_something_is_there_gives_no_warning() -> None:
     for text in ("is defined(nobody.name)", "get or else(nobody, 1)"):
         warnings: list[str] = []
         parse(text).evaluate({}, 0, warnings)
