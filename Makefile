@@ -59,7 +59,7 @@ test: $(VENV)/development ## all checks and tests
 check: $(VENV)/development
 	@echo "· style (ruff)"
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@echo "· the order of the rooms (import-linter)"
+	@echo "· the order of the packages (import-linter)"
 	@mkdir -p build && $(BIN)/lint-imports --no-cache > build/imports.log 2>&1 || (cat build/imports.log; exit 1)
 	@echo "· types (basedpyright)"
 	@$(BIN)/basedpyright --level error | tail -n 20; exit $${PIPESTATUS[0]}

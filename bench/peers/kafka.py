@@ -1,8 +1,8 @@
 """A Kafka broker of our own on loopback: one node in KRaft mode, quick to start and to rebalance.
 
-Whoever comes by the plain listener may do everything. With TLS there are two more listeners, one
-that asks for the client's certificate and one for a user's name and password; who comes by those
-may do what the ACLs say.
+Clients of the plain listener may do everything. With TLS there are two more listeners, one that
+asks for the client's certificate and one for a user's name and password; their clients may do what
+the ACLs say.
 """
 
 import shutil

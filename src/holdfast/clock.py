@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a room may ask of time."""
+    """What a package may ask of time."""
 
     def now_ms(self) -> int:
         """Wall-clock time since the epoch, for what people and logs read."""

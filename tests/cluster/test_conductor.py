@@ -145,7 +145,7 @@ def test_a_partition_that_is_on_the_move_is_let_go_when_that_is_over() -> None:
         doing = type("Doing", (), {"wanted": HandOver("b"), "task": None})()
         stage.conductor._doing[1] = doing
         stage.chains.write(1, 4, "b")
-        assert await stage.look() == [], "whoever moves it closes it"
+        assert await stage.look() == [], "the member that moves it closes it"
         assert stage.conductor.is_used(1)
         del stage.conductor._doing[1]
         assert await stage.look() == [("lose", 1)]

@@ -1,4 +1,4 @@
-"""How a client gets a node of its own, without this room knowing how a node is built.
+"""How a client gets a node of its own, without this package knowing how a node is built.
 
 The node is looked up by name when it is asked for: a remote client never loads RocksDB, and
 `holdfast.node` stays the only module that knows every room.

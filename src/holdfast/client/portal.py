@@ -82,7 +82,7 @@ class Portal:
         return await asyncio.wrap_future(self.start(coroutine))
 
     def abandon(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Whoever used the portal is gone, or the program ends: a last call, and the loop stops.
+        """The user of the portal is gone, or the program ends: a last call, and the loop stops.
 
         It may be called from anywhere, by the garbage collector too: it waits a moment at most.
         """

@@ -80,7 +80,7 @@ Change: TypeAlias = (
 
 
 class AskKind(IntEnum):
-    """What people ask of a partition, whoever owns it."""
+    """What people ask of a partition, regardless of its owner."""
 
     MOVE = 1  # to the member of a name, and keep it there; without a name: keep it nowhere
     PARK = 2  # stop, and stay parked

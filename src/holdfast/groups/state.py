@@ -1,6 +1,6 @@
 """What a group is after a message of its log: plain data, the same for every member.
 
-Partitions are values that are replaced, so that whoever shows them can hold on to them. `put` and
+Partitions are values that are replaced, so that code that shows them can keep them. `put` and
 `drop` keep the indexes beside them right; nothing else writes.
 """
 

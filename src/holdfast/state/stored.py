@@ -5,7 +5,7 @@
 
 A snapshot counts when its second blob is there. The newest two of each partition are kept.
 
-Members over one log share a store: whoever owns a partition stores it. A former owner that has not
+Members over one log share a store: the owner of a partition stores it. A former owner that has not
 noticed yet may do so, too, so what is newer than one's own is left alone there.
 """
 

@@ -30,7 +30,7 @@ def resources_in(found: Any) -> Iterator[Resource]:
             yield from resources_in(each)
 
 
-assert ENDPOINTS  # imported first: the rooms of the gateway know each other
+assert ENDPOINTS  # imported first: the packages of the gateway know each other
 MODULES = [import_module(f"{rest.__name__}.{each.name}") for each in iter_modules(rest.__path__)]
 RESOURCES = {
     (each.table, name): each

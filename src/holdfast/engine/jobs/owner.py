@@ -11,7 +11,7 @@ from holdfast.records import Record
 
 
 class Owner(NamedTuple):
-    """What the room of the owners does when one of their jobs ends; this room knows nothing of it.
+    """What the owners' domain does when one of their jobs ends; this domain knows nothing of it.
 
     It writes the event by which the job ends, and whatever follows for the owner.
     """

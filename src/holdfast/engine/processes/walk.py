@@ -1,7 +1,7 @@
 """A walk: what one command lets happen in an instance, until every token waits again.
 
 Each change is applied to the state as it is decided and noted; at the end all of them become one
-event. What belongs to other rooms (jobs, incidents, other instances) is written behind it.
+event. What belongs to other domains (jobs, incidents, other instances) is written behind it.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 """All endpoints: one for each operation, and those that are more or less than an operation.
 
-Those of the Orchestration Cluster REST API are in the room beside this one. A `listing` shows what
+Those of the Orchestration Cluster REST API are in the package `rest`. A `listing` shows what
 the node itself knows now; a `search` asks the tables.
 """
 

@@ -251,7 +251,7 @@ class Receiving:
         """What the disk has of a partition."""
         self._check_disk(message.disk)
         rules = self.rules(message.partition)
-        if message.partition in self.leaving:  # whoever relies on what it has would be deceived
+        if message.partition in self.leaving:  # nobody may rely on what it has
             return Surveyed(self.replica.disk, rules.promise, {}, {})
         counts = {epoch: rules.counts(epoch) for epoch in rules.epochs()}
         return Surveyed(

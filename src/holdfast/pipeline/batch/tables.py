@@ -30,7 +30,7 @@ from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.requests import withdraw_all
 from holdfast.pipeline.tables.versions import Versions
 
-_OPERATION, _DRY_RUN = "batch-", "dry-run-"  # how the selections of this room are named
+_OPERATION, _DRY_RUN = "batch-", "dry-run-"  # how the selections of batch operations are named
 
 
 class PipelineTables:
