@@ -182,7 +182,7 @@ def resume(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """A partition can be reached again: send all that is in flight to it at once."""
+    """Send all that is in flight to a partition at once, when it can be reached again."""
     from holdfast.cli.output import number, print_json, print_line
     from holdfast.cli.remote import ask
 

@@ -89,7 +89,7 @@ def retry(
 
 @app.command(epilog=examples("holdfast incidents discard 2251799813685301"))
 def discard(key: IncidentKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Give the task up: it ends without a result."""
+    """Discard the incident and its task: the task ends without a result."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

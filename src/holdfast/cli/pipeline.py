@@ -120,7 +120,7 @@ def _cut_number(text: str) -> int | None:
     epilog=examples("holdfast pipeline status ./data", "holdfast pipeline status ./data --json")
 )
 def status(node: Node = "data", tables: Tables = None, json: Json = False) -> None:
-    """Say how far the tables are behind the log, by partition. It needs no Spark."""
+    """Show how far the tables are behind the log, by partition. It needs no Spark."""
     from holdfast.cli.output import print_json, print_line, print_table
     from holdfast.clock import SystemClock
     from holdfast.errors import NotFound

@@ -35,7 +35,7 @@ SnapshotStore = Annotated[
 ]
 Pipeline = Annotated[
     bool,
-    typer.Option("--pipeline", help="Keep tables in FOLDER/tables, too, by Spark."),
+    typer.Option("--pipeline", help="Also keep tables in FOLDER/tables, with Spark."),
 ]
 
 # --- HTTP ---------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ LogJson = Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")
 Cluster = Annotated[
     str | None,
     typer.Option(
-        help="Be a member of the cluster that this etcd keeps: etcd://HOST:PORT, several with"
+        help="Be a member of the cluster in this etcd: etcd://HOST:PORT, several with"
         " commas, etcds:// for TLS, USER:PASSWORD@ before the hosts.",
         metavar="URL",
     ),

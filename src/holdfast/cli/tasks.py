@@ -214,7 +214,7 @@ def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> 
 
 @app.command(epilog=examples("holdfast tasks cancel 2251799813685249"))
 def cancel(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Cancel a task. What a worker is doing for it meanwhile counts for nothing."""
+    """Cancel a task. A report of a worker that has it is refused."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

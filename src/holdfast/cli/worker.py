@@ -47,7 +47,7 @@ def worker(
     tasks: Annotated[
         str | None, typer.Option(help="Only these tasks, by name: a,b.", metavar="NAMES")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="How the node calls this worker.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of this worker.")] = None,
     json: Json = False,
 ) -> None:
     """Run the tasks of an app until SIGINT or SIGTERM.

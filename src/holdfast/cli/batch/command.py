@@ -47,7 +47,7 @@ Throttle = Annotated[
 Priority = Annotated[
     int,
     typer.Option(
-        min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner, among batch operations."
+        min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Among batch operations, higher goes first."
     ),
 ]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return at once, and let it run.")]
@@ -91,7 +91,9 @@ def modify(
     where: Where,
     activate: Annotated[
         list[str] | None,
-        typer.Option(help="Give this element a token. Can be given more than once.", metavar="ID"),
+        typer.Option(
+            help="Add a token to this element. Can be given more than once.", metavar="ID"
+        ),
     ] = None,
     terminate: Annotated[
         list[str] | None,
@@ -231,7 +233,7 @@ def retry_tasks(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Try tasks again that wait for a person."""
+    """Retry tasks that are incidents."""
     new = _new("RETRY_TASK", where, dry_run, throttle, priority, retries=retries)
     _begin(new, url, json=json, waits=not no_wait)
 
@@ -249,7 +251,7 @@ def discard_tasks(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Give up tasks that wait for a person."""
+    """Discard tasks that are incidents."""
     new = _new("DISCARD_TASK", where, dry_run, throttle, priority)
     _begin(new, url, json=json, waits=not no_wait)
 

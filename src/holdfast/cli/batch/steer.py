@@ -148,7 +148,7 @@ def suspend(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
 
 
 def resume(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Let an operation go on that was suspended."""
+    """Resume a suspended operation."""
     _tell(url, lambda api: api.batches.resume(key), key, "RESUMED", json)
 
 
@@ -210,7 +210,7 @@ def retry(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Try the failed items of an operation that has ended again, by a new operation."""
+    """Retry the failed items of an ended operation, with a new operation."""
     from holdfast.cli.batch.watch import ask_patiently, follow
     from holdfast.gateway.batch.shapes import BatchFailures, BatchRetry
 

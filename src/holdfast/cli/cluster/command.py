@@ -32,7 +32,7 @@ _DRAIN_LOOK_S = 0.2  # how often the progress of a drain is asked for
     )
 )
 def status(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show how the cluster is: members, partitions, and what is wrong."""
+    """Show the state of the cluster: members, partitions, and problems."""
     from holdfast.cli.output import number, print_fields, print_json, print_line, print_table
 
     found = _status(url)
@@ -69,7 +69,7 @@ def status(url: Url = DEFAULT_URL, json: Json = False) -> None:
     )
 )
 def members(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """List the members: who is up, where, and what it owns."""
+    """List the members: which are up, their addresses, and what they own."""
     from holdfast.cli.output import print_json, print_table
 
     found = _status(url)
@@ -131,7 +131,7 @@ def drain(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Have a member hand all its partitions to others, without an unanswered request."""
+    """Have a member hand all its partitions to others, while requests are answered."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -179,12 +179,12 @@ def remove(
     member: Member,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Even where too few disks of a partition would be left."),
+        typer.Option("--force", help="Also if a partition would be left with too few disks."),
     ] = False,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Take a member out for ever: its key is refused from now on, and its disk does not count."""
+    """Remove a member for ever: its key is refused, and its disk no longer counts."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

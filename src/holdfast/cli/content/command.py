@@ -165,7 +165,7 @@ def subscribe(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Take what is published into a folder, until it is stopped. It goes on where it was."""
+    """Import what is published into a folder, until stopped. It resumes where it was."""
     from holdfast.cli.content.running import run
     from holdfast.logs import configure
 

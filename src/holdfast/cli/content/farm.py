@@ -120,7 +120,7 @@ def cleanup(url: Url = DEFAULT_URL, json: Json = False) -> None:
 
 
 def forget(subscriber: _Subscriber, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Stop waiting for a subscriber that is gone for good: it holds the log no longer."""
+    """Forget a subscriber that is gone for good, so that the log is no longer kept for it."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

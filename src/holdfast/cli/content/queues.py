@@ -62,7 +62,7 @@ def queues(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Show who is how far behind, or what one subscriber has still to take."""
+    """Show how far behind subscribers are, or what one of them has still to import."""
     if subscriber is None:
         _show_all(publisher, url, json)
     else:

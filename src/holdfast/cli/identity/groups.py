@@ -61,7 +61,7 @@ def list_groups(url: Url = DEFAULT_URL, json: Json = False) -> None:
 
 @groups.command("delete", epilog=examples("holdfast groups delete ops"))
 def delete_group(group_id: _GroupId, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete a group with all that it was given. Its members stay."""
+    """Delete a group with all its grants. Its members stay."""
     _delete("GROUP", group_id, url, json)
 
 
@@ -69,13 +69,13 @@ def delete_group(group_id: _GroupId, url: Url = DEFAULT_URL, json: Json = False)
     epilog=examples("holdfast groups add ops user:ann", "holdfast groups add ops client:robot")
 )
 def add(group_id: _GroupId, member: _Member, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Put a user or a machine into a group: they may do from now on what it may."""
+    """Add a user or a machine to a group, with all permissions of the group."""
     _change_member("GROUP", group_id, member, True, url, json)
 
 
 @groups.command(epilog=examples("holdfast groups remove ops user:ann"))
 def remove(group_id: _GroupId, member: _Member, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Take a user or a machine out of a group."""
+    """Remove a user or a machine from a group."""
     _change_member("GROUP", group_id, member, False, url, json)
 
 
@@ -104,7 +104,7 @@ def list_roles(url: Url = DEFAULT_URL, json: Json = False) -> None:
 
 @roles.command("delete", epilog=examples("holdfast roles delete clerk"))
 def delete_role(role_id: _RoleId, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete a role with all that it permits. Those who have it stay."""
+    """Delete a role with all its grants. Its members stay."""
     _delete("ROLE", role_id, url, json)
 
 

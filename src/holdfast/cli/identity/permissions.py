@@ -70,7 +70,7 @@ def list_permissions(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List what was granted, in the order in which it was."""
+    """List grants, the oldest first."""
     from holdfast.cli.identity.words import parse_owner, parse_resource
     from holdfast.cli.output import print_json, print_table
     from holdfast.cli.remote import ask

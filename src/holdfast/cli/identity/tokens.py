@@ -30,7 +30,7 @@ def create(
     lasts: Annotated[
         str | None,
         typer.Option(
-            help="How long it is good for, such as 12h or 30d.",
+            help="How long it is valid, such as 12h or 30d.",
             metavar=spans.METAVAR,
             show_default="for ever",
         ),
@@ -38,7 +38,7 @@ def create(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Create a token and print it, this once: the node keeps only what it recognises it by.
+    """Create a token and print it. The node keeps only its hash, so it is shown only once.
 
     The token may do what its client may: permissions are given to client:CLIENT.
     """
@@ -61,7 +61,7 @@ def create(
 
 @app.command("list", epilog=examples("holdfast tokens list", "holdfast tokens list --json"))
 def list_tokens(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """List all tokens that you may see: whose they are, not what they say."""
+    """List all tokens that you may see, with their owners and without their secrets."""
     from holdfast.cli.output import moment, print_json, print_table
     from holdfast.cli.remote import ask
 

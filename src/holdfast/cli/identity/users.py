@@ -91,7 +91,7 @@ def update(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Change what is known of a user. What is not named stays as it is."""
+    """Change the details of a user. Options that are left out change nothing."""
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidArgument, NotFound
     from holdfast.gateway.api import Api
@@ -117,7 +117,7 @@ def update(
 
 @app.command(epilog=examples("holdfast users delete ann"))
 def delete(username: _Username, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete a user with all that they were given. What they did stays on the log."""
+    """Delete a user with all grants. What the user did stays on the log."""
     from holdfast.cli.remote import ask
 
     ask(url, lambda api: api.identity.delete_user(username))

@@ -61,7 +61,7 @@ def topics(folder: Folder, json: Json = False) -> None:
     epilog=examples("holdfast journal bounds ./data", "holdfast journal bounds ./data --json")
 )
 def bounds(folder: Folder, json: Json = False) -> None:
-    """Show from where to where each partition can be read."""
+    """Show the earliest and the next offset of each partition."""
     from holdfast.cli.journal.files import open_reader
     from holdfast.cli.output import number, print_json, print_table
 

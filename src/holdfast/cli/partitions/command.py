@@ -91,7 +91,7 @@ def import_(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Take the state of one partition into a node's folder.
+    """Import the state of one partition into a node's folder.
 
     The node must be stopped and must have no state of the partition. It must have the partition's
     log from the export's end on, or begin a new one. Every byte is checked; what is damaged is

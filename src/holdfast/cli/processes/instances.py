@@ -71,7 +71,7 @@ def list_instances(
 
 @app.command(epilog=examples("holdfast instances cancel 2251799813685301"))
 def cancel(key: InstanceKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Cancel an instance and all that is in it. What workers do for it counts for nothing."""
+    """Cancel an instance and all that is in it. Reports of its workers are refused."""
     from holdfast.cli.remote import ask
 
     ask(url, lambda api: api.instances.cancel(key))
@@ -118,7 +118,9 @@ def modify(
     key: InstanceKey,
     activate: Annotated[
         list[str] | None,
-        typer.Option(help="Give this element a token. Can be given more than once.", metavar="ID"),
+        typer.Option(
+            help="Add a token to this element. Can be given more than once.", metavar="ID"
+        ),
     ] = None,
     terminate: Annotated[
         list[str] | None,
@@ -134,7 +136,7 @@ def modify(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Add, remove and move tokens of a process instance: all that is asked for, or nothing."""
+    """Add, remove and move tokens of a process instance, all at once or not at all."""
     from holdfast.cli.payload import pair, parse_variables
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidArgument

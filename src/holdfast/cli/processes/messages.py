@@ -21,11 +21,13 @@ def register(app: typer.Typer) -> None:
 
 def publish(
     name: Annotated[str, typer.Argument(help="The name of the message.", metavar="NAME")],
-    key: Annotated[str, typer.Option(help="Correlation key: for whom it is.")] = "",
+    key: Annotated[str, typer.Option(help="Correlation key: which instances get it.")] = "",
     variables: Variables = "{}",
     ttl: Annotated[
         str,
-        typer.Option(help="Keep it for those that wait later.", metavar=spans.METAVAR),
+        typer.Option(
+            help="How long to keep it for instances that wait later.", metavar=spans.METAVAR
+        ),
     ] = "0s",
     message_id: Annotated[
         str | None,

@@ -36,7 +36,7 @@ def start_process(
     ] = None,
     count: Annotated[
         int,
-        typer.Option(min=1, help="So many, all with these variables."),
+        typer.Option(min=1, help="How many instances, all with these variables."),
     ] = 1,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end and print its variables.")
