@@ -7,7 +7,7 @@ too, and what the other one sends still arrives.
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -84,8 +84,10 @@ def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
 class NamespacedCluster(OurCluster):
     """A cluster whose members are in namespaces; etcd and clients are outside."""
 
-    def __init__(self, folder: Path, net: Namespaces) -> None:
-        super().__init__(folder)
+    def __init__(
+        self, folder: Path, net: Namespaces, environment: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(folder, environment=environment)
         self.etcd = EtcdServer(durable=True, host=_ROUTER)
         self._net = net
 
@@ -93,6 +95,7 @@ class NamespacedCluster(OurCluster):
         return OurMember(
             name, self._folder, self.etcd.url, ["--allow-remote-without-authorization"],
             host=self._net.address(name), within=self._net.within(name),
+            environment=self._environment,
         )  # fmt: skip
 
 
