@@ -14,6 +14,7 @@ from holdfast.testing.disk import Outcome, SimulatedDisk
 from holdfast.testing.network import Weather
 
 CALM = Weather(0.1, 1.0)
+ETCD_MS = (0.5, 4.0)  # of half a call; it is slower than members are among each other
 SPARES = "de"
 
 
@@ -45,6 +46,8 @@ class Faults:
         self.lost_disks = 0
         self.without_power: set[str] = set()  # in the middle of a write
         self._heal_at: dict[str, float] = {}
+        self._slow: dict[str, float] = {}  # member -> until when it reaches etcd slowly
+        cluster.etcd.pause = self._reach_etcd
         self._asking: set[asyncio.Task[None]] = set()
 
     def _now(self) -> float:
@@ -92,6 +95,8 @@ class Faults:
                 self.say(f"{name} is paused")
                 cluster.machines.pause(cluster.run_of(name))
                 self._for(f"pause {name}", 0.1, 0.4, 1.5)
+                if self.dice.random() < 0.5:  # as after a suspend: connections are made anew
+                    self._slow[name] = self._heal_at[f"pause {name}"] + 1.0
             elif self._does("clock jump"):
                 clock = cluster.clocks[name]
                 assert isinstance(clock, JumpingClock)
@@ -188,6 +193,17 @@ class Faults:
             self._for("etcd", 0.1, 0.5, 2.0, 8.0)
         elif self._is_over("etcd"):
             etcd.reconnect()
+        if self.cluster.members and self._does("etcd slow"):
+            name = self.dice.choice(sorted(self.cluster.members))
+            self.say(f"etcd is slow for {name}")
+            self._slow[name] = self._now() + self.dice.choice((0.3, 1.0, 3.0))
+
+    async def _reach_etcd(self, member: str) -> None:
+        """The way of a call to etcd, or of its answer."""
+        if self._slow.get(member, 0.0) > self._now():
+            await asyncio.sleep(self.dice.choice((0.05, 0.3, 1.0)))
+        else:
+            await asyncio.sleep(self.dice.uniform(*ETCD_MS) / 1_000)
 
     # --- what operators do --------------------------------------------------------------------
 
@@ -250,6 +266,7 @@ class Faults:
         self.say("all faults stop")
         cluster, etcd = self.cluster, self.cluster.etcd
         self.rate = 0.0
+        self._slow.clear()
         cluster.network.weather = CALM
         cluster.network.heal()
         etcd.fate = lambda member, write: WriteFate.ANSWERED

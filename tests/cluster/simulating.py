@@ -43,7 +43,7 @@ TICKS = 100
 CLIENTS, WORKERS = 3, 2
 RECOVERY_S = 240.0  # of virtual time: leases, back-offs and transactions run out within it
 RUN_S_MAX = 600.0
-IDLE_S = 10.0
+IDLE_S = 3.0
 IDLE_TURNS_MAX = 400  # of the loop, a member and a second, when nothing happens
 
 

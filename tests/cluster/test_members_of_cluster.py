@@ -16,6 +16,8 @@ from holdfast.errors import (
 )
 from holdfast.gateway.service import Gateway
 from holdfast.gateway.tasks.shapes import NewTask
+from holdfast.journal.cluster.messages import Fence, Promised
+from holdfast.records import partition_of
 from holdfast.testing.disk import SimulatedDisk
 
 
@@ -182,6 +184,36 @@ def test_a_partition_that_cannot_be_handed_over_without_etcd_stays_open_where_it
         await submit(cluster.gateway(other), "goes on")
 
     play(story)
+
+
+def test_a_partition_whose_taker_gave_up_answers_queries_again_though_nobody_writes() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        (receipt,) = await cluster.gateway("a").tasks.submit([NewTask("mail")])
+        partition = partition_of(int(receipt.task_key))
+        owner = cluster.owners()[partition]
+        epoch = cluster[owner].journal.chain(partition).epoch
+        for name in [each for each in NAMES if each != owner]:
+            journal = cluster[name].journal
+            fence = Fence(journal.replica.disk, partition, epoch, epoch + 1, is_drain=True)
+            assert isinstance(await journal.called(owner, fence), Promised)
+        for name in NAMES:
+            async with asyncio.timeout(5):
+                await found(cluster.gateway(name), receipt.task_key)
+        assert cluster[owner].journal.chain(partition).epoch > epoch
+
+    play(story)
+
+
+async def found(gateway: Gateway, key: str) -> None:
+    """Asks for a task until a member answers."""
+    while True:
+        try:
+            await gateway.tasks.get(key)
+            return
+        except HoldfastError as error:
+            assert error.code in (Code.MOVED, Code.UNAVAILABLE, Code.UNKNOWN), error
+            await asyncio.sleep(0.05)
 
 
 def test_a_member_that_stops_does_not_wait_for_an_etcd_that_was_rolled_back() -> None:

@@ -38,6 +38,9 @@ class Chains(Protocol):
     """The part of the cluster's journal that is about who owns what."""
 
     on_chain: list[Callable[[Chain], None]]
+    on_fenced: list[Callable[[int], None]]
+
+    def is_fenced(self, partition: int) -> bool: ...
 
     def chain(self, partition: int) -> Chain: ...
 
@@ -153,6 +156,7 @@ class Conductor:
         self._began = loop.time()
         self._calm = Calm(loop.time())
         self._journal.on_chain.append(lambda _: self.look())
+        self._journal.on_fenced.append(lambda _: self.look())
         self.look()
 
     async def stop(self) -> None:
@@ -247,10 +251,14 @@ class Conductor:
         return sum(isinstance(each.wanted, HandOver) for each in self._doing.values())
 
     def _let_go(self, partition: int) -> None:
-        """A partition that somebody else took is not open here, though nothing was appended."""
+        """A partition that somebody else took is not open here, though nothing was appended.
+
+        Nor is one that was fenced: whoever did that may have given up, so it is taken again.
+        """
         epoch, chain = self._doors.epoch(partition), self._journal.chain(partition)
-        is_older = epoch is not None and epoch < chain.epoch
-        if is_older and partition not in self._doing:
+        if epoch is None or partition in self._doing:
+            return
+        if epoch < chain.epoch or self._journal.is_fenced(partition):
             self._doors.lose(partition)
 
     def _stand_by(self, partition: int) -> None:

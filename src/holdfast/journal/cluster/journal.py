@@ -105,7 +105,7 @@ class ClusterJournal(ClusterReading):
         self._tasks: set[asyncio.Task[None]] = set()
         self._learning: set[int] = set()
         self._is_over = False  # other members get no answers any more
-        self.on_fenced = self._sending.on_fenced
+        self.on_fenced, self.is_fenced = self._sending.on_fenced, self._sending.is_ended
         self.on_cut = self._fetching.on_cut
         self._connect_parts()
 

@@ -96,6 +96,11 @@ class OwnerSending:
         owned = self.owned.get(partition)
         return owned is not None and owned.epoch == epoch and not owned.rules.is_fenced
 
+    def is_ended(self, partition: int) -> bool:
+        """Whether a range that is owned here was fenced, by whomever."""
+        owned = self.owned.get(partition)
+        return owned is not None and owned.rules.is_ended
+
     def waiting(self) -> list[Durable]:
         """The answers that wait for a quorum."""
         return [
