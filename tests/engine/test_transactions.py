@@ -229,7 +229,7 @@ def test_what_is_promised_is_there_for_who_knows_its_key(prepared: TransactionCl
     task, instance = [each.key for each in stored.part.operations]
     reader: Any = Reader(prepared.nodes[2].processor, DISPATCH, None, prepared.now_ms)  # type: ignore[arg-type]
     for query in (FindTask(task), FindInstance(instance)):
-        with pytest.raises(Unavailable, match="has not done it yet") as caught:
+        with pytest.raises(Unavailable, match="has not applied it yet") as caught:
             QUESTIONS.answer(reader, query)
         assert caught.value.retry_after_ms
     standings = QUESTIONS.answer(reader, FindStandings((task, instance, 7)))

@@ -99,7 +99,7 @@ def test_a_user_does_all_that_a_member_does(guarded: EtcdServer) -> None:
 def test_a_member_that_etcd_refuses_is_told_why(guarded: EtcdServer) -> None:
     wrong = play(f"etcd://holdfast:wrong@{guarded.endpoint}", reads)
     assert isinstance(wrong, Unavailable)
-    assert "does not take the user and password" in wrong.message
+    assert "refused the user and password" in wrong.message
     stranger = play(guarded.url, reads)
     assert isinstance(stranger, Unavailable)
     assert "etcd://USER:PASSWORD@HOST:PORT" in stranger.message
@@ -108,7 +108,7 @@ def test_a_member_that_etcd_refuses_is_told_why(guarded: EtcdServer) -> None:
     assert "grant it readwrite on /holdfast/" in without_rights.message
     other = play(f"etcd://holdfast:p%40ss%2Fholdfast@{guarded.endpoint}/other", reads)
     assert isinstance(other, Unavailable)
-    assert "does not let its user do this" in other.message
+    assert "lacks a permission" in other.message
 
 
 def test_credentials_that_etcd_does_not_ask_for_do_no_harm(etcd: EtcdServer) -> None:

@@ -42,7 +42,7 @@ class _Call(Generic[T]):
         try:
             return self._task.result()
         except asyncio.CancelledError as error:
-            raise Unavailable("This holdfast was closed while it was waited for") from error
+            raise Unavailable("This app was closed before the answer came") from error
 
 
 class Portal:
@@ -63,7 +63,7 @@ class Portal:
         """Begins a coroutine on the portal's loop."""
         if self.loop.is_closed() or not self._thread.is_alive():
             coroutine.close()
-            raise Unavailable("This holdfast was closed")
+            raise Unavailable("This app was closed")
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -74,7 +74,7 @@ class Portal:
             self.loop.call_soon_threadsafe(call.begin)
         except RuntimeError as error:
             coroutine.close()
-            raise Unavailable("This holdfast was closed") from error
+            raise Unavailable("This app was closed") from error
         return call.wait()
 
     async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:

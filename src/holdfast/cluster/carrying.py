@@ -32,7 +32,7 @@ class Carrying:
     async def _ask(self, member: str, body: bytes) -> bytes:
         links = self._member.links
         if member not in links:
-            raise Unavailable(f"Member {member!r} is none any more")
+            raise Unavailable(f"Member {member!r} is no longer in the cluster")
         return await links[member].call(TRANSFER, body)
 
     def _sources(self, partition: int) -> list[str]:

@@ -112,7 +112,7 @@ class ClusterPlace:
             return self._content_here
         link = self._links[owner] if self._links is not None and owner in self._links else None
         if link is None:
-            raise Unavailable("Nobody has the topics of content at the moment; try again")
+            raise Unavailable("No member serves the topics of content at the moment; try again")
 
         async def call(body: bytes) -> bytes:
             return await link.call(CONTENT, body)

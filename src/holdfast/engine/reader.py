@@ -53,7 +53,8 @@ class Reader:
         by = self.state.transactions.reserver(PROMISED, key)
         if by is not None:
             raise Unavailable(
-                f"Transaction {by} makes {key}, and partition {self.partition} has not done it yet",
+                f"Transaction {by} creates {key}, but partition {self.partition} has not applied it"
+                " yet; ask again",
                 key=str(key),
                 retry_after_ms=PROMISED_RETRY_MS,
             )

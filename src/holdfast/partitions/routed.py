@@ -74,7 +74,7 @@ class RoutedPartitions:
             link.on_up(partial(self._reached, link.peer))
 
     def remove(self, member: str) -> None:
-        """A member is none any more. What it still owns is reached when somebody has taken it."""
+        """A member has left. What it still owns is reached when another member has taken it."""
         self.remotes.pop(member, None)
         self._following.remove(member)
         for placement in self.placements.all():

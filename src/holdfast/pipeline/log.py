@@ -85,7 +85,7 @@ class FileLog:
 
     def as_of(self, cut: int | None) -> CutEnds:
         raise InvalidState(
-            "A node of its own has no cuts: its partitions have no common order. Only a cluster has"
+            "A single node has no cuts: its partitions have no common order. Only a cluster has"
             " one; name the URL of a member"
         )
 

@@ -225,10 +225,10 @@ def _refusal(code: grpc.StatusCode, details: str) -> Unavailable:
             "etcd wants a user and a password: give them as etcd://USER:PASSWORD@HOST:PORT"
         )
     if code is Code.UNAUTHENTICATED or "authentication failed" in details:
-        return Unavailable(f"etcd does not take the user and password ({details})")
+        return Unavailable(f"etcd refused the user and password ({details}): check both")
     if code is Code.PERMISSION_DENIED:
         return Unavailable(
-            f"etcd does not let its user do this ({details}): grant it readwrite on /holdfast/"
+            f"The user of etcd lacks a permission ({details}): grant it readwrite on /holdfast/"
         )
     if "lease not found" in details:
         return LeaseGone("The lease of this member has run out")

@@ -182,7 +182,7 @@ class Links:
         return link
 
     def remove(self, member: str) -> None:
-        """Ends the link to a member that is none any more."""
+        """Ends the link to a member that has left."""
         self._addresses.pop(member, None)
         self._stop_dialing(member)
         link = self._links.pop(member, None)

@@ -164,9 +164,9 @@ def _cat_folder(
     check_not_member(folder)
     if ordered:
         raise InvalidState(
-            f"A node of its own has no cuts, and so its partitions have no common order: {folder}"
-            " can be read in the order of times, without --ordered. The log of a cluster is read"
-            " from the URL of a member",
+            f"A single node has no cuts, so its partitions have no common order: read {folder}"
+            " in the order of times, without --ordered. To read the log of a cluster, name the URL"
+            " of a member",
             path=name,
         )
     reader = open_reader(folder)
