@@ -9,7 +9,7 @@ class Calm:
     def __init__(self, now: float) -> None:
         self._seen: Hashable = None
         self._since = now
-        self.is_rebalancing = True  # something came or went since all was where it is preferred
+        self.is_rebalancing = True  # something came or went since all was shared evenly
 
     def see(self, seen: Hashable, now: float) -> None:
         """What is seen now; another sight than the last one begins the wait anew."""
@@ -21,5 +21,5 @@ class Calm:
         return now - self._since >= seconds
 
     def rebalanced(self) -> None:
-        """Everything is where it is preferred: what is moved by hand from now on stays there."""
+        """Everything is shared evenly: what is moved by hand from now on stays there."""
         self.is_rebalancing = False

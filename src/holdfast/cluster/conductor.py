@@ -14,10 +14,10 @@ from holdfast.cluster.placing import (
     Action,
     HandOver,
     MemberSight,
+    Plan,
     Sight,
     Take,
     action,
-    best,
 )
 from holdfast.errors import HoldfastError, InvalidState, Moved, NotFound, Unavailable
 from holdfast.journal import Refused
@@ -229,15 +229,16 @@ class Conductor:
     def _act(self, sight: Sight) -> None:
         now = asyncio.get_running_loop().time()
         is_balanced = True
+        plan = Plan(lambda: map(self._journal.chain, self._partitions), sight)
         for partition in self._partitions:
             is_open = self._doors.epoch(partition) is not None
             chain = self._journal.chain(partition)
-            if is_open and chain.last is not None:
-                is_balanced &= best(partition, chain.last, sight) == self._me
+            if is_open and sight.is_calm and sight.is_rebalancing:
+                is_balanced &= plan.owner(partition) == self._me
             if partition in self._doing:
                 is_balanced = False
                 continue
-            wanted = action(chain, sight, is_open=is_open)
+            wanted = action(chain, sight, plan, is_open=is_open)
             is_balanced &= wanted is None
             if wanted is None or now < self._not_before.get(partition, 0):
                 continue

@@ -4,26 +4,31 @@ Every member applies it to what it sees, and acts only where it finds itself to 
 the same sight there is one actor for a partition at the most. Members that see different things may
 act both: the chain of ranges lets one of them win, so the rule need not be right to be safe.
 
-    nobody ever had it         the first of its preferred members that is there opens it
-    its owner is gone          the first behind the owner in the ring that has its log takes it,
-                               of those that also have its state if there are any
-    its owner started anew     the same, beginning with the owner itself
-    its owner drains           it hands it to the first preferred member that has all of its log
+    nobody ever had it         the least loaded of the members that are to keep its log opens it
+    its owner is gone          the least loaded that has its log takes it, of those that also have
+                               its state if there are any
+    its owner started anew     the owner itself, unless others have the state and it has not
+    its owner drains           it hands it to the least loaded that has all of its log
     its disks are not those    the owner closes the range and opens the next one on the right ones,
       that are wanted          once nobody comes or goes any more
-    another one is preferred   after members came or went and it is calm again, the owner hands it
-                               over, if that member has all of its log
+    another one has too few    after members came or went and it is calm again, the owner hands it
+                               over, if that narrows the difference and the other has all of its log
 
-A member that flaps makes nothing flap: what it lost it gets back when it has stayed for a while.
+Who is the least loaded, and what narrows a difference, says the rule of groups (`groups.sharing`):
+survivors keep theirs. The chains of ranges are the log of who owns what in which epoch, which a
+group would keep in its sync log.
+
+A member that flaps makes nothing flap: it gets its share again when it has stayed for a while.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from holdfast.groups.sharing import placed
 from holdfast.sequence.api import Chain, Range, Replica
 
 
@@ -49,7 +54,7 @@ class Sight(msgspec.Struct, frozen=True):
     partitions: int  # of the cluster
     is_settled: bool = True  # it has been there long enough to know who is away
     is_calm: bool = False  # nobody has come or gone for a while
-    is_rebalancing: bool = False  # somebody did since partitions were last where they are preferred
+    is_rebalancing: bool = False  # somebody did since partitions were last shared evenly
     has_all: Callable[[int, str], bool] = lambda partition, member: True
     """Whether a member has all of a partition's log, as its owner knows."""
 
@@ -71,46 +76,91 @@ class HandOver(NamedTuple):
 Action: TypeAlias = Take | Adopt | HandOver
 
 
-def action(chain: Chain, sight: Sight, *, is_open: bool) -> Action | None:
+class Plan:
+    """Who is to own each partition, as the chains and a sight of the members say.
+
+    It is made when it is first asked for: at most looks nobody has anything to do.
+    """
+
+    def __init__(self, chains: Callable[[], Iterable[Chain]], sight: Sight) -> None:
+        self._chains = chains
+        self._sight = sight
+
+    def owner(self, partition: int) -> str | None:
+        """None: nobody can."""
+        return self._owners.get(partition)
+
+    @cached_property
+    def _owners(self) -> dict[int, str]:
+        owners: dict[int, str] = {}
+        able: dict[int, list[str]] = {}
+        ready: dict[int, list[str]] = {}
+        for chain in self._chains():
+            partition, last = chain.partition, chain.last
+            names = _able(partition, last, self._sight)
+            full = [each for each in names if self._sight.has_all(partition, each)]
+            owner = "" if last is None else last.owner
+            if last is not None and not _runs(last, self._sight) and owner in names:
+                # It started anew: its partition is its own again, unless others have the state.
+                names = [owner] if owner in full or not full else full
+            owners[partition], able[partition], ready[partition] = owner, names, full
+        return placed(owners, able, ready)
+
+
+def _runs(last: Range, sight: Sight) -> bool:
+    """Whether the start of a member that opened a range is there."""
+    owner = sight.members.get(last.owner)
+    return owner is not None and owner.nonce == last.nonce
+
+
+def _able(partition: int, last: Range | None, sight: Sight) -> list[str]:
+    """Who is there and keeps the log, of those that do not drain if there are any."""
+    replicas = wanted_set(partition, None, sight) if last is None else last.replicas
+    there = [each.member for each in replicas if _has_disk(each, sight)]
+    return [each for each in there if not sight.members[each].is_draining] or there
+
+
+def action(chain: Chain, sight: Sight, plan: Plan, *, is_open: bool) -> Action | None:
     """What this member is to do about a partition now; `is_open` says that it runs here."""
     last = chain.last
     if not sight.is_settled:
         return None
-    if last is None:
-        return Take() if _first(preferred(chain.partition, sight), sight) == sight.me else None
-    owner = sight.members.get(last.owner)
-    if owner is None or owner.nonce != last.nonce:
-        return Take() if _taker(chain.partition, last, sight) == sight.me else None
+    if last is None or not _runs(last, sight):
+        return Take() if plan.owner(chain.partition) == sight.me else None
     if last.owner != sight.me:
         return None
     if not is_open:
         return Adopt()
-    return _owners_action(chain.partition, last, sight)
+    return _owners_action(chain.partition, last, sight, plan)
 
 
-def _owners_action(partition: int, last: Range, sight: Sight) -> Action | None:
+def _owners_action(partition: int, last: Range, sight: Sight, plan: Plan) -> Action | None:
     if sight.members[sight.me].is_draining:
-        to = _fit(partition, last, sight)
-        return None if to in (None, sight.me) else HandOver(to)
+        return _hand_over(partition, sight, plan)
     if not sight.is_calm:
         return None
     if is_wrong_set(partition, last, sight):
         return HandOver(sight.me)
-    if sight.is_rebalancing:
-        to = _fit(partition, last, sight)
-        return None if to in (None, sight.me) else HandOver(to)
-    return None
+    return _hand_over(partition, sight, plan) if sight.is_rebalancing else None
 
 
-# --- who is preferred, and who has what -------------------------------------------------------
+def _hand_over(partition: int, sight: Sight, plan: Plan) -> HandOver | None:
+    """To whom the plan gives it, as soon as that member has all of it."""
+    to = plan.owner(partition)
+    if to is None or to == sight.me or sight.members[to].is_draining:
+        return None
+    return HandOver(to) if sight.has_all(partition, to) else None
+
+
+# --- whose disks keep the log -----------------------------------------------------------------
 
 
 def preferred(partition: int, sight: Sight) -> list[str]:
-    """All registered members, the one first that would own the partition if all were there.
+    """All registered members, those first whose disks are to keep the log of the partition.
 
     By rendezvous: a member that joins takes from each of the others, and one that leaves gives to
-    each. Chance alone would give one member all of four partitions now and then, so the first one
-    is bounded: nobody is preferred for more than its share, rounded up.
+    each. Chance alone would put one member first for all of four partitions now and then, so that
+    is bounded: nobody is first for more than its share, rounded up.
     """
     names = {each.key: name for name, each in sight.members.items()}
     first = _first_keys(sight.partitions, tuple(sorted(names)))[partition - 1]
@@ -161,64 +211,6 @@ def is_missing_replicas(last: Range, sight: Sight) -> bool:
 def _has_disk(replica: Replica, sight: Sight) -> bool:
     member = sight.members.get(replica.member)
     return member is not None and member.is_there and member.disk == replica.disk
-
-
-# --- who acts ---------------------------------------------------------------------------------
-
-
-def _first(names: list[str], sight: Sight) -> str | None:
-    """The first that is there, of those that do not drain if there are any."""
-    there = [name for name in names if sight.members[name].is_there]
-    staying = [name for name in there if not sight.members[name].is_draining]
-    return next(iter(staying or there), None)
-
-
-def _taker(partition: int, last: Range, sight: Sight) -> str | None:
-    """Who takes a partition whose owner is gone: only one that has its log, by the ring.
-
-    A member that also has its state goes first: it opens at once; the others would have to replay.
-    """
-    fit = {each.member for each in last.replicas if _has_disk(each, sight)}
-    ring = [name for name in _ring_from(last.owner, sight) if name in fit]
-    full = [
-        name
-        for name in ring
-        if sight.has_all(partition, name) and not sight.members[name].is_draining
-    ]
-    return _first(full or ring, sight)
-
-
-def _ring_from(owner: str, sight: Sight) -> Iterator[str]:
-    """The members in the order of the ring, beginning with the owner if it is one of them."""
-    order = sorted(sight.members, key=lambda name: _place(sight.members[name].key))
-    start = order.index(owner) if owner in order else 0
-    return iter(order[start:] + order[:start])
-
-
-def best(partition: int, last: Range, sight: Sight) -> str | None:
-    """The most preferred member that is there, stays and keeps the log, all of it or not yet."""
-    return next(_candidates(partition, last, sight), None)
-
-
-def _fit(partition: int, last: Range, sight: Sight) -> str | None:
-    """The most preferred of those that have all of the log; unless it drains, one waits for it."""
-    for name in _candidates(partition, last, sight):
-        if name == sight.me or sight.has_all(partition, name):
-            return name
-        if not sight.members[sight.me].is_draining:
-            return None
-    return None
-
-
-def _candidates(partition: int, last: Range, sight: Sight) -> Iterator[str]:
-    replicas = {each.member for each in last.replicas if _has_disk(each, sight)}
-    for name in preferred(partition, sight):
-        if name in replicas and not sight.members[name].is_draining:
-            yield name
-
-
-def _place(key: str) -> bytes:
-    return sha256(bytes.fromhex(key)).digest()
 
 
 def _score(partition: int, key: str) -> bytes:

@@ -3,11 +3,13 @@
 All of it is pure, over counts of partitions by member; ties are broken by name.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from holdfast.groups.api import MemberId, name_of
 from holdfast.groups.state import GroupPartition, GroupState, PartitionStatus
+
+P = TypeVar("P", int, str)
 
 
 class PlannedMove(NamedTuple):
@@ -77,3 +79,44 @@ def _by_hand(state: GroupState, free: Iterable[GroupPartition]) -> list[PlannedM
         if partition.pin and there:
             planned.append(PlannedMove(partition.token, least_loaded(state.loads, there)))
     return planned
+
+
+def placed(
+    owners: Mapping[P, MemberId],
+    able: Mapping[P, Collection[MemberId]],
+    ready: Mapping[P, Collection[MemberId]],
+) -> dict[P, MemberId]:
+    """Who is to own each partition, where another log than a group's says who does now.
+
+    Owners that are still able keep theirs. What has no such owner goes to the least loaded of those
+    that are ready, or of those that are able. Then one kept partition after the other moves to a
+    member that is able, as long as that narrows the difference between the two. A partition that
+    nobody is able to own is left out.
+    """
+    kept = {each: owner for each, owner in owners.items() if owner in able[each]}
+    orphans: dict[P, MemberId] = {}
+    loads: dict[MemberId, int] = {}
+    for owner in kept.values():
+        loads[owner] = loads.get(owner, 0) + 1
+    for partition in sorted(owners.keys() - kept.keys()):
+        if candidates := ready[partition] or able[partition]:
+            target = orphans[partition] = least_loaded(loads, candidates)
+            loads[target] = loads.get(target, 0) + 1
+    while _even_out(kept, loads, able):
+        pass
+    return kept | orphans
+
+
+def _even_out(
+    owners: dict[P, MemberId], loads: dict[MemberId, int], able: Mapping[P, Collection[MemberId]]
+) -> bool:
+    """Moves what narrows a difference, each partition once at the most; whether one was moved."""
+    is_moved = False
+    for partition in sorted(owners, key=lambda each: (-loads[owners[each]], each)):
+        owner, target = owners[partition], least_loaded(loads, able[partition])
+        if loads[owner] - loads.get(target, 0) >= 2:
+            owners[partition] = target
+            loads[owner] -= 1
+            loads[target] = loads.get(target, 0) + 1
+            is_moved = True
+    return is_moved
