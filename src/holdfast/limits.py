@@ -344,6 +344,26 @@ GROUP_PARTITIONS_MAX = 100_000  # 35 B each and a token of 8: all of them fit an
 GROUP_ERROR_CHARS_MAX = 1_000  # of a parked partition's error: all of them are in each epoch
 GROUP_CHECKPOINT_BYTES = 256 * KIB  # of messages before the leader sums them up: 5,000 changes ...
 GROUP_CHECKPOINT_RATIO = 4  # ... and so many times the sum itself: a quarter more bytes at the most
+GROUP_SESSION_MS = (
+    10_000  # a member that is not heard for so long is given up: a node's restart ...
+)
+GROUP_SESSION_MS_MIN = 500  # ... takes less; at the least eight ticks: two lost heartbeats and one
+GROUP_SESSION_MS_MAX = 300_000
+GROUP_JOIN_MS = 62  # joins and leaves of this time share a generation: ten programs start as one
+GROUP_LOOK_MS = 2_000  # how often members in etcd are looked at without a hint, which may be lost
+GROUP_PAUSE_MS = 100  # before a log or membership that failed is asked again; it doubles up to ...
+GROUP_PAUSE_MS_MAX = 2_000
+GROUP_STALE_MS_MAX = 5_000  # without the log, work stops: after so long the others give it away
+GROUP_STOP_MS = 30_000  # that work may take to let go of a partition before it is cancelled
+GROUP_SENDS_MAX = 4  # messages that wait for a slow log; what is new meanwhile shares the next one
+GROUP_RECENT_BYTES = 1 * MIB  # of a log's end, in memory at its home: readers are seconds behind
+GROUPS_MAX = 256  # of a node; each has a topic with files of 4 MiB and more
+GROUP_PROGRAMS_MAX = 1_000  # members of one group: 60 KB of names in each generation
+GROUP_NAME_CHARS_MAX = 100  # a part of a topic's name, which may have 200
+GROUP_MEMBER_CHARS_MAX = 100
+GROUP_TOKEN_CHARS_MAX = 200
+GROUP_CARD_BYTES_MAX = 4 * KIB  # what a member says of itself: addresses and a key
+GROUP_MESSAGE_BYTES_MAX = 4_000_000  # just below an entry of a journal
 
 # --- tasks ------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX

@@ -60,6 +60,15 @@ class Membership(Protocol):
         """What the members of the present generation say of themselves."""
         ...
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the others still count on this member, as far as it can know by itself.
+
+        False once it was not heard for the time of its session: by then they may have given its
+        partitions away, and it must not work on them any longer.
+        """
+        ...
+
     async def leave(self) -> None:
         """Stops being a member, at once."""
         ...
