@@ -43,11 +43,14 @@ from holdfast.folders import (
 from holdfast.gateway.as_of import AsOf
 from holdfast.gateway.batch.tables import BatchTables, OpenTables
 from holdfast.gateway.content.blobs import ContentBlobs
-from holdfast.gateway.content.home import ContentHome, far_content
+from holdfast.gateway.content.home import ContentHome
 from holdfast.gateway.content.near import NearContent
+from holdfast.gateway.far import answer_call, far
+from holdfast.gateway.groups.home import PREFIX, GroupsPort
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.rest.pinned import PinnableClock
 from holdfast.gateway.service import Gateway
+from holdfast.groups_life import GroupsLife
 from holdfast.journal import Bounds, DiskJournal, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.logs import configure_unless_done, log
@@ -112,17 +115,28 @@ class Node:
             journal, content_store, clock, config.content_subscriber_kept_ms
         )
         metrics.content.numbers = self.content.numbers
-        far = None if place is None else place.far_content
+        to_home = None if place is None else place.far_content
         self.content_life = ContentLife(self.content, self.runner)
         self.runtime.partitions.on_opened.append(self.content_life.opened)
         self.runtime.on_stopped.append(self.content_life.stopped)
         self.content_home: ContentHome = NearContent(self.content)
-        if far is not None:
-            self.content_home = far_content(far)
+        self.groups = GroupsLife(journal, clock, self.runner)
+        self.runtime.partitions.on_opened.append(self.groups.opened)
+        self.runtime.on_stopped.append(self.groups.stopped)
+        metrics.groups.numbers = self.groups.home.numbers
+        self._here = {"": (ContentHome, self.content_home), PREFIX: (GroupsPort, self.groups.port)}
+        if to_home is not None:
+            self.content_home = far(ContentHome, to_home)
+            self.groups.port = far(GroupsPort, to_home, PREFIX)
         blobs = ContentBlobs(content_store, content_uploads, clock)
-        near = self.content if far is None else None
+        near = self.content if to_home is None else None
         self.gateway.serve_content(self.content_home, blobs, near)
+        self.gateway.serve_groups(self.groups.port)
         self.replayed_events = 0
+
+    def answer_call(self, call: bytes) -> Coroutine[Any, Any, bytes]:
+        """Answers another process of the node about what lives beside partition 1."""
+        return answer_call(self._here, call)
 
     async def begin(self) -> None:
         """Brings all partitions to the end of their logs and begins to run."""
@@ -133,6 +147,7 @@ class Node:
             # From here on nothing is awaited: partitions are watched before their first step.
             self.runner.start()
             self.content_life.begin()
+            self.groups.begin()
         except BaseException:
             self.runtime.stop()
             self.runner.forget_timers()
@@ -161,6 +176,7 @@ class Node:
         self.runtime.stop()
         await self.content_life.settled()
         await self.content.stop()
+        await self.groups.close()
         try:
             await self.runner.close()
             self.gateway.tables.close()
@@ -319,8 +335,9 @@ class LocalNode(Node):
         await super().close()
         self._starts.end()
 
-    def _content_needs(self) -> Coroutine[Any, Any, ContentNeeds]:
-        return self.content_life.needs(self.content_home)
+    async def _content_needs(self) -> ContentNeeds:
+        found = await self.content_life.needs(self.content_home)
+        return found._replace(recovery=found.recovery | await self.groups.needs())
 
     async def remove_rows(self, partition: int) -> None:
         """Removes the state of a partition that is neither open nor a standby here."""
@@ -334,7 +351,7 @@ class LocalNode(Node):
         """What is known to be wrong, and what somebody should look at."""
         warnings = [
             *self._starts.warnings(), *timekeeping.warnings(self.metrics),
-            *self._uploads.warnings(), *self.content.warnings(),
+            *self._uploads.warnings(), *self.content.warnings(), *self.groups.home.warnings(),
         ]  # fmt: skip
         return msgspec.structs.replace(self.upkeep.health(), warnings=warnings)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from holdfast.clock import Clock
-from holdfast.gateway.content.home import Call
+from holdfast.gateway.far import Call
 from holdfast.journal import DiskJournal, Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.metrics import Metrics

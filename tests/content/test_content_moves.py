@@ -16,9 +16,10 @@ from holdfast.content.publisher.retention import EVERYTHING
 from holdfast.content.topics import PARTITION, ContentTopic
 from holdfast.errors import HoldfastError, InvalidState, Moved, Unknown
 from holdfast.folders import content_blobs
-from holdfast.gateway.content.home import answer_call, far_content
+from holdfast.gateway.content.home import ContentHome
 from holdfast.gateway.content.near import NearContent
 from holdfast.gateway.content.shapes import TopicQuery
+from holdfast.gateway.far import answer_call, far
 from holdfast.journal import Append, Refused
 from holdfast.journal.memory import MemoryJournal
 from holdfast.testing import run
@@ -73,7 +74,9 @@ class Farm:
     def __init__(self, fellows: Fellows, journal: OwnedJournal) -> None:
         self.fellows = fellows
         self.journal = journal
-        self.homes = {name: far_content(lambda body: self._call(body)) for name in fellows.nodes}
+        self.homes = {
+            name: far(ContentHome, lambda body: self._call(body)) for name in fellows.nodes
+        }
         self.moves = 0
 
     async def _call(self, body: bytes) -> bytes:
@@ -83,7 +86,8 @@ class Farm:
                 name = self.journal.owner
                 if not name:
                     raise Moved("nobody has it")
-                return await answer_call(NearContent(self.fellows.nodes[name].content), body)
+                near = NearContent(self.fellows.nodes[name].content)
+                return await answer_call({"": (ContentHome, near)}, body)
             except Moved:
                 await asyncio.sleep(0.005)
 

@@ -14,6 +14,7 @@ from holdfast.gateway.batch.shapes import (
 )
 from holdfast.gateway.content.shapes import NewPackage
 from holdfast.gateway.distribution.shapes import DistributionQuery
+from holdfast.gateway.groups.shapes import GroupPartitionQuery
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.identity.shapes import NewUser, UserChange
 from holdfast.gateway.processes.shapes import (
@@ -69,6 +70,12 @@ CALLS: dict[str, Any] = {
     ),
     "NewPackage.blob": lambda api: api.content.publish(
         NewPackage("site", "p", "ADD", ["/a"], sha256=bytes(32), blob="")
+    ),
+    "GroupPartitionQuery.after": lambda api: api.groups.partitions(
+        "a", GroupPartitionQuery(after="")
+    ),
+    "GroupPartitionQuery.member": lambda api: api.groups.partitions(
+        "a", GroupPartitionQuery(member="")
     ),
     "BatchItemFilter.item_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(item_key=""))

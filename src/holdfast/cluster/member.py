@@ -34,8 +34,6 @@ from holdfast.cluster.standings import Standings
 from holdfast.cluster.watching import Watching
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
-from holdfast.gateway.content.home import answer_call
-from holdfast.gateway.content.near import NearContent
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import DiskIdentity
 from holdfast.journal.cluster.journal import ClusterJournal
@@ -142,7 +140,7 @@ class ClusterMember:
         node.runner.standbys.is_hot = standbys
         node.gateway.join_cluster(ClusterDesk(self))
         node.gateway.watch_health(self.problems)
-        self.place.content = partial(answer_call, NearContent(node.content))
+        self.place.content = node.answer_call
         self.conductor = Conductor(
             self.name, self._membership.disk.disk, self.settings.partitions,
             self.settings.replicas, self.journal, node.runner, self,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import Moved, NotFound, Unavailable
-from holdfast.gateway.content.home import Call
+from holdfast.gateway.far import Call
 from holdfast.limits import OWNER_WAIT_MS_MAX
 from holdfast.partitions import Placement
 from holdfast.partitions.placement import Placements

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs 
     from holdfast.gateway.cluster.api import ClusterApi
     from holdfast.gateway.content.api import ContentApi
     from holdfast.gateway.distribution.api import DistributionApi
+    from holdfast.gateway.groups.api import GroupApi
     from holdfast.gateway.identity.api import IdentityApi
     from holdfast.gateway.journal.api import JournalApi
     from holdfast.gateway.node.api import NodeApi
@@ -36,6 +37,7 @@ class Api:
     distributions: "DistributionApi"
     batches: "BatchApi"
     content: "ContentApi"
+    groups: "GroupApi"
     identity: "IdentityApi"
     journal: "JournalApi"
     node: "NodeApi"
@@ -58,6 +60,7 @@ _HOMES = {
     "distributions": ("holdfast.gateway.distribution.api", "DistributionApi"),
     "batches": ("holdfast.gateway.batch.api", "BatchApi"),
     "content": ("holdfast.gateway.content.api", "ContentApi"),
+    "groups": ("holdfast.gateway.groups.api", "GroupApi"),
     "identity": ("holdfast.gateway.identity.api", "IdentityApi"),
     "journal": ("holdfast.gateway.journal.api", "JournalApi"),
     "node": ("holdfast.gateway.node.api", "NodeApi"),

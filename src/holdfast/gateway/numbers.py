@@ -14,6 +14,8 @@ from holdfast.limits import (
     CONTENT_BLOB_BYTES_MAX,
     CONTENT_REMEMBER_MS,
     CUTS_LISTED_MAX,
+    GROUP_SESSION_MS_MAX,
+    GROUP_SESSION_MS_MIN,
     JOBS_PER_ACTIVATION_MAX,
     LEASE_MS_MAX,
     MESSAGE_TTL_MS_MAX,
@@ -44,6 +46,7 @@ PauseMs = Annotated[int, Meta(ge=1, le=SPAN_MS_MAX)]
 AnnounceMs = Annotated[int, Meta(ge=1, le=CONTENT_REMEMBER_MS)]
 IntervalMs = Annotated[int, Meta(ge=SCHEDULE_INTERVAL_MS_MIN, le=SPAN_MS_MAX)]
 LeaseMs = Annotated[int, Meta(ge=1, le=LEASE_MS_MAX)]
+SessionMs = Annotated[int, Meta(ge=GROUP_SESSION_MS_MIN, le=GROUP_SESSION_MS_MAX)]
 WaitMs = Annotated[int, Meta(ge=0, le=WAIT_MS_MAX)]
 # a negative one does not wait; one above WAIT_MS_MAX is cut to it, as clients say "for ever" so
 RequestTimeoutMs = Annotated[int, Meta(ge=-WHOLE_MAX - 1, le=WHOLE_MAX)]

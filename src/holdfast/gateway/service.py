@@ -13,6 +13,7 @@ from holdfast.gateway.batch.tables import OpenTables, TablesSelector
 from holdfast.gateway.cluster.service import ClusterHome, ClusterService
 from holdfast.gateway.content.service import ContentGateway
 from holdfast.gateway.distribution.service import DistributionService
+from holdfast.gateway.groups.service import GroupGateway
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
 from holdfast.gateway.node.service import AllMembers, NodeService, with_problems
@@ -65,6 +66,8 @@ class Gateway(RestApi):
         self.journal = JournalService(asked)
         self.content = content = ContentGateway(asked)
         self.serve_content = content.serve
+        self.groups = groups = GroupGateway(asked)
+        self.serve_groups = groups.serve
         self.batches = batches = BatchService(asked, clock, open_tables)
         self.selector: Selector = TablesSelector(batches.open_tables)
         metrics.batch.numbers = batches.counts.numbers

@@ -1,9 +1,6 @@
 """One process of a node that has several: it serves HTTP beside the others until it is stopped."""
 
-from functools import partial
-
 from holdfast.config import Config
-from holdfast.gateway.content.home import answer_call
 from holdfast.layout import Layout
 from holdfast.members.place import MemberPlace
 from holdfast.node import LocalNode
@@ -24,7 +21,7 @@ class Member:
         try:
             place.colleagues.own_health = node.health
             place.colleagues.own_metrics = node.gateway.join(place.colleagues)
-            place.colleagues.own_content = partial(answer_call, node.content_home)
+            place.colleagues.own_content = node.answer_call
             await place.start()
         except BaseException:
             await node.close()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from holdfast.gateway.content.home import Call
+from holdfast.gateway.far import Call
 from holdfast.layout import Layout
 from holdfast.limits import UNIX_PATH_BYTES_MAX
 from holdfast.members.colleagues import CONTENT, Colleagues

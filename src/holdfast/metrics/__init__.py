@@ -18,6 +18,7 @@ from holdfast.metrics.engine import (
     TransactionGauges,
     TransactionMetrics,
 )
+from holdfast.metrics.groups import GroupNumbers
 from holdfast.metrics.members import merged
 from holdfast.metrics.node import ClockNumbers, Metrics, PipelineLag
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
@@ -25,6 +26,6 @@ from holdfast.metrics.storage import HttpMetrics, StorageMetrics
 __all__ = [
     "NO_NUMBERS", "BatchMetrics", "BatchNumbers", "ClockNumbers", "ContentMetrics",
     "ContentNumbers", "DeliveryNumbers", "DistributionGauges", "DistributionMetrics",
-    "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics",
+    "GroupNumbers", "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics",
     "TransactionGauges", "TransactionMetrics", "merged",
 ]  # fmt: skip

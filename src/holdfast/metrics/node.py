@@ -21,6 +21,7 @@ from holdfast.metrics.engine import (
     TransactionMetrics,
 )
 from holdfast.metrics.etcd import EtcdMetrics
+from holdfast.metrics.groups import GroupMetrics
 from holdfast.metrics.sequence import OrderMetrics
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
 
@@ -65,6 +66,7 @@ class Metrics:
         self.storage = StorageMetrics()
         self.http = HttpMetrics()
         self.content = ContentMetrics()
+        self.groups = GroupMetrics()
         self.order = OrderMetrics()
         self.etcd = EtcdMetrics()
         self.cluster = ClusterMetrics()
@@ -115,6 +117,7 @@ class Metrics:
         yield from self.storage.collect()
         yield from self.http.collect()
         yield from self.content.collect()
+        yield from self.groups.collect()
         yield from self.order.collect()
         yield from self.etcd.collect()
         yield from self.cluster.collect()

@@ -113,6 +113,7 @@ class MemoryNode:
         self.node.runtime.batches.stop()
         self.node.content_life.abandon()
         self.node.content.abandon()
+        self.node.groups.abandon()
         runner = self.node.runner
         assert runner._task is not None
         for task in (runner._task, *runner._outcomes.opening.values()):

@@ -37,6 +37,7 @@ from holdfast.gateway.tasks.shapes import (
     NewSchedule,
     NewTask,
 )
+from holdfast.groups.messages import UpdateEpoch, encode
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.pipeline.schema import JOBS, PROCESS_DEFINITIONS, PROCESS_INSTANCES, VARIABLES
@@ -59,6 +60,7 @@ SECRETS = {
     _R.USER: ("user-email",),
     _R.TOKEN: ("token-of-",),
     _R.CONTENT: ("content-path", "content-host"),
+    _R.PARTITION_GROUP: ("group-member",),
 }
 IN_TABLES = BASE + 900
 
@@ -106,6 +108,8 @@ async def make_everything(there: Guarded) -> list[str]:
     await admin.content.announce(
         NewAnnouncement(SAME, "store", progress=[ProgressNote(SAME)], host="content-host")
     )
+    member = "group-member/1"
+    await admin.groups.append(SAME, encode(UpdateEpoch(0, member, 1, 1, (member,))))
     token = await identity.create_token(NewToken(SAME))
     SECRETS[_R.TOKEN] = (token.token_id,)
     view = await admin.instances.get(runs.process_instance_key)

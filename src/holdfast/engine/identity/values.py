@@ -76,6 +76,7 @@ class ResourceType(StrEnum):
     GROUP = "GROUP"  # by its id
     JOURNAL = "JOURNAL"
     MESSAGE = "MESSAGE"  # by its name
+    PARTITION_GROUP = "PARTITION_GROUP"  # members that share partitions, by the name of the group
     PROCESS_DEFINITION = "PROCESS_DEFINITION"  # by the id of the process
     RESOURCE = "RESOURCE"  # what is deployed, by the id of the process
     ROLE = "ROLE"  # by its id
@@ -103,7 +104,7 @@ class Permission(StrEnum):
     READ = "READ"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
-    WORK = "WORK"  # lease jobs and report what became of them
+    WORK = "WORK"  # lease jobs and report what became of them; join a group that shares partitions
     PUBLISH = "PUBLISH"  # packages of a publisher, and see its queues
     SUBSCRIBE = "SUBSCRIBE"  # read a publisher's packages and report what became of them
     ADMINISTER = "ADMINISTER"  # see and change a publisher's queues
@@ -145,6 +146,7 @@ PERMISSIONS: dict[ResourceType, frozenset[Permission]] = {
     _R.GROUP: _ALL_FOUR,
     _R.JOURNAL: frozenset({_P.READ}),
     _R.MESSAGE: frozenset({_P.CREATE}),
+    _R.PARTITION_GROUP: frozenset({_P.READ, _P.UPDATE, _P.WORK}),
     _R.PROCESS_DEFINITION: frozenset(
         {
             _P.READ_PROCESS_DEFINITION, _P.CREATE_PROCESS_INSTANCE, _P.READ_PROCESS_INSTANCE,

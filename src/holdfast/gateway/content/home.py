@@ -1,20 +1,10 @@
-"""Where the topics are: in this process, or in the one of the node's that has the first partition.
+"""Where the topics are: in this process, or in the one of the node's that has partition 1."""
 
-A call from another process is the name of a method and its arguments in MessagePack; both sides
-decode by the types that the port declares.
-"""
-
-from collections.abc import Awaitable, Callable
-from functools import cache
-from types import NoneType
-from typing import Any, Protocol, get_type_hints
-
-import msgspec
+from typing import Protocol
 
 from holdfast.content.messages import Discovery, Package, PackageStatus, SnapshotTaken
 from holdfast.content.ports import Published, TopicEntries
 from holdfast.content.publisher.retention import ContentNeeds
-from holdfast.errors import InvalidArgument
 from holdfast.gateway.content.shapes import (
     CleanUpView,
     CommandReceipt,
@@ -78,64 +68,3 @@ class ContentHome(Protocol):
     async def needs(self) -> ContentNeeds:
         """What of the topics no member may drop."""
         ...
-
-
-# --- between processes ------------------------------------------------------------------------
-
-Call = Callable[[bytes], Awaitable[bytes]]
-"""Takes a call to the process that has the topics, and gives the answer."""
-
-_encode = msgspec.msgpack.Encoder().encode
-_called = msgspec.msgpack.Decoder(tuple[str, msgspec.Raw]).decode
-
-
-class _Method:
-    """How the arguments and the answer of a method of the port are read."""
-
-    def __init__(self, declared: Callable[..., Any]) -> None:
-        hints = get_type_hints(declared)
-        given = hints.pop("return")
-        self.arguments = msgspec.msgpack.Decoder(tuple[*hints.values()]).decode
-        self.answer = msgspec.msgpack.Decoder(None if given is NoneType else given).decode
-
-
-@cache
-def _methods() -> dict[str, _Method]:
-    return {
-        name: _Method(declared)
-        for name, declared in vars(ContentHome).items()
-        if callable(declared) and not name.startswith("_")
-    }
-
-
-def far_content(call: Call) -> ContentHome:
-    """The port for a process that does not have the topics."""
-    far: Any = _FarContent(call)
-    return far
-
-
-class _FarContent:
-    """Asks the process that has the topics."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = _methods().get(name)
-        if method is None:
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-
-        async def ask(*arguments: Any) -> Any:
-            return method.answer(await self._call(_encode((name, arguments))))
-
-        setattr(self, name, ask)
-        return ask
-
-
-async def answer_call(home: ContentHome, call: bytes) -> bytes:
-    """Answers a call from another process."""
-    name, arguments = _called(call)
-    method = _methods().get(name)
-    if method is None:
-        raise InvalidArgument(f"Expected a call of this version, but found {name!r}")
-    return _encode(await getattr(home, name)(*method.arguments(arguments)))

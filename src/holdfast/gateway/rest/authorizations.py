@@ -27,8 +27,11 @@ from holdfast.gateway.shapes import Shape
 
 _R, _P = ResourceType, Permission
 OWN_TYPES = frozenset(
-    {_R.CONTENT, _R.DISTRIBUTION, _R.JOURNAL, _R.SCHEDULE, _R.TASK, _R.TOKEN, _R.TRANSACTION}
-)
+    {
+        _R.CONTENT, _R.DISTRIBUTION, _R.JOURNAL, _R.PARTITION_GROUP, _R.SCHEDULE, _R.TASK,
+        _R.TOKEN, _R.TRANSACTION,
+    }
+)  # fmt: skip
 OWN_PERMISSIONS = frozenset(
     {
         _P.WORK, _P.PUBLISH, _P.SUBSCRIBE, _P.ADMINISTER,

@@ -1,0 +1,148 @@
+"""The shapes of the API about groups that share partitions."""
+
+from typing import Literal
+
+import msgspec
+
+from holdfast.gateway.numbers import Count, Limit, ReadBytes, SessionMs, WaitMs
+from holdfast.gateway.shapes import Question, Shape
+from holdfast.limits import GROUP_SESSION_MS, READ_BYTES_MAX
+
+PartitionStateWord = Literal[
+    "CREATED", "READY", "SCHEDULED", "RUNNING", "PARKED", "FINISHED", "REMOVED"
+]
+
+# --- members ----------------------------------------------------------------------------------
+
+
+class NewSession(Question, frozen=True):
+    """A member that joins: its name with the number of its start, and what it says of itself."""
+
+    member: str  # NAME/INCARNATION
+    card: bytes = b""  # for the other members, in base64
+    generation: Count = 0  # the newest that it has seen, of this home or a former one
+    session_ms: SessionMs = GROUP_SESSION_MS  # it is given up when it is not heard for so long
+
+
+class MemberCard(Shape, frozen=True):
+    """A member, and what it says of itself."""
+
+    member: str
+    card: bytes
+
+
+class GenerationView(Shape, frozen=True):
+    """Who is in the group."""
+
+    number: int
+    leader: str
+    members: list[MemberCard]
+
+
+class SessionView(Shape, frozen=True):
+    """The member has joined; a generation that has it follows."""
+
+    session_id: str
+
+
+class Heartbeat(Question, frozen=True):
+    """The member is there, and waits for another generation than the one it knows."""
+
+    generation: Count = 0
+    wait_ms: WaitMs = 0
+
+
+class HeartbeatView(Shape, frozen=True):
+    """The new generation; None if there is none."""
+
+    generation: GenerationView | None = None
+
+
+class SyncQuery(Question, frozen=True):
+    """What to read of the sync log; -1 asks for its bounds."""
+
+    offset: int
+    bytes_max: ReadBytes = READ_BYTES_MAX
+    wait_ms: WaitMs = 0
+
+
+# --- operators --------------------------------------------------------------------------------
+
+
+class GroupMemberView(Shape, frozen=True):
+    """A member of a group."""
+
+    member: str
+    owned: int = 0  # partitions that it runs, is about to run, or has parked
+    running: int = 0
+    parked: int = 0
+    shared: int = 0  # partitions that it offers to others
+    is_leader: bool = False
+
+
+class PartitionGroupView(Shape, frozen=True):
+    """A group, with its numbers."""
+
+    group: str
+    epoch: int
+    generation: int
+    leader: str
+    is_rebalancing: bool
+    members: list[GroupMemberView]
+    partitions: int = 0  # all that are not removed
+    running: int = 0
+    shared: int = 0
+    parked: int = 0
+    finished: int = 0
+    watermark: int | None = None  # the lowest of the partitions that live
+
+
+class PartitionGroupViews(Shape, frozen=True):
+    """All groups that the caller may see."""
+
+    items: list[PartitionGroupView]
+
+
+class GroupPartitionQuery(Question, frozen=True):
+    """Which partitions of a group to show; all, if nothing is said."""
+
+    state: PartitionStateWord | None = None
+    member: str | None = None
+    after: str | None = None  # the last token of the page before
+    limit: Limit = 100
+
+
+class GroupPartitionView(Shape, frozen=True):
+    """A partition of a group."""
+
+    token: str
+    state: str  # a PartitionStateWord
+    member: str  # that has it; empty: nobody
+    offset: int | str | None = None  # how far its work is committed
+    watermark: int | None = None
+    target: str | None = None  # the member that it is offered to
+    parents: list[str] = msgspec.field(default_factory=list)
+    error: str | None = None  # why it is parked
+    attempts: int = 0  # failures one after the other
+    pinned_to: str | None = None  # the name of the member that somebody has moved it to
+    is_held: bool = False  # parked by hand: it stays so until it is resumed
+
+
+class GroupPartitionPage(Shape, frozen=True):
+    """Some partitions, by token."""
+
+    items: list[GroupPartitionView]
+    after: str | None = None  # where the next page begins; None: this is the last
+
+
+class PartitionMove(Question, frozen=True):
+    """Which partition goes to which member."""
+
+    token: str
+    to: str  # the name of a member, or NAME/INCARNATION
+
+
+class PartitionToken(Question, frozen=True):
+    """Which partition is meant."""
+
+    token: str
