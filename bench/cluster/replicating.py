@@ -17,6 +17,7 @@ import uvloop
 
 from holdfast.clock import SystemClock
 from holdfast.cluster.peers import Greeting, LinkedPeers
+from holdfast.errors import InvalidArgument
 from holdfast.journal.cluster.disk import ClusterDisk
 from holdfast.journal.cluster.identity import DiskIdentity
 from holdfast.journal.cluster.journal import ClusterJournal
@@ -36,10 +37,14 @@ _HEAD = struct.Struct("<II")  # the bytes of the frame, its number
 
 
 class _Nobody:
-    """Answers what is not said between journals."""
+    """Refuses what is not said between journals: there is nothing here but a journal."""
 
     def called(self, kind: int, body: bytes) -> bytes:
-        raise NotImplementedError
+        raise InvalidArgument(
+            f"Expected a call between journals, but it has the kind {kind}; a member of this"
+            " benchmark has nothing but its journal",
+            kind=kind,
+        )
 
     def told(self, kind: int, body: bytes) -> None: ...
 

@@ -19,6 +19,7 @@ from holdfast.sequence.opening import open_coordination
 
 TICK_S = 1 / 16
 GROWN_MAX = 1_000  # entries of a log in a tick: 16,000/s
+TOPIC_LOGS = 2_048  # partitions of a topic; it may have no more than 4,095
 
 
 class Ticks:
@@ -84,7 +85,7 @@ class CutWriter:
     def __init__(self, coordination: EtcdCoordination, logs: int) -> None:
         self.coordination = coordination
         self._dice = random.Random(logs)
-        self._marks = {LogKey("records", number): 0 for number in range(1, logs + 1)}
+        self._marks = dict.fromkeys(_keys(logs), 0)
         self._at = START
 
     def next_cut(self) -> Cut:
@@ -155,5 +156,12 @@ async def database_bytes(server: EtcdServer, logs: int, cuts: int, cluster: str)
 def _some_growths(logs: int) -> list[Mapping[LogKey, int]]:
     """Made beforehand: what is measured is etcd."""
     dice = random.Random(logs)
-    keys = [LogKey("records", number) for number in range(1, logs + 1)]
+    keys = _keys(logs)
     return [{key: dice.randint(1, GROWN_MAX) for key in keys} for _ in range(16)]
+
+
+def _keys(logs: int) -> list[LogKey]:
+    """So many logs, of as many topics as it takes."""
+    return [
+        LogKey(f"records-{number // TOPIC_LOGS}", number % TOPIC_LOGS + 1) for number in range(logs)
+    ]

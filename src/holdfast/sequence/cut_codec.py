@@ -8,9 +8,11 @@ Whatever is read may come from somebody who means harm: every length is checked 
 and bytes that are not exactly a cut are refused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
+from typing import NamedTuple
 
 import zstandard
 
@@ -89,14 +91,30 @@ def _inflate(data: bytes) -> bytes:
 # --- writing ------------------------------------------------------------------------------------
 
 
-def _put(body: bytearray, numbers: Iterable[int]) -> None:
-    append = body.append
-    for number in numbers:
-        assert 0 <= number <= WHOLE_MAX, number
-        while number > 0x7F:
-            append(number & 0x7F | 0x80)
-            number >>= 7
-        append(number)
+def _varint(number: int) -> bytes:
+    body = bytearray()
+    while number > 0x7F:
+        body.append(number & 0x7F | 0x80)
+        number >>= 7
+    body.append(number)
+    return bytes(body)
+
+
+_SMALL = tuple(map(_varint, range(2_048)))  # what a log mostly grows by in a tick: 32,000/s
+
+
+def _put(body: bytearray, numbers: Sequence[int]) -> None:
+    """A cut in which all logs moved has thousands of numbers, nearly all of them small."""
+    if not numbers:
+        return
+    largest = max(numbers)
+    assert min(numbers) >= 0 and largest <= WHOLE_MAX, (min(numbers), largest)
+    if largest <= 0x7F:
+        body += bytes(numbers)
+    elif largest < len(_SMALL):
+        body += b"".join(map(_SMALL.__getitem__, numbers))
+    else:
+        body += b"".join(map(_varint, numbers))
 
 
 def _put_text(body: bytearray, text: str) -> None:
@@ -108,13 +126,36 @@ def _put_text(body: bytearray, text: str) -> None:
 
 def _put_logs(body: bytearray, logs: Mapping[LogKey, int]) -> None:
     assert len(logs) <= CUT_LOGS_MAX, len(logs)
-    topics = [(topic, list(keys)) for topic, keys in groupby(sorted(logs), lambda key: key.topic)]
-    _put(body, (len(topics),))
-    for topic, keys in topics:
+    layout = _layout(tuple(logs))
+    values = list(map(logs.__getitem__, layout.order) if layout.order else logs.values())
+    body += layout.head
+    for columns, first, end in layout.topics:
+        body += columns
+        _put(body, values[first:end])
+
+
+class _Layout(NamedTuple):
+    """All of a cut's logs but their values."""
+
+    head: bytes
+    topics: list[tuple[bytes, int, int]]  # name, count and partitions; the places of its values
+    order: tuple[LogKey, ...]  # empty: as they are
+
+
+@lru_cache(maxsize=2 * CUT_SHARES)  # the logs that grow, and those of each share, change rarely
+def _layout(keys: tuple[LogKey, ...]) -> _Layout:
+    order = tuple(sorted(keys))
+    topics: list[tuple[bytes, int, int]] = []
+    end = 0
+    for topic, several in groupby(order, itemgetter(0)):
+        partitions = [partition for _, partition in several]
+        body = bytearray()
         _put_text(body, topic)
-        _put(body, (len(keys), keys[0].partition))
-        _put(body, (b.partition - a.partition - 1 for a, b in pairwise(keys)))
-        _put(body, (logs[key] for key in keys))
+        _put(body, (len(partitions), partitions[0]))
+        _put(body, [after - before - 1 for before, after in pairwise(partitions)])
+        first, end = end, end + len(partitions)
+        topics.append((bytes(body), first, end))
+    return _Layout(_varint(len(topics)), topics, () if order == keys else order)
 
 
 # --- reading ------------------------------------------------------------------------------------
