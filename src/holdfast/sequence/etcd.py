@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import grpc
 import grpc.aio
@@ -75,12 +75,12 @@ class EtcdKeys:
         answer = await self._client.read(messages.STATUS, messages.new("StatusRequest"))
         return answer.db_size
 
-    async def hints(self) -> AsyncIterator[str]:
+    async def hints(self, *spans: KeySpan) -> AsyncIterator[str]:
         """Watches, and begins again from now on whenever that breaks: anything may have changed."""
         pause_ms = ETCD_WATCH_RETRY_MS
         while True:
             try:
-                async for key in self._watch():
+                async for key in self._watch(spans):
                     pause_ms = ETCD_WATCH_RETRY_MS
                     yield key
             except grpc.aio.AioRpcError as error:
@@ -90,14 +90,18 @@ class EtcdKeys:
             await asyncio.sleep(pause_ms / 1_000)
             pause_ms = min(2 * pause_ms, ETCD_WATCH_RETRY_MS_MAX)
 
-    async def _watch(self) -> AsyncIterator[str]:
+    async def _watch(self, spans: Sequence[KeySpan]) -> AsyncIterator[str]:
         call = await self._client.open(messages.WATCH)
+        missing = len(spans)
         try:
-            await call.write(messages.watch_request(self._prefix))
+            for span in spans:
+                await call.write(messages.watch_request(span, self._prefix))
             async for answer in call:
                 if answer.created:
-                    self.numbers.watches += 1
-                    yield ""
+                    missing -= 1
+                    if not missing:
+                        self.numbers.watches += 1
+                        yield ""
                 if (
                     answer.canceled
                 ):  # what it had still to tell was compacted, or there is no leader

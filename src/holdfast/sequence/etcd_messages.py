@@ -152,9 +152,9 @@ def write_request(write: Write, prefix: str, lease: int) -> Message:
     return new("TxnRequest", compare=compares, success=deletes + puts)
 
 
-def watch_request(prefix: str) -> Message:
-    """Watches everything under a prefix, from now on."""
-    create = new("WatchCreateRequest", **_ends(KeySpan("/", "0"), prefix))
+def watch_request(span: KeySpan, prefix: str) -> Message:
+    """Watches a span of keys under a prefix, from now on."""
+    create = new("WatchCreateRequest", **_ends(span, prefix))
     return new("WatchRequest", create_request=create)
 
 

@@ -98,8 +98,11 @@ class KeyStore(Protocol):
         """Gives up the history of keys before a revision. Failures are for the next time."""
         ...
 
-    def hints(self) -> AsyncIterator[str]:
-        """Keys that may have changed, some of them twice or not at all; "" if any may have."""
+    def hints(self, *spans: KeySpan) -> AsyncIterator[str]:
+        """Keys that may have changed, some of them twice or not at all; "" if any may have.
+
+        Those of the spans are told of; others may be.
+        """
         ...
 
     @property

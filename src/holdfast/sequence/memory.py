@@ -241,7 +241,8 @@ class MemoryKeys:
     async def compact(self, revision: int) -> None:
         """There is no history here."""
 
-    async def hints(self) -> AsyncIterator[str]:
+    async def hints(self, *spans: KeySpan) -> AsyncIterator[str]:
+        """Tells of all keys, whichever are asked for."""
         heard: asyncio.Queue[str] = asyncio.Queue()
         heard.put_nowait("")
         self._listeners.append(heard)

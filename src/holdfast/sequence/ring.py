@@ -7,6 +7,7 @@ last writer from then on.
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 
 from holdfast.limits import RING_DELAY_TICKS
@@ -46,5 +47,6 @@ class Ring:
         return 0
 
 
+@lru_cache(maxsize=1_024)  # a ring is made for every tick, mostly of the same members
 def _place(key: str) -> bytes:
     return sha256(bytes.fromhex(key)).digest()

@@ -43,6 +43,8 @@ from holdfast.sequence.keys import (
 from holdfast.sequence.known import KnownStore
 
 _KINDS = ("registered", "live", "topics", "chains", "latest")
+# Everything but the cuts: `/latest` changes with each of them, and they are read then.
+_HINTED = (KeySpan("/", values.LOG), KeySpan(under(values.LOG).end or "", "0"))
 
 
 class StoredCoordination:
@@ -255,7 +257,7 @@ class StoredCoordination:
         return (await self._write((guard,), Put(key, settings))).is_done
 
     async def changes(self) -> AsyncIterator[str]:
-        async for key in self._store.hints():
+        async for key in self._store.hints(*_HINTED):
             for name in _KINDS if not key else _hint_of(key):
                 yield name
 
