@@ -1,18 +1,20 @@
 """What is asked about the cluster through a member's API, and how it answers."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
 from holdfast.cluster.errands import MemberReport, Messenger
 from holdfast.cluster.member_cuts import MemberCuts
 from holdfast.cluster.placing import MemberSight, Sight, is_missing_replicas
+from holdfast.cluster.repairing import repair
 from holdfast.cluster.roster import Roster
 from holdfast.errors import HoldfastError, InvalidState, NotFound, Unavailable
 from holdfast.gateway.cluster.shapes import (
     ClusterMemberView,
     ClusterPartitionView,
+    ClusterRepair,
     ClusterStatus,
     CutMoment,
     Cuts,
@@ -196,6 +198,9 @@ class ClusterDesk:
                 _check_left(partition, self._member.journal.chain(partition).last, member, sights)
         await self._member.coordination.remove(member)
         await self._member.roster.read_registered()
+
+    async def repair(self, confirm: bool, without: Sequence[str]) -> ClusterRepair:
+        return await repair(self._member, confirm=confirm, without=without)
 
     def _check_known(self, member: str) -> None:
         if member not in self._member.roster.registered:

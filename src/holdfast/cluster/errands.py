@@ -9,10 +9,11 @@ from holdfast.errors import HoldfastError, InvalidArgument, NotFound, Unavailabl
 from holdfast.logs import log
 from holdfast.sequence.api import Chain, Cut
 from holdfast.sequence.cut_codec import decode_cut, encode_cut
+from holdfast.sequence.knowledge import Knowledge
 from holdfast.transport import Answer, Handler, Links
 
 # Kinds of messages between members of a cluster, beside those of journals.
-CHAIN, DRAIN, MOVE, REPORT, CUTS = 120, 121, 122, 123, 125
+CHAIN, DRAIN, MOVE, REPORT, CUTS, KNOW = 120, 121, 122, 123, 125, 126
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_chain = msgspec.msgpack.Decoder(Chain).decode
@@ -32,6 +33,7 @@ class MemberReport(msgspec.Struct, frozen=True, array_like=True):
     cut: int = 0  # the last that it has read
 
 
+_decode_knowledge = msgspec.msgpack.Decoder(Knowledge).decode
 _decode_report = msgspec.msgpack.Decoder(MemberReport).decode
 
 
@@ -48,6 +50,8 @@ class Errands(Protocol):
 
     async def kept_cuts(self, first: int, last: int) -> Sequence[Cut]: ...
 
+    async def knowledge(self) -> Knowledge: ...
+
 
 class ErrandHandler:
     """Answers one connection of one other member; what is about something else goes to `rest`."""
@@ -57,8 +61,11 @@ class ErrandHandler:
         self._rest = rest
 
     def called(self, kind: int, body: bytes) -> Answer:
+        """Answers what is asked about the cluster itself."""
         if kind == REPORT:
             return _encode(self._errands.report())
+        if kind == KNOW:
+            return self._knowledge()
         try:
             if kind == DRAIN:
                 return _nothing(self._errands.set_draining(_decode_drain(body)))
@@ -69,6 +76,9 @@ class ErrandHandler:
         except msgspec.DecodeError as error:
             raise InvalidArgument(f"Expected a call of this version, but {error}") from error
         return self._rest.called(kind, body)
+
+    async def _knowledge(self) -> bytes:
+        return _encode(await self._errands.knowledge())
 
     async def _cuts(self, first: int, last: int) -> bytes:
         return _encode([encode_cut(each) for each in await self._errands.kept_cuts(first, last)])
@@ -121,6 +131,19 @@ class Messenger:
         if member == self._me:
             return self._errands.report()
         return _decode_report(await self._call(member, REPORT, b""))
+
+    async def knowledge(self, member: str) -> Knowledge:
+        """What a member knows of the cluster."""
+        if member == self._me:
+            return await self._errands.knowledge()
+        return _decode_knowledge(await self._call(member, KNOW, b""))
+
+    async def cuts_of(self, member: str, first: int, last: int) -> Sequence[Cut]:
+        """Cuts that one member keeps."""
+        if member == self._me:
+            return await self._errands.kept_cuts(first, last)
+        answer = _decode_cuts(await self._call(member, CUTS, _encode((first, last))))
+        return [decode_cut(each) for each in answer]
 
     async def cuts(self, first: int, last: int) -> Sequence[Cut]:
         """Cuts that etcd no longer keeps, from a member that has the first of them."""

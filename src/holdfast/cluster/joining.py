@@ -7,6 +7,7 @@ import msgspec
 
 from holdfast.belonging import belong, belonging_of, check_folder
 from holdfast.cluster.carrying import Carrying
+from holdfast.cluster.knowing import KnownChains
 from holdfast.cluster.member import ClusterMember, Membership
 from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.errors import InvalidArgument
@@ -61,6 +62,10 @@ async def open_member(folder: Path, config: Config) -> ClusterMember:
     try:
         node.metrics.etcd.source = coordination
         member.carrying = Carrying(member, node, folder / "arriving")
+        member.remembering = remembering = KnownChains(folder)
+        for partition in range(1, settings.partitions + 1):
+            remembering.learned(member.journal.chain(partition))
+        member.journal.on_chain.append(remembering.learned)
         await member.begin(node, standbys=config.cluster_standbys)
     except BaseException:
         await member.close()

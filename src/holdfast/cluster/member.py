@@ -20,6 +20,7 @@ from holdfast.cluster.conductor import Conductor
 from holdfast.cluster.cut_log import JournalCutLog, keep_cuts
 from holdfast.cluster.desk import ClusterDesk
 from holdfast.cluster.errands import ErrandHandler, MemberReport, Messenger
+from holdfast.cluster.knowing import KnownChains, knowledge_of
 from holdfast.cluster.numbers import (
     cluster_problems,
     numbers_of,
@@ -56,6 +57,7 @@ from holdfast.sequence.api import (
     Replica,
 )
 from holdfast.sequence.keeping import CutKeeper
+from holdfast.sequence.knowledge import Knowledge
 from holdfast.sequence.publishing import Publisher
 from holdfast.sequence.ring import Ring
 from holdfast.transport import (
@@ -111,6 +113,8 @@ class ClusterMember:
         self.standings = Standings()
         self.messenger = Messenger(name, self.links, self)
         self.carrying: Carries | None = None
+        self.remembering: KnownChains | None = None
+        self.disk = membership.disk
         coordination.on_rolled_back.append(partial(self._problem, "etcd was rolled back"))
 
     # --- putting together ---------------------------------------------------------------------
@@ -337,6 +341,10 @@ class ClusterMember:
     async def kept_cuts(self, first: int, last: int) -> Sequence[Cut]:
         return await self.cuts.cuts(first, last)
 
+    async def knowledge(self) -> Knowledge:
+        """What this member knows of the cluster, beside etcd."""
+        return await knowledge_of(self)
+
     def problems(self) -> list[str]:
         """What somebody should look at, of this member and of the cluster as it sees it."""
         return self.own_problems() + cluster_problems(self)
@@ -378,6 +386,8 @@ class ClusterMember:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._watching.stop()
+        if self.remembering is not None:
+            await self.remembering.close()
         self.place.routed.close()
         if self.carrying is not None:
             await self.carrying.close()

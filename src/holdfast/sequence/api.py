@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from holdfast.errors import Unavailable
+from holdfast.sequence.keys import KeyStore
 
 
 class LogKey(NamedTuple):
@@ -215,6 +216,11 @@ class Coordination(Protocol):
 
         `chains` if it may be any of them. Begins with one hint of each kind.
         """
+        ...
+
+    @property
+    def keys(self) -> KeyStore:
+        """The store itself, to repair what these rules do not believe any more."""
         ...
 
     @property

@@ -37,8 +37,9 @@ class KnownStore:
         """Raises RolledBack if the store was."""
         if self.contradiction:
             raise RolledBack(
-                f"The store of the cluster was rolled back: {self.contradiction}. Restore the "
-                "newest copy of it that there is, then start the members again"
+                f"The store of the cluster was rolled back: {self.contradiction}. Before any "
+                "member is restarted: holdfast cluster repair; see docs/how-to/etcd.md, 'When etcd "
+                "was restored from a backup'"
             )
 
     def answered(self, before: int, revision: int) -> None:

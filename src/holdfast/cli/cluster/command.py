@@ -17,7 +17,7 @@ app = typer.Typer(
     name="cluster",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="A cluster: its status, members and cuts; drain, remove, move; a demo.",
+    help="A cluster: its status, members and cuts; drain, remove, move, repair; a demo.",
 )
 
 Member = Annotated[str, typer.Argument(help="The name of a member.", metavar="MEMBER")]
@@ -211,6 +211,48 @@ def move(
         print_json({"partition": partition, "member": member})
     else:
         print_line(f"partition {partition} is {member}'s now")
+
+
+@app.command(
+    epilog=examples(
+        "holdfast cluster repair                  what etcd lacks, and what stands against it",
+        "holdfast cluster repair --yes            write it back",
+        "holdfast cluster repair --without 5f2a90c1d3e4 --yes   that member is lost for ever",
+    )
+)
+def repair(
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Write to etcd; without it nothing is changed.")
+    ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A member that does not answer and never comes back; its key is removed.",
+            metavar="MEMBER",
+        ),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    json: Json = False,
+) -> None:
+    """Write back what an etcd that was restored from an older copy lacks, from the members."""
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    found = ask(url, lambda api: api.cluster.repair(yes, without or ()))
+    if json:
+        print_json(found)
+        return
+    print_line(f"answered: {', '.join(found.members)}")
+    for each in found.problems:
+        print_line(f"problem: {each}")
+    for each in found.changes:
+        print_line(f"{'written' if found.is_done else 'lacking'}: {each}")
+    if found.is_done:
+        print_line("etcd is repaired; restart the members one after the other")
+    elif not found.changes:
+        print_line("etcd has all that the members know; nothing to repair")
+    elif not found.problems:
+        print_line("nothing was changed; --yes writes it back")
 
 
 demo.register(app)

@@ -1,10 +1,12 @@
 """What can be asked of the cluster that a node is a member of."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import one
 from holdfast.gateway.cluster.shapes import (
+    ClusterRepair,
     ClusterStatus,
     CutMoment,
     CutOf,
@@ -15,6 +17,7 @@ from holdfast.gateway.cluster.shapes import (
     OrderPage,
     OrderQuery,
     Removal,
+    RepairRequest,
 )
 from holdfast.gateway.operation import Namespace, operation
 from holdfast.limits import ORDER_SPANS_MAX
@@ -72,4 +75,13 @@ class ClusterApi(Namespace, Protocol):
     )
     async def move(self, partition: str, member: str) -> None:
         """Hand a partition to another member that keeps its log; it stays until members change."""
+        ...
+
+    @operation("repair_cluster", "POST", "/v2/cluster/repair", _UPDATE, body=RepairRequest)
+    async def repair(self, confirm: bool = False, without: Sequence[str] = ()) -> ClusterRepair:
+        """Write back what an etcd that was restored from an older copy lacks, from the members.
+
+        Without `confirm` it only tells what would be written. InvalidState if members do not answer
+        or contradict one another: then nothing is written.
+        """
         ...

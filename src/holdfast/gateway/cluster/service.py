@@ -1,12 +1,13 @@
 """What is asked of the cluster goes to the member that this node is."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from holdfast.errors import InvalidArgument, InvalidState
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.cluster.api import ClusterApi
-from holdfast.gateway.cluster.shapes import ClusterStatus, CutMoment, Cuts, OrderPage
+from holdfast.gateway.cluster.shapes import ClusterRepair, ClusterStatus, CutMoment, Cuts, OrderPage
 from holdfast.limits import CUTS_LISTED_MAX, ORDER_SPANS_MAX, TIMESTAMP_MS_MAX, WHOLE_MAX
 
 
@@ -26,6 +27,8 @@ class ClusterHome(Protocol):
     async def remove(self, member: str, force: bool) -> None: ...
 
     async def move(self, partition: int, member: str) -> None: ...
+
+    async def repair(self, confirm: bool, without: Sequence[str]) -> ClusterRepair: ...
 
 
 class ClusterService(ClusterApi):
@@ -73,3 +76,6 @@ class ClusterService(ClusterApi):
             raise InvalidArgument(f"Expected the number of a partition, but found {partition!r}")
         checks.within(int(partition), 1, self._asked.count, "partition")
         await self._cluster().move(int(partition), member)
+
+    async def repair(self, confirm: bool = False, without: Sequence[str] = ()) -> ClusterRepair:
+        return await self._cluster().repair(confirm, without)

@@ -145,3 +145,19 @@ class Move(Question, frozen=True):
     """Where a partition is to go."""
 
     member: str
+
+
+class RepairRequest(Question, frozen=True):
+    """How etcd is to be repaired."""
+
+    confirm: bool = False  # write; else only tell what would be written
+    without: tuple[str, ...] = ()  # members that do not answer and never come back
+
+
+class ClusterRepair(Shape, frozen=True):
+    """What etcd lacks of what the members know."""
+
+    is_done: bool  # it was written back
+    members: list[str]  # those that answered
+    changes: list[str]  # what is to be written, or was
+    problems: list[str]  # what stands against it

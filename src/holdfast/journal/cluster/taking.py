@@ -292,7 +292,8 @@ class Taking:
         reason = (
             f"A disk has {seen} of partition {chain.partition}, but the chain in the store ends "
             f"with epoch {chain.epoch}: the store was put back to an older copy. Nothing is taken "
-            "over. See the how-to on restoring a cluster"
+            "over. holdfast cluster repair writes back what the members know; see "
+            "docs/how-to/etcd.md, 'When etcd was restored from a backup'"
         )
         log.error("store rolled back", partition=chain.partition, reason=reason)
         for tell in self.on_rolled_back:
