@@ -90,7 +90,7 @@ class World:
             await self.stop(name)
 
     def owners(self) -> dict[str, list[str]]:
-        """By partition, whoever runs it."""
+        """By partition, the members that run it."""
         found: dict[str, list[str]] = {}
         for name, work in self.works.items():
             if name in self.groups:

@@ -254,7 +254,7 @@ class Conductor:
     def _let_go(self, partition: int) -> None:
         """A partition that somebody else took is not open here, though nothing was appended.
 
-        Nor is one that was fenced: whoever did that may have given up, so it is taken again.
+        Nor is one that was fenced: the fencing member may have given up, so it is taken again.
         """
         epoch, chain = self._doors.epoch(partition), self._journal.chain(partition)
         if epoch is None or partition in self._doing:

@@ -38,7 +38,7 @@ class GroupsHome:
         self._clock = clock
         self._kept: dict[str, KeptGroup] = {}
         self._opening: dict[str, asyncio.Task[KeptGroup]] = {}
-        self._away: HoldfastError | None = None  # what whoever asks is told
+        self._away: HoldfastError | None = None  # what callers are told
         self._failures: dict[str, str] = {}  # by group, why its log could not be read
 
     # --- its life -----------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class GroupsHome:
             self._begin(name, is_new=False)
 
     def leave(self, reason: str) -> None:
-        """The groups are at another member: whoever waits is told to ask there."""
+        """The groups are at another member: waiting callers are told to ask there."""
         self._end(
             Moved(f"The groups are not at this member: {reason}; ask again", partition=PARTITION)
         )

@@ -124,7 +124,7 @@ class KeptGroup:
     # --- the log ------------------------------------------------------------------------------
 
     async def append(self, body: bytes) -> None:
-        """Appends a message; whoever waits for it is woken."""
+        """Appends a message and wakes those who wait for it."""
         self.check_open()
         try:
             await self.log.append(body)
@@ -189,7 +189,7 @@ class KeptGroup:
             raise type(self._closed)(self._closed.message, **self._closed.fields)
 
     def shut(self, error: HoldfastError) -> None:
-        """Takes nothing any more; whoever waits is told."""
+        """Takes nothing any more; waiting callers are told."""
         self._closed = error
         if self._expiry is not None:
             self._expiry.cancel()

@@ -87,7 +87,7 @@ class Hub:
                 timer.cancel()
 
     def wake(self) -> None:
-        """Whoever waits for a change looks again."""
+        """Those who wait for a change look again."""
         for each in tuple(self._waiting):
             _tell(each)
 

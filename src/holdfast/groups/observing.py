@@ -1,4 +1,4 @@
-"""A group as whoever is no member of it sees it: the fold of its log, and views of that."""
+"""A group as seen from outside: the fold of its log, and views of that."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -89,7 +89,7 @@ class GroupObserver:
             self.rebalances += 1
         snapshot = message.snapshot if isinstance(message, NewEpoch | UpdateEpoch) else None
         if snapshot is not None:
-            # Up to the one before: whoever reads slowly does not fall behind each time.
+            # Up to the one before: a slow reader does not fall behind each time.
             self.discardable, self._base = self._base, snapshot.as_of
 
     @property

@@ -336,7 +336,7 @@ class _Life:
                 if self._over is not None and not self._over.done():
                     self._over.set_result(why)
             case Checkpoint(offset):
-                # Up to the one before: whoever reads slowly does not fall behind each time.
+                # Up to the one before: a slow reader does not fall behind each time.
                 before, self._checkpoint = self._checkpoint, offset
                 if before:
                     self._log.discard(before)
