@@ -68,7 +68,7 @@ async def _ask_all(member: RepairParts) -> list[Knowledge]:
 
 
 async def _cuts(member: RepairParts, plan: RepairPlan, known: Sequence[Knowledge]) -> Sequence[Cut]:
-    """The longest row of cuts that ends with the last one, from whoever has read that."""
+    """The longest row of cuts that ends with the last one, from a member that has read that."""
     best: Sequence[Cut] = ()
     for each in known:
         if plan.cut is not None and (each.cut, each.cut_nonce) == plan.cut:

@@ -148,7 +148,7 @@ def _check_answers(
     settings: ClusterSettings,
     problems: list[str],
 ) -> None:
-    """Whoever may know more than those who answer must be given up for ever, and be few."""
+    """Members that may know more than those who answer must be few, and given up for ever."""
     answered = {each.member for each in known}
     missing = registered.keys() - answered
     for names, text in (
