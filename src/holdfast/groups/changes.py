@@ -115,11 +115,12 @@ def _own(
     partition = state.partitions.get(change.token)
     if partition is None or not partition.is_live:
         return None, None  # its end was read before: said once more
-    if partition.owner == sender:
+    if partition.owner == sender and not partition.is_released:
         return partition, None
     return None, (
-        f"{sender} has a {type(change).__name__} of partition {change.token!r} in epoch"
-        f" {state.epoch}, which {partition.owner} owns"
+        f"{sender} sent {type(change).__name__} for partition {change.token!r} in epoch"
+        f" {state.epoch}, but {partition.owner} owns it"
+        + (f" and has released it to {partition.target}" if partition.is_released else "")
     )
 
 

@@ -109,14 +109,14 @@ class GroupCore:
 
     def read(self, entry: Entry) -> list[Effect]:
         """The next entry of the sync log."""
-        self._leading.bytes_since += len(entry.payload)
         message = decoded_entry(entry)
         if isinstance(message, UnreadableMessage):
             return [Alarm(message.text)]
-        return self.fold(entry.offset, message)
+        return self.fold(entry.offset, message, len(entry.payload))
 
-    def fold(self, offset: int, message: SyncMessage) -> list[Effect]:
+    def fold(self, offset: int, message: SyncMessage, size_bytes: int) -> list[Effect]:
         """The next message of the sync log, decoded."""
+        self._leading.bytes_since += size_bytes
         merged = merge(self.state, offset, message)
         effects: list[Effect] = [Alarm(text) for text in merged.alarms]
         if isinstance(message, NewEpoch) and merged.verdict is Verdict.ACCEPTED:
@@ -147,7 +147,7 @@ class GroupCore:
     def committed(self, token: str, offset: Offset, watermark: int | None = None) -> list[Effect]:
         """The work on a partition came so far; `Durable` tells when that has been read back."""
         run = self._active(token)
-        if run is None:
+        if run is None or not self.owns(token):
             return []
         run.offset = run.offset if offset is None else offset
         if watermark is not None and (run.watermark is None or watermark > run.watermark):
@@ -287,7 +287,7 @@ class GroupCore:
         for token in sorted(tokens):
             partition = self.state.partitions.get(token)
             is_near = partition and self.member in (partition.owner, partition.target)
-            if not is_near and token not in self._runs.runs:
+            if not is_near and not self._runs.knows(token):
                 continue
             effects += self._runs.settle(self.state, token, self.is_in)
             is_news = self.is_in and bool(self._runs.changes(self.state, token))

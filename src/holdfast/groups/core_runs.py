@@ -59,7 +59,7 @@ class LocalRuns:
 
     def __init__(self, member: MemberId) -> None:
         self._member = member
-        self.runs: dict[str, LocalRun] = {}
+        self.runs: dict[str, LocalRun] = {}  # of some the log may say that they are another's
         self.retries: dict[str, int] = {}  # parked ones: when they are tried again
         self.now_ms = 0
 
@@ -102,9 +102,11 @@ class LocalRuns:
     def due(self, state: GroupState) -> Iterable[Effect]:
         """Parked partitions whose time has come."""
         for token in [each for each, at_ms in self.retries.items() if at_ms <= self.now_ms]:
-            partition = state.partitions.get(token)
-            if partition is not None and token not in self.runs:
-                yield from self._start(state, partition, partition.offset, partition.watermark)
+            yield from self.settle(state, token, is_in=True)
+
+    def knows(self, token: str) -> bool:
+        """Whether there is something here that the log may put an end to."""
+        return token in self.runs or token in self.retries
 
     def _let_go(self, token: str, run: LocalRun | None, why: str) -> Iterable[Effect]:
         if run is None or run.phase is RunPhase.STOPPING:
@@ -178,9 +180,11 @@ class LocalRuns:
     def _of_idle(
         self, partition: GroupPartition, offset: Offset, watermark: int | None
     ) -> list[Change]:
+        if partition.is_released:
+            return []  # the rest is up to its target
         if partition.is_held and not self._is_held(partition):
             return [Parked(partition.token, offset, watermark, HELD, partition.attempts)]
-        if partition.target and not partition.is_released:
+        if partition.target:
             return [Released(partition.token, offset, watermark)]
         return []
 

@@ -15,7 +15,7 @@ from holdfast.groups.messages import (
     SyncMessage,
     UpdateEpoch,
 )
-from holdfast.groups.snapshot import load
+from holdfast.groups.snapshot import load_epoch
 from holdfast.groups.state import GroupState, MemberState, MemberStatus, Rebalance
 
 
@@ -74,9 +74,11 @@ def _regular(state: GroupState, message: Regular) -> Merged:
 
 def _asked(state: GroupState, message: Regular) -> Merged:
     """Anybody may ask; only members may change."""
+    if message.changes or not message.asks:
+        return Merged(Verdict.NOT_A_MEMBER)
     for ask in message.asks:
         apply_ask(state, ask)
-    return Merged(Verdict.ACCEPTED if message.asks else Verdict.NOT_A_MEMBER)
+    return Merged(Verdict.ACCEPTED)
 
 
 def _answer(state: GroupState, message: RebalanceAnswer) -> Merged:
@@ -134,8 +136,7 @@ def _new_epoch(state: GroupState, message: NewEpoch) -> Verdict:
     made_from = message.snapshot.rebalance
     if made_from is None or not going.answered.issubset(made_from.answered):
         return Verdict.OUTDATED
-    load(state, message.snapshot)
-    state.rebalance = None
+    load_epoch(state, message.snapshot)
     return Verdict.ACCEPTED
 
 

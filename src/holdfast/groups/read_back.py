@@ -16,7 +16,7 @@ from holdfast.errors import DataLoss
 from holdfast.groups.api import Entry
 from holdfast.groups.merge import Verdict, merge
 from holdfast.groups.messages import NewEpoch, SyncMessage, UpdateEpoch, decode
-from holdfast.groups.snapshot import load
+from holdfast.groups.snapshot import load, load_epoch
 from holdfast.groups.state import GroupState, MemberState, Rebalance
 
 Read: TypeAlias = tuple[int, SyncMessage]  # an offset, and what stands there
@@ -72,7 +72,7 @@ def _last_base(messages: Sequence[Read], state: GroupState, is_complete: bool) -
         if isinstance(message, NewEpoch) and _is_accepted(
             messages[first:position], offset, message
         ):
-            load(state, snapshot)
+            load_epoch(state, snapshot)
             state.offset = offset
             return position + 1
     return None

@@ -51,20 +51,22 @@ def moves(state: GroupState, owner: MemberId, moves_max: int) -> list[PlannedMov
     """What a member should hand over now, with what is on its way counted as there."""
     own = [state.partitions[token] for token in sorted(state.owned.get(owner, ()))]
     room = moves_max - sum(1 for each in own if each.target and not each.is_released)
-    free = [each for each in own if each.is_live and not each.target and not is_pinned(each)]
+    free = [each for each in own if each.is_live and not each.target]
     planned = _by_hand(state, free)[: max(0, room)]
-    chosen = {each.token for each in planned}
     loads = {each: state.load(each) for each in state.members}
     for each in planned:
         loads[owner] -= 1
         loads[each.target] += 1
+    if loads[owner] - min(loads.values()) < 2:
+        return planned
+    chosen = {each.token for each in planned}
     # what does not run costs nothing to move
     free.sort(key=lambda each: (each.status is PartitionStatus.RUNNING, each.token))
     for partition in free:
         target = least_loaded(loads, state.members)
         if len(planned) >= room or loads[owner] - loads[target] < 2:
             break
-        if partition.token not in chosen:
+        if partition.token not in chosen and not is_pinned(partition):
             planned.append(PlannedMove(partition.token, target))
             loads[owner] -= 1
             loads[target] += 1
@@ -75,8 +77,10 @@ def _by_hand(state: GroupState, free: Iterable[GroupPartition]) -> list[PlannedM
     """The partitions that people want elsewhere, where that member is there."""
     planned: list[PlannedMove] = []
     for partition in free:
+        if not partition.pin or is_pinned(partition):
+            continue
         there = [each for each in state.members if name_of(each) == partition.pin]
-        if partition.pin and there:
+        if there:
             planned.append(PlannedMove(partition.token, least_loaded(state.loads, there)))
     return planned
 

@@ -100,6 +100,12 @@ def load(state: GroupState, snapshot: GroupSnapshot) -> None:
     state.raise_watermark()
 
 
+def load_epoch(state: GroupState, snapshot: GroupSnapshot) -> None:
+    """Makes a state what a new epoch says: the rebalance that it names is over."""
+    load(state, snapshot)
+    state.rebalance = None
+
+
 def _partition(row: PartitionRow, names: tuple[MemberId, ...]) -> GroupPartition:
     return GroupPartition(
         row.token,

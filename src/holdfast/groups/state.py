@@ -57,7 +57,7 @@ class GroupPartition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_live(self) -> bool:
-        return self.status < PartitionStatus.FINISHED
+        return self.status is not PartitionStatus.FINISHED
 
 
 class MemberState(msgspec.Struct):
@@ -108,20 +108,33 @@ class GroupState:
         former = self.partitions.get(token)
         self.partitions[token] = partition
         self.touched.add(token)
+        if (
+            former is None
+            or former.owner != partition.owner
+            or former.target != partition.target
+            or former.is_live != partition.is_live
+        ):
+            self._index(former, partition)
+        if partition.is_live and (former is None or former.watermark != partition.watermark):
+            self._watermarks.put(token, partition.watermark)
+
+    def _index(self, former: GroupPartition | None, partition: GroupPartition) -> None:
+        """Whose a partition is has changed, or whether it counts."""
+        token = partition.token
         if former is None:
-            self.owned.setdefault(partition.owner, set()).add(token)
             for parent in partition.parents:
                 self.children.setdefault(parent, set()).add(token)
-        elif former.owner != partition.owner:
+        else:
             self.owned[former.owner].discard(token)
-            self.owned.setdefault(partition.owner, set()).add(token)
+            if former.target:
+                self.shared[former.target].discard(token)
+            if former.is_live:
+                self.loads[former.destination] -= 1
+        self.owned.setdefault(partition.owner, set()).add(token)
         if partition.target:
             self.shared.setdefault(partition.target, set()).add(token)
-        if former is not None and former.target and former.target != partition.target:
-            self.shared[former.target].discard(token)
-        self._count(former, partition)
         if partition.is_live:
-            self._watermarks.put(token, partition.watermark)
+            self.loads[partition.destination] = self.loads.get(partition.destination, 0) + 1
         else:
             self._watermarks.drop(token)
 
@@ -152,13 +165,3 @@ class GroupState:
     def load(self, member: MemberId) -> int:
         """How many live partitions are a member's, or are about to be."""
         return self.loads.get(member, 0)
-
-    def _count(self, former: GroupPartition | None, partition: GroupPartition) -> None:
-        before = former.destination if former is not None and former.is_live else None
-        after = partition.destination if partition.is_live else None
-        if before == after:
-            return
-        if before is not None:
-            self.loads[before] -= 1
-        if after is not None:
-            self.loads[after] = self.loads.get(after, 0) + 1
