@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from bench.cluster.parcels import committed, home_beside
 from bench.cluster.ticking import percentile
 from bench.cluster.waiting import make_waiting_tasks, offsets_of_tasks
 from bench.cluster.writing import etcd_write_seconds
@@ -52,6 +53,7 @@ class Measured:
         self.visible_s = self._visible()
         self.gaps_s = self._kill_writers()
         self.again_s = self._kill_owners()
+        self.parcels_s = self._kill_receivers()
         self.silent_s = self._pause_owners()
         with LeaseElection(self.cluster.etcd, folder) as election:
             self.lease_s = [election.seconds_without_leader() for _ in range(self._kills)]
@@ -82,6 +84,20 @@ class Measured:
         submitted = load.submitted()
         return [commits_after(submitted, moment, {FULL_PARTITION}) for moment in moments]
 
+    def _kill_receivers(self) -> list[float]:
+        with running_load(self._folder, self._plan("parcels")):
+            return [self._kill_receiver() for _ in range(self._kills)]
+
+    def _kill_receiver(self) -> float:
+        """Until a transaction that was sent right after the kill has its parcels there and back."""
+        url, home = home_beside(self.cluster, FULL_PARTITION)
+        done: list[float] = []
+        moment = self._kill(
+            self.cluster.owners()[FULL_PARTITION],
+            lambda: done.append(committed(url, home, FULL_PARTITION, PARTITIONS)),
+        )
+        return done[0] - moment
+
     def _pause_owners(self) -> list[float]:
         moments: list[float] = []
         with running_load(self._folder, self._plan("pauses")) as load:
@@ -95,10 +111,12 @@ class Measured:
         submitted = load.submitted()
         return [commits_after(submitted, moment, {FULL_PARTITION}) for moment in moments]
 
-    def _kill(self, name: str) -> float:
-        """When it was killed; it has come back when this returns."""
+    def _kill(self, name: str, then: Callable[[], None] | None = None) -> float:
+        """When it was killed; it has come back when this returns. Before that, `then` is done."""
         cut, moment = self.follower.cuts[-1].number, time.monotonic()
         self.cluster.members[name].kill()
+        if then is not None:
+            then()
         self.follower.wait_past(cut + 2)
         self.cluster.restart(name)
         self.cluster.wait_until_healthy()
@@ -156,6 +174,7 @@ def _gap_limit(found: Measured) -> float:
 
 _GAP = "gap in the order when the writing member is killed"
 _AGAIN = "a partition with 100,000 waiting tasks commits again when its owner is killed"
+_PARCELS = "... and parcels of a transaction go there and back"
 
 FIGURES = (
     _Part(
@@ -173,6 +192,14 @@ FIGURES = (
     _Part(
         f"{_AGAIN}, largest", f"{AGAIN_SECONDS_MAX} s",
         lambda found: max(found.again_s), lambda _: AGAIN_SECONDS_MAX,
+    ),
+    _Part(
+        f"{_PARCELS}, median", f"{AGAIN_SECONDS} s",
+        lambda found: median(found.parcels_s), lambda _: AGAIN_SECONDS,
+    ),
+    _Part(
+        f"{_PARCELS}, largest", f"{AGAIN_SECONDS_MAX} s",
+        lambda found: max(found.parcels_s), lambda _: AGAIN_SECONDS_MAX,
     ),
     _Part(
         "... when its owner is paused with SIGSTOP, median",
