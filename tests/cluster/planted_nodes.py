@@ -12,11 +12,17 @@ from holdfast.journal import Append, Appended
 from holdfast.journal.cluster import sending
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.journal.cluster.receiving import Receiving
+from holdfast.journal.cluster.replica import ReplicaRules
 from holdfast.journal.cluster.taker import TakeOver
 
 
 def acknowledges_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sending, "OwnerRange", EarlyOwner)
+
+
+def takes_appends_after_a_promise(patch: pytest.MonkeyPatch) -> None:
+    """The fence does not bind: an owner that was taken over goes on being answered."""
+    patch.setattr(ReplicaRules, "is_bound", lambda self, epoch: False)
 
 
 def closes_a_range_without_copying_its_tail(patch: pytest.MonkeyPatch) -> None:
@@ -74,6 +80,7 @@ Plant: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 
 PLANTED: list[Plant] = [
     acknowledges_without_a_quorum,
+    takes_appends_after_a_promise,
     closes_a_range_without_copying_its_tail,
     applies_what_is_not_acknowledged,
     answers_before_the_append_is_acknowledged,

@@ -16,6 +16,7 @@ from holdfast.testing.network import Weather
 CALM = Weather(0.1, 1.0)
 ETCD_MS = (0.5, 4.0)  # of half a call; it is slower than members are among each other
 SPARES = "de"
+TICK_S = 1 / 16
 
 
 class PoweredDisk(SimulatedDisk):
@@ -45,6 +46,7 @@ class Faults:
         self.counts: dict[str, int] = {}
         self.lost_disks = 0
         self.without_power: set[str] = set()  # in the middle of a write
+        self.on_overtaken: Callable[[str], None] = lambda name: None
         self._heal_at: dict[str, float] = {}
         self._slow: dict[str, float] = {}  # member -> until when it reaches etcd slowly
         cluster.etcd.pause = self._reach_etcd
@@ -168,8 +170,23 @@ class Faults:
             self._for("cut", 0.2, 0.8, 2.0)
         elif self._is_over("cut"):
             network.heal()
-        if names and self._does("reset", 0.5):
-            self.cluster.transports[self.dice.choice(names)].reset_all()
+        if names and self._does("reset"):
+            name = self.dice.choice(names)
+            self.say(f"connections of {name} break")
+            self.cluster.transports[name].reset_all()
+            if self.dice.random() < 0.5:
+                self._overtake(name)
+
+    def _overtake(self, name: str) -> None:
+        """Others take over from a member, which reaches them again before it hears of that.
+
+        A moment later it is back: nothing that it has sent was lost, so its replicas lack nothing.
+        """
+        self.say(f"{name} is alone for a moment")
+        self.cluster.network.split([name])
+        self._for("cut", TICK_S)
+        self._slow[name] = self._now() + 1.5
+        self.on_overtaken(name)
 
     # --- etcd ---------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ PASSING = frozenset(
 )
 ORDER = Process("order").task("pack").task("send").wait("paid", message="paid", key="id").end()
 PARKED = Process("parked").wait("never", message="never", key="id").end()
+INSISTENCE = 16  # requests, 10 ms apart
+BACK_S = 0.1  # a member that was alone for a tick has connected again
 PATIENCE_S = 10.0  # of a client, with one member
 UNANSWERED_S = 60.0  # once everything works again, every request is answered within it
 
@@ -140,6 +142,25 @@ class Load:
         if key is not None:
             self.keyed.add(key)
         await self._find(receipt.task_key)
+
+    async def insist(self, name: str) -> None:
+        """Tasks for one member, one after the other at once, while it may be an owner no more."""
+        await asyncio.sleep(BACK_S)
+        await asyncio.gather(*(self._insist(name, 0.01 * each) for each in range(INSISTENCE)))
+
+    async def _insist(self, name: str, after: float) -> None:
+        await asyncio.sleep(after)
+        new = NewTask("mail", retries=1_000)
+        try:
+            (receipt,) = await self.once(
+                name, f"insist {self._numbers}", lambda each: each.tasks.submit([new])
+            )
+            self.tasks.add(receipt.task_key)
+        except HoldfastError as error:
+            if error.code not in PASSING:
+                raise
+        except TimeoutError:
+            pass
 
     async def _find(self, key: str) -> None:
         try:

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import structlog
 from tests.cluster.node_checks import CutsChecker, EffectChecker
 from tests.cluster.simulated import PARTITIONS, SimulatedCluster, run_machines
-from tests.cluster.simulated_faults import Faults
+from tests.cluster.simulated_faults import TICK_S, Faults
 from tests.cluster.simulated_load import Load
 from tests.journal.cluster.checking import (
     AppendChecker,
@@ -38,7 +39,6 @@ from holdfast.journal.cluster.messages import Appending, Told
 from holdfast.sequence.api import LogKey
 from holdfast.testing import VirtualClock
 
-TICK_S = 1 / 16
 TICKS = 100
 CLIENTS, WORKERS = 3, 2
 RECOVERY_S = 240.0  # of virtual time: leases, back-offs and transactions run out within it
@@ -164,6 +164,9 @@ class Simulation:
         await load.deploy()
         working = [asyncio.ensure_future(load.client(f"c{each}")) for each in range(CLIENTS)]
         working += [asyncio.ensure_future(load.work(f"w{each}")) for each in range(WORKERS)]
+        self.faults.on_overtaken = lambda name: working.append(
+            asyncio.ensure_future(load.insist(name))
+        )
         for _ in range(self.ticks):
             await self.faults.happen()
             await self._tick(working)
@@ -278,9 +281,16 @@ def simulate(seed: int, *, ticks: int = TICKS) -> Simulation:
         raise
 
 
-def main(first: int, end: int) -> None:
+def main(first: int, end: int) -> bool:
+    """Runs seeds, those after one that fails too; whether none has failed."""
+    failed: list[int] = []
     for seed in range(first, end):
-        found = simulate(seed)
+        try:
+            found = simulate(seed)
+        except Exception:
+            failed.append(seed)
+            print(f"seed {seed} failed\n{traceback.format_exc()}", flush=True)
+            continue
         if end == first + 1:
             print("\n".join(found.story))
         load = found.load
@@ -293,6 +303,9 @@ def main(first: int, end: int) -> None:
             f" {found.clock.monotonic():.0f} s, trace {found.cluster.network.crc:08x}",
             flush=True,
         )
+    if failed:
+        print(f"{len(failed)} of {end - first} seeds failed: {failed}")
+    return not failed
 
 
 if __name__ == "__main__":
@@ -301,4 +314,4 @@ if __name__ == "__main__":
         os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     first = int(sys.argv[1])
-    main(first, int(sys.argv[2]) if len(sys.argv) > 2 else first + 1)
+    sys.exit(0 if main(first, int(sys.argv[2]) if len(sys.argv) > 2 else first + 1) else 1)
