@@ -18,13 +18,18 @@ class Chains:
 
     def __init__(self) -> None:
         self.on_chain: list[Callable[[Chain], None]] = []
+        self.on_fenced: list[Callable[[int], None]] = []
         self.chains: dict[int, Chain] = {}
+        self.fenced: set[int] = set()
 
     def write(self, partition: int, epoch: int, owner: str, replicas: Any = BOTH) -> None:
         ranges = (Range(epoch, owner, f"nonce of {owner}", replicas, {}),)
         chain = self.chains[partition] = Chain(partition, ranges, epoch)
         for tell in self.on_chain:
             tell(chain)
+
+    def is_fenced(self, partition: int) -> bool:
+        return partition in self.fenced
 
     def chain(self, partition: int) -> Chain:
         return self.chains.get(partition) or Chain(partition)
