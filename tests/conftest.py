@@ -61,3 +61,11 @@ def kafka() -> "Iterator[KafkaServer]":
 
     with kafka_server() as server:
         yield server
+
+
+@pytest.fixture
+def kafka_url(kafka: "KafkaServer") -> str:
+    """The URL of a journal in that broker, of a name of the test's own."""
+    from tests.kafka_server import fresh_url
+
+    return fresh_url(kafka)

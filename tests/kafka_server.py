@@ -1,15 +1,24 @@
 """A real Kafka broker for tests, on loopback: the one that the benchmarks use, with TLS."""
 
 import contextlib
+import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from bench.harness import UnmeasurableError
 from bench.peers.kafka import KafkaServer, Tls
 from bench.peers.kafka_install import installed
 from tests.gateway.http.authority import Authority
+
+if TYPE_CHECKING:
+    from holdfast.clock import Clock
+    from holdfast.journal.kafka import KafkaJournal
+
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -47,3 +56,16 @@ def skip_without_kafka() -> None:
         installed()
     except UnmeasurableError as reason:
         pytest.skip(f"Kafka is not tested here: {reason}")
+
+
+def fresh_url(server: KafkaServer) -> str:
+    """The URL of a journal that nobody has used yet."""
+    return f"{server.url}/t{os.getpid()}-{next(_numbers)}"
+
+
+def open_kafka_journal(url: str, clock: "Clock | None" = None) -> "KafkaJournal":
+    """The journal in Kafka that a URL names, without security."""
+    from holdfast.config import Config
+    from holdfast.journal.kafka import KafkaJournal
+
+    return KafkaJournal.open(url, Config(), clock)

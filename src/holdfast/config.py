@@ -51,6 +51,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content_subscriber_kept_ms: int = (
         CONTENT_SUBSCRIBER_KEPT_MS  # for so long the log is kept for a silent subscriber
     )
+    journal: str = ""  # kafka://host:9092/NAME: the log is kept by Kafka; "": in files
+    kafka_username: str = ""  # with SASL
+    kafka_password_file: str = ""  # a file with the password of that user
+    kafka_ca: str = ""  # who signs the brokers' certificates: a file (PEM); "": the usual ones
+    kafka_certificate: str = ""  # this node's own, where brokers want one: a file (PEM)
+    kafka_key: str = ""  # and its key
+    kafka_replicas: int = 0  # copies of topics that are created; 0: as the brokers' default is
     cluster: str = ""  # etcd://host:port[,host:port], or etcds:// for TLS; "": a node of its own
     cluster_ca: str = ""  # who signs etcd's certificate: a file (PEM); "": the usual authorities
     cluster_certificate: str = ""  # this member's own, where etcd wants one: a file (PEM)

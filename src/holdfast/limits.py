@@ -335,6 +335,28 @@ CLUSTER_FETCH_BYTES = 4 * MIB  # of a log, fetched from another member in one go
 CLUSTER_HELD_BYTES = 4 * MIB  # appends that are kept while what came before them is fetched
 CLUSTER_RETRY_MS = 500  # before what no member could give is asked for again
 
+# --- Kafka's journal --------------------------------------------------------------------------
+KAFKA_NAME_CHARS_MAX = 48  # with a topic of 200 and a dot it fits the 249 that Kafka takes
+KAFKA_DELIVERY_MS = 20_000  # of a flight, sent again meanwhile: a broker is back within ten seconds
+KAFKA_OPEN_MS_MAX = 15_000  # until a broker has answered the first question
+KAFKA_ASK_MS_MAX = 10_000  # until a broker has answered any other
+KAFKA_ASK_AGAIN_MS = 20  # a broker that is about to lead a partition says so in a moment
+KAFKA_READ_MS_MAX = 30_000  # until a record that is there has come: longer than a restart takes
+KAFKA_POLL_MS = 200  # the threads that listen look so often whether they are to end: 5 times/s
+KAFKA_FOLLOW_POLL_MS = 50  # and so often who is followed; what comes is handed on at once
+KAFKA_PROBE_MS = 500  # how often a cluster that is away is asked for
+KAFKA_RETRY_MS = 250  # before what could not be asked is asked again
+KAFKA_REFRESH_MS = 1_000  # how often the ends of partitions that others write are asked for
+KAFKA_FLIGHT_BYTES_MAX = 16 * MIB  # of appends sent together, as those that share a sync
+KAFKA_FLIGHT_RECORDS_MAX = 65_536  # 300 B each: as many as fit
+KAFKA_RESENDS_MAX = 16  # of a flight between others: each means that somebody else had written
+KAFKA_LATE_MS_MIN = 5  # an append that takes so much longer than the first one is told later
+KAFKA_RECENT_BYTES = 1 * MIB  # of a followed partition, kept for all that follow it
+KAFKA_CONSUMERS_IDLE_MAX = 8  # kept where they read last; each has 4 threads and 8 MiB at most
+KAFKA_CONSUMER_IDLE_MS = 30_000  # then it is closed
+KAFKA_THREADS_MAX = 16  # that wait for brokers: as many reads at the same time
+KAFKA_RECORD_OVERHEAD_BYTES = 100  # of a batch with one record: 61, a mark of 21, lengths
+
 # --- groups -----------------------------------------------------------------------------------
 GROUP_TICK_MS = 62  # commits of this time share a message: a sixteenth of a second, as ticks are
 GROUP_ANSWER_MS_MAX = 5_000  # that a member may take to answer a rebalance: 40 round trips of 125

@@ -9,6 +9,7 @@ import pytest
 from bench.peers.etcd import EtcdServer
 from tests.etcd_server import etcd_server
 from tests.journal.cluster.trio import settled_journal
+from tests.kafka_server import open_kafka_journal
 
 from holdfast.errors import InvalidArgument, NotFound, Unavailable
 from holdfast.journal import Append, Appended, Bounds, Entry, Journal, Retention, Start
@@ -49,6 +50,7 @@ def shared_etcd() -> Iterator[EtcdServer]:
         yield server
 
 
+IN_KAFKA = "Kafka"
 WITH_ETCD = "three members with etcd"
 BACKENDS = [
     "memory",
@@ -56,6 +58,7 @@ BACKENDS = [
     "local on a simulated disk",
     "three members",
     # A story of three members with etcd is in the normal suite: tests/journal/cluster.
+    pytest.param(IN_KAFKA, marks=pytest.mark.xdist_group("kafka")),
     pytest.param(WITH_ETCD, marks=[pytest.mark.soak, pytest.mark.xdist_group("etcd")]),
 ]
 
@@ -72,10 +75,14 @@ def play(backend: str, tmp_path: Path, clock: Hands, request: pytest.FixtureRequ
     if backend == WITH_ETCD:
         url = f"{request.getfixturevalue('shared_etcd').url}/{tmp_path.name[:60]}"
         folder = tmp_path
+    elif backend == IN_KAFKA:
+        url = request.getfixturevalue("kafka_url")
 
     def fresh() -> Journal:
         if backend == "memory":
             return MemoryJournal(clock=clock)
+        if backend == IN_KAFKA:
+            return open_kafka_journal(url, clock)
         disk = None if backend == "local" else SimulatedDisk()
         return LocalJournal.open(tmp_path, clock=clock, disk=disk, segment_bytes=SEGMENT_BYTES_MIN)
 

@@ -1,0 +1,157 @@
+"""What is asked of the brokers beside records: topics, offsets, times; these calls block."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,  # pyright: ignore[reportPrivateImportUsage]
+    NewTopic,  # pyright: ignore[reportPrivateImportUsage]
+    OffsetSpec,  # pyright: ignore[reportPrivateImportUsage]
+    ResourceType,  # pyright: ignore[reportPrivateImportUsage]
+)
+
+from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
+from holdfast.journal.kafka.fetching import consumer
+from holdfast.limits import (
+    ENTRY_BYTES_MAX,
+    KAFKA_ASK_AGAIN_MS,
+    KAFKA_ASK_MS_MAX,
+    KAFKA_RECORD_OVERHEAD_BYTES,
+)
+
+T = TypeVar("T")
+_ASK_SECONDS = KAFKA_ASK_MS_MAX / 1000
+_DENIED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+)
+_CONFIG = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",  # what is discarded is discarded by us, who know what is needed
+    "retention.bytes": "-1",
+    "message.timestamp.type": "CreateTime",
+    "max.message.bytes": str(ENTRY_BYTES_MAX + KAFKA_RECORD_OVERHEAD_BYTES),
+    "unclean.leader.election.enable": "false",
+}
+
+
+class Ends(NamedTuple):
+    """The first offset of a partition, and the one behind its last."""
+
+    earliest: int
+    next: int
+
+
+def failed(what: str, error: KafkaException) -> Exception:
+    """The error for what a broker, or the client for it, has refused."""
+    reason: KafkaError = error.args[0]
+    if reason.code() in _DENIED:
+        return Unauthorized(f"Kafka does not allow {what}: {reason.str()}; see its ACLs")
+    return Unavailable(f"Kafka could not be asked for {what}: {reason.str()}")
+
+
+class Brokers:
+    """Asks brokers, from any thread."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._admin = AdminClient(dict(settings))
+        self._times = consumer(settings)  # the one that can be asked for offsets by time
+
+    def cluster(self, seconds_max: float) -> tuple[str, dict[str, int]]:
+        """The cluster's id, and all topics with their number of partitions."""
+        try:
+            found = self._admin.list_topics(timeout=seconds_max)
+        except KafkaException as error:
+            raise failed("its topics", error) from error
+        topics: dict[str, Any] = found.topics or {}
+        return found.cluster_id or "", {
+            name: len(topic.partitions) for name, topic in topics.items() if topic.error is None
+        }
+
+    def create(self, topic: str, partitions: int, replicas: int) -> None:
+        """Makes sure that a topic is there."""
+        config = dict(_CONFIG)
+        if replicas > 1:
+            config["min.insync.replicas"] = str(replicas - 1)
+        new = NewTopic(topic, partitions, replicas or -1, config=config)
+        try:
+            self._admin.create_topics([new], operation_timeout=_ASK_SECONDS)[topic].result(
+                _ASK_SECONDS
+            )
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise failed(f"the topic {topic!r}", error) from error
+
+    def limit_bytes(self, topic: str) -> int:
+        """How large a batch of a topic may be; InvalidArgument if it is not kept as we need it."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            found = self._admin.describe_configs([resource])[resource].result(_ASK_SECONDS)
+        except KafkaException as error:
+            raise failed(f"the settings of topic {topic!r}", error) from error
+        if "compact" in str(found["cleanup.policy"].value):
+            raise InvalidArgument(
+                f"Expected the topic {topic!r} to keep all its records, but its cleanup.policy is"
+                f" {found['cleanup.policy'].value}; set it to delete",
+                topic=topic,
+            )
+        return int(str(found["max.message.bytes"].value))
+
+    def ends(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Ends]:
+        """How far partitions reach. A topic that was just created may take a moment."""
+        if not places:
+            return {}
+        earliest = self._offsets(places, OffsetSpec.earliest())
+        latest = self._offsets(places, OffsetSpec.latest())
+        return {place: Ends(earliest[place], latest[place]) for place in earliest}
+
+    def _offsets(self, places: Sequence[tuple[str, int]], spec: Any) -> dict[tuple[str, int], int]:
+        def asked() -> dict[tuple[str, int], int]:
+            wanted: dict[TopicPartition, Any] = {
+                TopicPartition(topic, partition - 1): spec for topic, partition in places
+            }
+            answers = self._admin.list_offsets(wanted, request_timeout=_ASK_SECONDS)
+            return {
+                (part.topic, part.partition + 1): answer.result(_ASK_SECONDS).offset
+                for part, answer in answers.items()
+            }
+
+        return self._retried("the ends of partitions", asked)
+
+    def offset_at(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        """The first offset at or after a time; None if there is none."""
+
+        def asked() -> int | None:
+            part = TopicPartition(topic, partition - 1, timestamp_ms)
+            (found,) = self._times.offsets_for_times([part], timeout=_ASK_SECONDS)
+            if found.error is not None:
+                raise KafkaException(found.error)
+            return found.offset if found.offset >= 0 else None
+
+        return self._retried("an offset by its time", asked)
+
+    def discard(self, topic: str, partition: int, before: int) -> None:
+        """Asks for records below an offset to be deleted, and does not wait for it."""
+        self._admin.delete_records([TopicPartition(topic, partition - 1, before)])
+
+    def close(self) -> None:
+        self._times.close()
+
+    def _retried(self, what: str, ask: Callable[[], T]) -> T:
+        """What an answer says; asked again where a broker has to look first."""
+        deadline = time.monotonic() + _ASK_SECONDS
+        while True:
+            try:
+                return ask()
+            except (KafkaException, TimeoutError) as error:
+                if isinstance(error, TimeoutError):
+                    error = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+                denied = error.args[0].code() in _DENIED
+                if denied or time.monotonic() > deadline:
+                    raise failed(what, error) from error
+            time.sleep(KAFKA_ASK_AGAIN_MS / 1000)
