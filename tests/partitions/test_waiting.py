@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.partitions.members import Cluster, create, until
 
 from holdfast.engine.jobs.queries import ListTasks
 from holdfast.engine.jobs.values import JobsAvailable
-from holdfast.errors import Moved, ResourceExhausted, Unavailable
+from holdfast.errors import Moved, ResourceExhausted, Unavailable, Unknown
 from holdfast.limits import OWNER_WAITING_COMMANDS_MAX
 from holdfast.partitions.api import Placement, Topic
 from holdfast.records import partition_of
@@ -135,5 +136,66 @@ def test_a_member_that_joins_is_followed_and_one_that_leaves_is_not_missed(
         a.partitions.add(a.links.add("b", cluster.addresses["b"]))
         await waiting
         await until(lambda: any(each is not None for each in told))
+
+    cluster.play(story)
+
+
+def known(name: str) -> Any:
+    """A command that its partition knows again."""
+    return msgspec.structs.replace(create(), request_id=name)
+
+
+def test_a_command_whose_answer_was_lost_is_asked_again_if_it_is_known_again(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        for number in range(3):
+            sent = [
+                asyncio.ensure_future(
+                    cluster.a.submit(2, [known(f"r{number}"), known(f"s{number}")])
+                ),
+                asyncio.ensure_future(cluster.a.submit(2, [known(f"t{number}"), create()])),
+            ]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # it was sent
+            cluster.break_connection()
+            async with asyncio.timeout(5):
+                resolved, told = await asyncio.gather(*sent, return_exceptions=True)
+            assert [partition_of(each.key) for each in resolved] == [2, 2]
+            assert isinstance(told, Unknown | list), "one of two commands has no id"
+            again = await cluster.b.submit(2, [known(f"r{number}"), known(f"s{number}")])
+            assert [each.key for each in again] == [each.key for each in resolved]
+
+    cluster.play(story)
+
+
+def test_what_may_have_been_done_by_a_lost_owner_is_done_once_by_the_next(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        resolving = asyncio.ensure_future(cluster.a.submit(2, [known("r")]))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        cluster.break_connection()
+        await cluster.members["b"].runner.close_partition(2)
+        await asyncio.sleep(0.1)
+        await move_2_to_a(cluster)
+        async with asyncio.timeout(5):
+            (reply,) = await resolving
+        (again,) = await cluster.a.submit(2, [known("r")])
+        assert again.key == reply.key
+        assert len((await cluster.a.ask(2, ListTasks(0, 50))).items) == 1
+
+    cluster.play(story)
+
+
+def test_what_is_not_resolved_in_time_stays_unknown(cluster: Cluster) -> None:
+    async def story(cluster: Cluster) -> None:
+        waiting = asyncio.ensure_future(cluster.a.submit(2, [known("r")]))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await cluster.members["b"].close()
+        with pytest.raises(Unknown):
+            await waiting
 
     cluster.play(story)

@@ -47,8 +47,13 @@ class Misdirected(NamedTuple):
 
 NotTaken = Moved | NotSent
 """Nothing of what was asked was done."""
-OnMoved = Callable[[NotTaken, Misdirected, "asyncio.Future[Any]"], None]
+OnMoved = Callable[[NotTaken | Unknown, Misdirected, "asyncio.Future[Any]"], None]
 """Has the future settled by the owner, or with the error."""
+
+
+def are_known_again(commands: Sequence[Command]) -> bool:
+    """Whether a partition that has done these answers them again, and does nothing twice."""
+    return all(each.request_id is not None for each in commands)
 
 
 class RemotePartitions:
@@ -95,7 +100,10 @@ class RemotePartitions:
     ) -> None:
         if isinstance(answer, bytes):
             future.set_result(decode_replies(commands, answer))
-        elif isinstance(answer, Moved | NotSent) and self.on_moved is not None:
+        elif self.on_moved is not None and (
+            isinstance(answer, Moved | NotSent)
+            or (isinstance(answer, Unknown) and kind == SUBMIT and are_known_again(commands))
+        ):
             answer.fields.setdefault("partition", partition)
             asked = Misdirected(kind == ACTIVATE, partition, commands, size_bytes)
             self.on_moved(answer, asked, future)

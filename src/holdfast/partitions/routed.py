@@ -13,7 +13,12 @@ from holdfast.partitions.api import Partitions, Placement, Tell, Topic, Waiting
 from holdfast.partitions.following import Following
 from holdfast.partitions.local import LocalPartitions
 from holdfast.partitions.placement import NOBODY, Placements
-from holdfast.partitions.remote import Misdirected, NotTaken, RemotePartitions
+from holdfast.partitions.remote import (
+    Misdirected,
+    NotTaken,
+    RemotePartitions,
+    are_known_again,
+)
 from holdfast.partitions.serving import Serving
 from holdfast.partitions.waiting import Delayed, WaitingRoom
 from holdfast.transport import Connection, Link, NotSent
@@ -157,8 +162,13 @@ class RoutedPartitions:
                 raise
         return [self._submit_here(each, group, size_bytes) for each, group in commands.items()]
 
-    def _again(self, error: NotTaken, asked: Misdirected, future: "asyncio.Future[Any]") -> None:
-        """The partition was not there: the owner is asked, if it is news who that is."""
+    def _again(
+        self, error: NotTaken | Unknown, asked: Misdirected, future: "asyncio.Future[Any]"
+    ) -> None:
+        """The partition was not there: the owner is asked, if it is news who that is.
+
+        If the owner may have done it and was lost, the next one is asked: it knows the request.
+        """
         is_news = isinstance(error, Moved) and self.placements.learn_from(error)
         if is_news and asked.is_activation:
             again = self.activate(asked.partition, asked.commands[0])
@@ -219,7 +229,7 @@ class RoutedPartitions:
             if isinstance(error, Moved) and (member == self._member or not waiting.only_here):
                 self.room.add(waiting)
             elif not future.done():
-                future.set_exception(error)
+                future.set_exception(_truth(waiting, error))
         else:
             done.add_done_callback(partial(self._tried, waiting))
 
@@ -232,6 +242,10 @@ class RoutedPartitions:
                 self._from_room(waiting)
             else:
                 self.room.add(waiting)
+        elif isinstance(error, Unknown) and are_known_again(waiting.commands):
+            self.room.add(waiting._replace(error=error))
+        elif isinstance(error, HoldfastError) and not waiting.future.done():
+            waiting.future.set_exception(_truth(waiting, error))
         else:
             _copy(done, waiting.future)
 
@@ -331,6 +345,11 @@ class RoutedPartitions:
         if self.room is not None:
             self.room.changed(placement.partition)
         self._following.moved(placement.partition)
+
+
+def _truth(waiting: Delayed, error: HoldfastError) -> HoldfastError:
+    """What was refused now may have been done by the former owner: then it stays unknown."""
+    return waiting.error if isinstance(waiting.error, Unknown) else error
 
 
 def _copy(done: Replies, future: "asyncio.Future[Any]") -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from holdfast.engine.kernel import Command, Reply
-from holdfast.errors import HoldfastError, ResourceExhausted
+from holdfast.errors import HoldfastError, ResourceExhausted, Unknown
 from holdfast.limits import OWNER_RETRY_MS, OWNER_WAITING_COMMANDS_MAX
 
 Replies = asyncio.Future[list[Reply]]
@@ -65,7 +65,10 @@ class WaitingRoom:
             waiting.future.set_exception(waiting.error)
             return
         if self._commands and self._commands + len(waiting.commands) > OWNER_WAITING_COMMANDS_MAX:
-            waiting.future.set_exception(self._full(waiting.partition))
+            is_unknown = isinstance(waiting.error, Unknown)
+            waiting.future.set_exception(
+                waiting.error if is_unknown else self._full(waiting.partition)
+            )
             return
         self._commands += len(waiting.commands)
         self._waiting.setdefault(waiting.partition, []).append(waiting)
