@@ -162,7 +162,7 @@ class ClusterMember:
         for partition in range(1, self.settings.partitions + 1):
             self.place.learned(self.journal.chain(partition))
         self.journal.on_chain.append(self._chain_changed)
-        self.roster.on_joined.append(self.place.joined)
+        self.roster.on_joined += [self.place.joined, self.standings.follow]
         self.roster.on_left.append(self.place.left)
         self.roster.on_change.append(self.conductor.look)
         self.cuts = await CutKeeper.open(JournalCutLog(self.journal.disk.local))
@@ -239,8 +239,6 @@ class ClusterMember:
 
     def _member_changed(self, member: str) -> None:
         """A member came, went, or says something new: at once, so that nobody waits for it."""
-        if member not in self.peers.greetings:
-            self.standings.lost(member)
         self.conductor.look()
         self.publisher.hint()  # the ring is another one
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.transport import Links
+from holdfast.transport import Link, Links
 
 STANDINGS = 124  # the kind of the message
 
@@ -20,6 +20,10 @@ class Standings:
         self._of: dict[str, set[int]] = {}
         self.own: frozenset[int] = frozenset()  # as it was told last
         self._told: set[str] = set()  # who knows of our own
+
+    def follow(self, link: Link) -> None:
+        """Notices the end of each connection, also of one that ends before the member greets."""
+        link.on_down(lambda: self.lost(link.peer))
 
     def told(self, member: str, body: bytes) -> None:
         self._of[member] = _decode(body)
