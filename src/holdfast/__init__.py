@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         RetryLaterError,
         current_job,
     )
+    from holdfast.client.group_work import Owned
+    from holdfast.client.groups import PartitionGroup
     from holdfast.client.process import ProcessHandle
     from holdfast.client.transaction import MessageHandle, Transaction
     from holdfast.config import Config
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         Unknown,
     )
     from holdfast.gateway.tasks.shapes import RetryBackoff
+    from holdfast.groups.api import NewPartition
     from holdfast.model.dsl import (
         Process,
         after,
@@ -76,7 +79,10 @@ __all__ = [
     "InvalidState",
     "MessageHandle",
     "Moved",
+    "NewPartition",
     "NotFound",
+    "Owned",
+    "PartitionGroup",
     "Process",
     "ProcessHandle",
     "ResourceExhausted",
@@ -116,6 +122,8 @@ _HOMES = {
         "RetryLaterError",
         "current_job",
     ),
+    "holdfast.client.group_work": ("Owned",),
+    "holdfast.client.groups": ("PartitionGroup",),
     "holdfast.client.process": ("ProcessHandle",),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
     "holdfast.client.content_publisher": ("ContentPublisher", "ContentQueue"),
@@ -138,6 +146,7 @@ _HOMES = {
     "holdfast.config": ("Config",),
     "holdfast.engine.jobs.values": ("BackoffKind",),
     "holdfast.gateway.tasks.shapes": ("RetryBackoff",),
+    "holdfast.groups.api": ("NewPartition",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

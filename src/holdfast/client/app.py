@@ -12,6 +12,7 @@ from holdfast.client.codec import decode
 from holdfast.client.content import ContentCalls
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
+from holdfast.client.groups import GroupCalls
 from holdfast.client.handle import Handle
 from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
@@ -38,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(ProcessCalls, ContentCalls):
+class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(
@@ -60,6 +61,7 @@ class Holdfast(ProcessCalls, ContentCalls):
         self._closed = False
         self._subscribers = []
         self._logs = {}
+        self._groups = []
 
     # --- opening ------------------------------------------------------------------------------
 
@@ -150,6 +152,7 @@ class Holdfast(ProcessCalls, ContentCalls):
             self._closed = True
         if self._worker is not None:
             self._worker.stop()
+        self.close_groups()
         self.close_content()
         self._close()
 

@@ -77,6 +77,10 @@ class Portal:
             raise Unavailable("This app was closed") from error
         return call.wait()
 
+    def call_over_time(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The same as `call`; on virtual time it lets time pass."""
+        return self.call(coroutine)
+
     async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine on the portal's loop while another loop goes on."""
         return await asyncio.wrap_future(self.start(coroutine))

@@ -121,6 +121,11 @@ class OwnedRun:
                 flush.set_exception(self._moved())
         self._flushes.clear()
 
+    def end(self) -> None:
+        """The work has returned."""
+        if self.lost_why is None:
+            self.lost_why = "its work has ended here"
+
     def durable(self, offset: Offset) -> None:
         """A commit was read back."""
         self._durable = offset

@@ -113,7 +113,7 @@ class Runs:
             return
         life.started(token)
         try:
-            await self._work.run(owned)
+            await self._work_on(owned)
         except asyncio.CancelledError:
             if self._forget(owned):  # it was told to let go and did not
                 life.released(token)
@@ -132,6 +132,12 @@ class Runs:
                         life.released(token)
                 else:
                     life.finished(token, owned.children or ())
+
+    async def _work_on(self, owned: OwnedRun) -> None:
+        try:
+            await self._work.run(owned)
+        finally:  # whoever keeps it cannot commit any more
+            owned.end()
 
     def _forget(self, owned: OwnedRun) -> bool:
         """Whether the run still counts: it does not once its incarnation is over."""

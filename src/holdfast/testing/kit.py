@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.client.app import Holdfast
 from holdfast.client.execution import encoded_result, failed, is_async, job_error, run_function
+from holdfast.client.group_work import GroupFunction, Run
 from holdfast.client.process import ProcessHandle
 from holdfast.client.task import Span, Task, span_ms
 from holdfast.config import Config
@@ -27,6 +28,7 @@ from holdfast.gateway.tasks.shapes import (
     JobFailure,
 )
 from holdfast.limits import LEASE_MS_MAX
+from holdfast.testing.group_steps import KitFunction
 from holdfast.testing.loop import START_MS, VirtualClock, VirtualLoop
 from holdfast.testing.node import MemoryNode
 
@@ -172,6 +174,10 @@ class TestApp(Holdfast):
     def _call(self, task: Task[..., Any], job: ActivatedJob) -> Any:
         result = run_function(task, job)
         return self.portal.call_over_time(result) if is_async(task) else result
+
+    def group_function(self, run: Run) -> GroupFunction:
+        """Functions of groups run on the app's own time, also plain ones."""
+        return KitFunction(run)
 
     def _close_node(self) -> None:
         self.portal.call(self._node.close())

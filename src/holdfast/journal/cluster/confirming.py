@@ -6,14 +6,14 @@ from holdfast.errors import HoldfastError
 from holdfast.journal.cluster.messages import Confirm, Confirmed
 from holdfast.journal.cluster.ports import Peers
 from holdfast.journal.cluster.receiving import Receiving
-from holdfast.journal.cluster.sending import Owned, OwnerSending
+from holdfast.journal.cluster.sending import OwnedRange, OwnerSending
 from holdfast.sequence.api import Replica
 
 
 class _Question:
     """Whether one range still holds, and who has answered."""
 
-    def __init__(self, owned: Owned) -> None:
+    def __init__(self, owned: OwnedRange) -> None:
         self.owned = owned
         self.promises: dict[Replica, int] = {}
         self.answers: list[asyncio.Future[bool]] = []

@@ -31,7 +31,7 @@ class _Pending(NamedTuple):
     appended: Appended
 
 
-class Owned:
+class OwnedRange:
     """A range that this start of this member appends to."""
 
     def __init__(self, opened: Range, partition: int, member: str, last_ms: int) -> None:
@@ -55,7 +55,7 @@ class OwnerSending:
     def __init__(self, replica: Replica, peers: Peers, positions: Positions, clock: Clock) -> None:
         self.on_fenced: list[Callable[[int], None]] = []
         self.store_own: Callable[[Sequence[Stretch]], None] = lambda stretches: None
-        self.owned: dict[int, Owned] = {}
+        self.owned: dict[int, OwnedRange] = {}
         self._replica = replica
         self._peers = peers
         self._positions = positions
@@ -67,10 +67,10 @@ class OwnerSending:
 
     # --- ranges -------------------------------------------------------------------------------
 
-    def begin(self, partition: int, opened: Range, last_ms: int) -> Owned:
+    def begin(self, partition: int, opened: Range, last_ms: int) -> OwnedRange:
         """A range was opened for this start of this member."""
         self.end(partition)
-        owned = self.owned[partition] = Owned(opened, partition, self._replica.member, last_ms)
+        owned = self.owned[partition] = OwnedRange(opened, partition, self._replica.member, last_ms)
         self._moved[partition, opened.epoch, OPENED_TOPIC] = 0  # who hears it reads the chain
         self._tick_soon()
         return owned
@@ -110,7 +110,7 @@ class OwnerSending:
             for each in pending
         ]
 
-    def _give_up(self, owned: Owned) -> None:
+    def _give_up(self, owned: OwnedRange) -> None:
         for topic, pending in owned.pending.items():
             for each in pending:
                 if not each.answer.done():
@@ -272,7 +272,7 @@ class OwnerSending:
                 self.probe(member)
 
 
-def _refusal(owned: Owned, following: int, epoch: int | None, offset: int | None) -> Refused:
+def _refusal(owned: OwnedRange, following: int, epoch: int | None, offset: int | None) -> Refused:
     if epoch is not None and epoch != owned.epoch:
         reason = f"epoch {owned.epoch} has the partition, and this append is of epoch {epoch}"
     elif owned.rules.is_fenced:
