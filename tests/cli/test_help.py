@@ -67,6 +67,7 @@ def test_all_the_verbs_are_there() -> None:
         "content snapshot", "content cleanup", "content forget",
         "users create", "users list", "users update", "users delete",
         "groups create", "groups list", "groups delete", "groups add", "groups remove",
+        "groups show", "groups move", "groups park", "groups resume",
         "roles create", "roles list", "roles delete", "roles give", "roles take",
         "tokens create", "tokens list", "tokens delete",
         "permissions list", "permissions grant", "permissions revoke", "whoami",

@@ -20,6 +20,9 @@ from holdfast.cli import (
     transactions,
     worker,
 )
+from holdfast.cli import (
+    groups as sharing,
+)
 from holdfast.cli.batch import command as batch
 from holdfast.cli.cluster import command as cluster
 from holdfast.cli.content import command as content
@@ -62,6 +65,7 @@ for _verb in (
     node, worker, doctor, demo, definitions, start, show, messages, report, permissions,
 ):  # fmt: skip
     _verb.register(app)
+sharing.register(groups.groups)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
     distributions.app, transactions.app, cluster.app, journal.app, partitions.app, pipeline.app,

@@ -12,13 +12,16 @@ from holdfast.cli.identity.words import OWNER, OWNER_HELP
 from holdfast.cli.options import DEFAULT_URL, Json, Url
 
 if TYPE_CHECKING:
+    from holdfast.gateway.api import Api
+    from holdfast.gateway.groups.shapes import PartitionGroupView
     from holdfast.gateway.identity.shapes import Groups
 
 groups = typer.Typer(
     name="groups",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Users and machines that belong together: create, list, delete, add, remove.",
+    help="Users and machines that belong together: create, list, delete, add, remove. Programs"
+    " that share partitions: list, show, move, park, resume.",
 )
 roles = typer.Typer(
     name="roles",
@@ -55,8 +58,22 @@ def create_group(
 
 @groups.command("list", epilog=examples("holdfast groups list", "holdfast groups list --json"))
 def list_groups(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """List all groups that you may see, with their members."""
-    _list("GROUP", "MEMBERS", "no groups", url, json)
+    """List all groups that you may see: of users, and of programs that share partitions."""
+    from holdfast.cli.groups import print_groups
+    from holdfast.cli.output import print_json, print_line
+    from holdfast.cli.remote import ask
+
+    sharing = ask(url, _sharing)
+    if json:
+        from holdfast.engine.identity.values import OwnerType
+
+        found = ask(url, lambda api: api.identity.groups(OwnerType.GROUP))
+        print_json({"items": found.items, "partitionGroups": sharing})
+        return
+    _list("GROUP", "MEMBERS", "no groups of users" if sharing else "no groups", url, False)
+    if sharing:
+        print_line("")
+        print_groups(sharing)
 
 
 @groups.command("delete", epilog=examples("holdfast groups delete ops"))
@@ -77,6 +94,16 @@ def add(group_id: _GroupId, member: _Member, url: Url = DEFAULT_URL, json: Json 
 def remove(group_id: _GroupId, member: _Member, url: Url = DEFAULT_URL, json: Json = False) -> None:
     """Remove a user or a machine from a group."""
     _change_member("GROUP", group_id, member, False, url, json)
+
+
+async def _sharing(api: "Api") -> "list[PartitionGroupView]":
+    """Groups of programs; none for somebody who may not see them."""
+    from holdfast.errors import Forbidden
+
+    try:
+        return await api.groups.groups()
+    except Forbidden:
+        return []
 
 
 # --- roles ------------------------------------------------------------------------------------
