@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import grpc
@@ -33,6 +34,7 @@ class EtcdKeys:
         self._client = EtcdClient(address)
         self._prefix = address.prefix
         self._lease = 0
+        self._leased_until = 0.0  # by the monotonic clock, at the least
         self._granting = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
 
@@ -113,16 +115,21 @@ class EtcdKeys:
 
     # --- the lease ---
 
+    @property
+    def is_leased(self) -> bool:
+        return bool(self._lease) and time.monotonic() < self._leased_until
+
     async def _granted(self) -> int:
         async with self._granting:  # of two leases only one would be kept alive
             if self._lease:
                 return self._lease
             request = messages.new("LeaseGrantRequest", ttl=COORDINATION_LEASE_MS // 1_000)
+            began = time.monotonic()
             try:
                 answer = await self._client.write(messages.LEASE_GRANT, request)
             except Unknown as error:  # a lease that nobody uses runs out
                 raise Unavailable(error.message) from None
-            self._lease = answer.id
+            self._lease, self._leased_until = answer.id, began + COORDINATION_LEASE_MS / 1_000
             if self._beating is None:
                 self._beating = asyncio.create_task(self._beat())
             return answer.id
@@ -133,6 +140,7 @@ class EtcdKeys:
             lease = self._lease
             if not lease:
                 continue
+            began = time.monotonic()
             try:
                 async with asyncio.timeout(ETCD_CALL_MS_MAX / 1_000):
                     is_alive = await self._keep_alive(lease)
@@ -143,6 +151,8 @@ class EtcdKeys:
             else:
                 if not is_alive:
                     self._lapse(lease)
+                elif lease == self._lease:
+                    self._leased_until = began + COORDINATION_LEASE_MS / 1_000
 
     async def _keep_alive(self, lease: int) -> bool:
         call = await self._client.open(messages.LEASE_KEEP_ALIVE)

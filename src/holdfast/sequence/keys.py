@@ -110,6 +110,11 @@ class KeyStore(Protocol):
         """Whether the last call was answered."""
         ...
 
+    @property
+    def is_leased(self) -> bool:
+        """Whether the lease was renewed within its time: keys under it are there, for sure."""
+        ...
+
     async def close(self) -> None:
         """Gives up the lease and whatever was opened."""
         ...

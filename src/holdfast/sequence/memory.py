@@ -252,6 +252,10 @@ class MemoryKeys:
         finally:
             self._listeners.remove(heard)
 
+    @property
+    def is_leased(self) -> bool:
+        return self.is_running and self._cluster.reaches(self.member)
+
     def hint(self, key: str) -> None:
         for heard in self._listeners:
             heard.put_nowait(key)
