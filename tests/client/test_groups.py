@@ -1,10 +1,13 @@
 """`app.group`: partitions that programs share, embedded, in the test kit and at a node."""
 
 import asyncio
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
-from holdfast import InvalidArgument, InvalidState, Moved, NewPartition, Owned
+from holdfast import Holdfast, InvalidArgument, InvalidState, Moved, NewPartition, Owned
 from holdfast.testing import TestApp, app
 
 pytest_plugins = ["holdfast.testing.plugin"]
@@ -137,6 +140,37 @@ def test_bad_input_is_refused_where_it_is_written(holdfast_app: TestApp) -> None
     group.start()
     with pytest.raises(InvalidState, match="before"):
         group.start()
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("run", [count_up, count_plainly])
+def test_an_embedded_app_keeps_offsets_over_a_restart(tmp_path: Path, run) -> None:
+    offsets: dict[str, object] = {}
+    with Holdfast.open(tmp_path, workers=0) as work:
+        group = work.group("devices", partitions=TOKENS, run=run, member="a").start()
+        until(lambda: group.owned == TOKENS)
+        until(lambda: all(each.offset for each in group.partitions.values()))
+        offsets = {token: each.offset for token, each in group.partitions.items()}
+        began = time.monotonic()
+    assert time.monotonic() - began < 5, "closing the app hands over and leaves"
+    seen: dict[str, object] = {}
+    threads: set[int] = set()
+
+    def look(owned: Owned) -> None:
+        seen[owned.token] = owned.offset
+        threads.add(threading.get_ident())
+        owned.wait(60)
+
+    with Holdfast.open(tmp_path, workers=0) as work, work.group("devices", run=look):
+        until(lambda: len(seen) == 4)
+    assert all(seen[token] >= offset for token, offset in offsets.items())  # type: ignore
+    assert len(threads) == 4
 
 
 def test_a_group_in_async_code() -> None:
