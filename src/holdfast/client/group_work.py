@@ -195,6 +195,7 @@ def is_coroutine_function(run: Run) -> bool:
 
 
 async def awaited(run: Run, given: Owned) -> None:
+    """Calls a coroutine function and waits for it."""
     found = run(given)
     if found is not None:
         await found
