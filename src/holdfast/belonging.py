@@ -51,6 +51,7 @@ def belong(folder: Path, cluster: str, member: str) -> None:
         what = "another cluster" if found.cluster != cluster else f"member {found.member!r}"
         raise InvalidState(
             f"Expected {folder} to be the folder of member {member!r} of this cluster, but it is"
-            f" that of {what}; start it with the same etcd and name, or with a new folder",
+            f" that of {what}; start it with the same etcd or journal and the same name, or with a"
+            " new folder",
             path=str(folder),
         )

@@ -26,7 +26,7 @@ def check_division(folder: Path, home: Path | None) -> None:
     if home is None and (belonging := belonging_of(folder)) is not None:
         raise InvalidState(
             f"Expected the folder of a node of its own, but {folder} is that of member"
-            f" {belonging.member!r} of a cluster; start it with --cluster",
+            f" {belonging.member!r} of a cluster; start it with --cluster or --journal, as before",
             path=str(folder),
         )
     layout = layout_of(folder if home is None else home)

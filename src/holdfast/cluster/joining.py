@@ -26,17 +26,17 @@ from holdfast.transport.tls import Tls
 
 PORT_MAX = 65_535
 CLUSTER_BOUNDS = Bounds(tick_ms=CLUSTER_TICK_MS, silent_ticks_max=CLUSTER_SILENT_TICKS_MAX)
-_NAME_DIGITS = 12  # of its public key: two members alike once in 10^14
+NAME_DIGITS = 12  # of its public key: two members alike once in 10^14
 
 
 async def open_member(folder: Path, config: Config) -> ClusterMember:
     """A member over a folder of this machine; its node serves when this returns."""
-    _check_name(folder, config.member)
+    check_name(folder, config.member)
     check_folder(folder)
-    address = _address(config.member_address)
+    address = member_address(config.member_address)
     make_folder(folder)
     key = MemberKey.open(folder / "member.key")
-    name, nonce = config.member or key.public.hex()[:_NAME_DIGITS], uuid.uuid4().hex
+    name, nonce = config.member or key.public.hex()[:NAME_DIGITS], uuid.uuid4().hex
     coordination = open_coordination(
         config.cluster, nonce, ca=config.cluster_ca, certificate=config.cluster_certificate,
         key=config.cluster_key,
@@ -73,7 +73,7 @@ async def open_member(folder: Path, config: Config) -> ClusterMember:
     return member
 
 
-def _check_name(folder: Path, name: str) -> None:
+def check_name(folder: Path, name: str) -> None:
     """Before anything is made; a folder that has a name keeps it, however it was given."""
     found = belonging_of(folder)
     if name and (found is None or found.member != name):
@@ -92,7 +92,8 @@ async def settle(coordination: Coordination, config: Config) -> ClusterSettings:
     return settings
 
 
-def _address(text: str) -> TcpAddress:
+def member_address(text: str) -> TcpAddress:
+    """Where a member listens for others."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > PORT_MAX:
         raise InvalidArgument(

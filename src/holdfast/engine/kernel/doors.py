@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
 from holdfast.engine.kernel.halt import Halt
-from holdfast.engine.kernel.lives import Lives, moved
+from holdfast.engine.kernel.lives import Lives, MayTake, moved
 from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import write_state
@@ -40,6 +40,15 @@ class Doors(Generic[S]):
         self._halt = halt
         self._look_at = look_at
         self._something_new = something_new
+
+    @property
+    def may_take(self) -> MayTake | None:
+        return self._lives.may_take
+
+    @may_take.setter
+    def may_take(self, may_take: MayTake) -> None:
+        """Has others decide which partitions may be taken here, first and again."""
+        self._lives.may_take = may_take
 
     async def open(self, partition: int, epoch: int | None = None) -> None:
         """Opens a partition that is not open here, in an epoch or the next one.

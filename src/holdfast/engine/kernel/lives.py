@@ -23,6 +23,9 @@ from holdfast.state import Store, Writing
 
 S = TypeVar("S")
 
+MayTake = Callable[[int], bool]
+"""Whether this member may write a partition now, as those decide who place partitions."""
+
 OpenProcessor = Callable[[Store, int], Processor[S]]
 """A processor of a partition over its rows in a store."""
 
@@ -47,6 +50,7 @@ class Lives(Generic[S]):
         self.on_moved: Callable[[int], None] = _nobody  # told when a partition is not open any more
         self.epochs: dict[int, int] = {}  # of the partitions that are open
         self.opening: set[int] = set()  # partitions that are being opened
+        self.may_take: MayTake | None = None  # where others decide who writes a partition
         self.closed: dict[int, HoldfastError] = {}  # why the others are not
         self.writing: Writing | None = None  # to the store, under way
         self.inbox = Inbox(in_flight_max, metrics, self.why_closed)
@@ -72,6 +76,8 @@ class Lives(Generic[S]):
             raise InvalidState(
                 f"Partition {partition} is open here in epoch {self.epochs[partition]}"
             )
+        if self.may_take is not None and not self.may_take(partition):
+            raise moved(partition, "it was given to another member")
         taken = await self._journal.take(TOPIC, partition, epoch)
         if isinstance(taken, Refused):
             raise moved(partition, taken.reason)

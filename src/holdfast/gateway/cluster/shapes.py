@@ -11,7 +11,7 @@ from holdfast.limits import ORDER_SPANS_MAX
 
 MemberState = Literal["UP", "DRAINING", "AWAY"]
 PartitionState = Literal["HEALTHY", "UNDER_REPLICATED", "NO_OWNER"]
-EtcdState = Literal["AVAILABLE", "AWAY", "ROLLED_BACK"]
+EtcdState = Literal["AVAILABLE", "AWAY", "ROLLED_BACK", "NONE"]  # NONE: a broker keeps the log
 
 
 class ClusterMemberView(Shape, frozen=True):
@@ -55,6 +55,7 @@ class ClusterStatus(Shape, frozen=True):
     partitions: list[ClusterPartitionView]
     replication_factor: int
     problems: list[str]  # what somebody should look at
+    journal: str = ""  # where a broker keeps the log; "": the members do, with etcd
 
 
 class CutView(Shape, frozen=True):

@@ -1,0 +1,143 @@
+"""Members over one log: partitions spread, move, are taken over and fenced, and nothing is lost."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.brokered.in_process import PARTITIONS, Members
+
+from holdfast.engine.jobs.values import JobIntent, NewJob
+from holdfast.engine.kernel import Command
+from holdfast.errors import HoldfastError, InvalidState, NotFound
+from holdfast.records import ValueType
+
+
+def story(tmp_path: Path, told: Any, **config: Any) -> None:
+    async def run() -> None:
+        members = Members(tmp_path, **config)
+        try:
+            await told(members)
+            await members.check()
+        finally:
+            await members.close()
+
+    asyncio.run(run())
+
+
+def test_members_share_the_partitions_and_answer_for_all_of_them(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a")
+        assert members.counts() == {"a": PARTITIONS}
+        await members.submit(12)
+        await members.start("b", "c")
+        assert set(members.counts().values()) == {2}
+        await members.submit(36)
+        status = await members.members["b"].node.gateway.cluster.status()
+        assert [each.member for each in status.members] == ["a", "b", "c"]
+        assert {each.state for each in status.partitions} == {"HEALTHY"}
+        assert (status.etcd, status.journal) == ("NONE", "memory://test")
+        assert status.problems == []
+        assert not (tmp_path / "a" / "journal").exists()
+
+    story(tmp_path, told)
+
+
+def test_what_a_lost_member_owned_is_taken_over_and_it_is_fenced(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a", "b", "c")
+        await members.submit(24)
+        lost = members.owner(1)
+        zombie = await members.drop(lost)
+        assert 1 in zombie.owned()
+        await members.settled()
+        await members.submit(24)
+        epochs = {each.partition: each.epoch for each in _placements(members)}
+        for partition in list(zombie.owned()):
+            command = Command(ValueType.JOB, JobIntent.CREATE, 0, NewJob("mail", b"late"))
+            with pytest.raises(HoldfastError):
+                async with asyncio.timeout(1):
+                    await zombie.node.runner.submit(partition, [command])
+        assert zombie.owned() == []
+        await asyncio.sleep(0.2)  # it does not take them again
+        assert epochs == {each.partition: each.epoch for each in _placements(members)}
+        await members.submit(24)
+        numbers = [m.node.metrics.cluster.numbers() for m in members.members.values()]  # type: ignore
+        assert sum(each.take_overs for each in numbers) == 2
+
+    story(tmp_path, told)
+
+
+def _placements(members: Members) -> Any:
+    return next(iter(members.members.values())).place.placements.all()
+
+
+def test_a_partition_is_moved_by_hand_and_stays_until_members_change(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a", "b")
+        partition = members.members["a"].owned()[0]
+        desk = members.members["a"].node.gateway.cluster
+        await desk.move(str(partition), "b")
+        assert members.owner(partition) == "b"
+        await members.submit(12)
+        await members.settled()  # another one goes the other way
+        assert members.owner(partition) == "b"
+        with pytest.raises(NotFound, match="there are a, b"):
+            await desk.move(str(partition), "z")
+        with pytest.raises(InvalidState, match="no cuts"):
+            await desk.order()
+        with pytest.raises(InvalidState, match="not registered"):
+            await desk.remove("b")
+        await members.start("c")
+        assert set(members.counts().values()) == {2}
+        await members.submit(12)
+
+    story(tmp_path, told)
+
+
+def test_a_member_drains_under_load_and_stops_and_nobody_notices(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a", "b", "c")
+        load = asyncio.create_task(members.submit(300))
+        desk = members.members["a"].node.gateway.cluster
+        await desk.drain("b")
+        await members.until(lambda: members.members["b"].owned() == [])
+        status = await desk.status()
+        assert [each.state for each in status.members] == ["UP", "DRAINING", "UP"]
+        await load
+        await desk.drain("b", False)
+        await members.settled()
+        leaving = members.members["b"]
+        await leaving.leave()
+        assert leaving.owned() == []
+        await members.members.pop("b").close()
+        await members.settled()
+        assert set(members.members["a"].roster.cards) == {"a", "c"}
+        await members.submit(24)
+        await members.start("b")
+        await members.submit(24)
+
+    story(tmp_path, told)
+
+
+def test_a_partition_that_cannot_be_opened_is_parked_alone_and_retried(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a")
+        member = members.members["a"]
+        opened, failures = member.node.runner.open, [1]
+
+        async def fails(partition: int, epoch: int | None = None) -> None:
+            if partition == 3 and failures[0]:
+                failures[0] -= 1
+                raise NotFound("no such thing")
+            await opened(partition, epoch)
+
+        member.node.runner.open = fails
+        member.node.runner.lose(3)
+        await members.until(lambda: any("parked" in each for each in member.problems()))
+        await members.submit(0)
+        assert member.owned() == [1, 2, 4, 5, 6]
+        await members.settled()
+        await members.until(lambda: member.problems() == [])
+
+    story(tmp_path, told)
