@@ -1,5 +1,6 @@
 """What is asked of the brokers beside records: topics, offsets, times; these calls block."""
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -73,6 +74,12 @@ class Brokers:
             name: len(topic.partitions) for name, topic in topics.items() if topic.error is None
         }
 
+    def _is_led(self, topic: str) -> bool:
+        """Whether each partition of a topic has a leader."""
+        found: Any = (self._admin.list_topics(topic, timeout=_ASK_SECONDS).topics or {}).get(topic)
+        parts = found.partitions.values() if found is not None and found.error is None else ()
+        return bool(parts) and all(each.leader >= 0 for each in parts)
+
     def create(self, topic: str, partitions: int, replicas: int) -> None:
         """Makes sure that a topic is there."""
         config = dict(_CONFIG)
@@ -86,6 +93,13 @@ class Brokers:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise failed(f"the topic {topic!r}", error) from error
+
+        def led() -> None:
+            if not self._is_led(topic):
+                raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+
+        # The client keeps what it has heard of a topic: it must not be that nobody leads it.
+        self._retried(f"the leaders of topic {topic!r}", led)
 
     def limit_bytes(self, topic: str) -> int:
         """How large a batch of a topic may be; InvalidArgument if it is not kept as we need it."""
@@ -154,4 +168,6 @@ class Brokers:
                 denied = error.args[0].code() in _DENIED
                 if denied or time.monotonic() > deadline:
                     raise failed(what, error) from error
+                with contextlib.suppress(KafkaException):
+                    self._admin.list_topics(timeout=_ASK_SECONDS)  # who leads what now
             time.sleep(KAFKA_ASK_AGAIN_MS / 1000)
