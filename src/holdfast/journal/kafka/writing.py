@@ -1,6 +1,7 @@
 """Writing partitions: a lane for each, all over one producer."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 from holdfast.clock import Clock
@@ -61,13 +62,17 @@ class KafkaWriting:
 
     async def _first_of(self, answers: "list[asyncio.Future[Appended | Refused]]") -> None:
         """Waits for all that take about as long as the first: others are told later."""
-        started = self._clock.monotonic()
-        if len(answers) == 1:
-            await asyncio.wait(answers)
+        sent = [each for each in answers if not each.done()]
+        if not sent:
+            await asyncio.sleep(0)  # nobody is answered before the others had their turn
             return
-        _, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        if len(sent) == 1:
+            await asyncio.wait(sent)
+            return
+        started = time.monotonic()
+        _, pending = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
         if pending:
-            elapsed = self._clock.monotonic() - started
+            elapsed = time.monotonic() - started
             await asyncio.wait(pending, timeout=max(elapsed, KAFKA_LATE_MS_MIN / 1000))
 
     def _check(self, append: Append) -> int:
