@@ -220,6 +220,7 @@ class Simulation:
     def _check_all(self) -> None:
         load, cluster = self.load, self.cluster
         found = EffectChecker(self.logs, PARTITIONS)
+        found.positions()
         found.once(found.made, load.tasks | load.instances | load.parked, "tasks and instances")
         found.once(found.created, load.keyed, "idempotency keys")
         found.once(found.ended, load.completed, "completions")
