@@ -31,7 +31,7 @@ from holdfast.groups.read_back import read_back
 from holdfast.limits import GROUP_TICK_MS
 
 SESSION_MS = 800
-REST_MS = 60_000  # after the last trouble: the longest pause of a retry, and a rebalance or two
+REST_MS = 20_000  # after the last trouble: a rebalance or two; parked ones are resumed
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class SimulatedMember:
         self.id: MemberId = f"{name}/{incarnation}"
         self.name = name
         self.core = GroupCore(self.id, group.declared)
+        self.core.leading.checkpoint_bytes = group.checkpoint_bytes
         self.position = 0  # of the next message in the log's list
         self.is_alive = True
         self.is_paused = False
@@ -227,12 +228,13 @@ class SimulatedGroup:
         self.checks = GroupChecks()
         self.log = SimulatedLog(self.checks)
         self.is_stormy = True
+        self.checkpoint_bytes = self.rng.choice((1_000, 256_000))
         self.declared = [NewPartition(f"p{number:03}") for number in range(sizes.partitions)]
         self.checks.expected |= {each.token for each in self.declared}
         self.members: dict[MemberId, SimulatedMember] = {}
         self.generation = Generation(0, "", ())
         self.counts = dict.fromkeys(
-            ("join", "leave", "kill", "pause", "leader", "split", "merge", "fail", "ask"), 0
+            ("join", "leave", "kill", "pause", "leader", "split", "merge", "fail", "ask", "sum"), 0
         )
         self._there: list[MemberId] = []  # the membership's own list, in the order of joining
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -297,7 +299,9 @@ class SimulatedGroup:
 
     def append(self, message: SyncMessage) -> None:
         self.log.append(message)
-        if self.is_stormy and isinstance(message, UpdateEpoch) and self.rng.random() < 0.1:
+        is_update = isinstance(message, UpdateEpoch)
+        self.counts["sum"] += is_update and not message.members
+        if self.is_stormy and is_update and self.rng.random() < 0.1:
             self.later(self.rng.uniform(0, 30), self.kill_leader, message.member)
         for member in self.members.values():
             member.wake()

@@ -49,7 +49,7 @@ class GroupCore:
         self.generation: Generation | None = None
         self._runs = LocalRuns(member)
         self._saying = Saying(member, self._runs, partitions)
-        self._leading = Leading(member)
+        self.leading = Leading(member)
         self._is_out = False  # the membership is without this member
         self._balanced_at = -1  # the offset after which the load was looked at last
 
@@ -116,7 +116,7 @@ class GroupCore:
 
     def fold(self, offset: int, message: SyncMessage, size_bytes: int) -> list[Effect]:
         """The next message of the sync log, decoded."""
-        self._leading.bytes_since += size_bytes
+        self.leading.bytes_since += size_bytes
         merged = merge(self.state, offset, message)
         effects: list[Effect] = [Alarm(text) for text in merged.alarms]
         if isinstance(message, NewEpoch) and merged.verdict is Verdict.ACCEPTED:
@@ -124,7 +124,7 @@ class GroupCore:
         elif message.member == self.member:
             effects += self._read_own(message, merged.verdict)
         if isinstance(message, UpdateEpoch) and merged.verdict is Verdict.ACCEPTED:
-            self._leading.update_read(message, self._runs.now_ms)
+            self.leading.update_read(message, self._runs.now_ms)
         touched, self.state.touched = self.state.touched, set()
         effects += self._settle(touched)
         return effects
@@ -214,7 +214,7 @@ class GroupCore:
         return effects + self._send(is_tick=True)
 
     def _send(self, is_tick: bool) -> list[Effect]:
-        state, leading, sent = self.state, self._leading, self._saying.sent
+        state, leading, sent = self.state, self.leading, self._saying.sent
         if leading.begins(state, self.generation) and not sent.is_waiting(UpdateEpoch):
             counter = self._saying.note(UpdateEpoch)
             return [Send(leading.begin(state, self.generation, counter))]
@@ -239,11 +239,11 @@ class GroupCore:
         is_asked = self.member in going.members and self.member not in going.answered
         if is_asked and not self._is_out and not sent.is_waiting(RebalanceAnswer):
             effects.append(Send(self._saying.answer(state, going.generation)))
-        is_end = self._leading.ends(state, self.generation, self._runs.now_ms)
+        is_end = self.leading.ends(state, self.generation, self._runs.now_ms)
         if is_end and not sent.is_waiting(NewEpoch):
             declared = tuple(self._saying.declared.values())
             counter = self._saying.note(NewEpoch)
-            effects.append(Send(self._leading.new_epoch(state, declared, counter)))
+            effects.append(Send(self.leading.new_epoch(state, declared, counter)))
         return effects
 
     def _proposals(self) -> list[Proposed]:
@@ -259,7 +259,7 @@ class GroupCore:
 
     def _new_epoch(self, message: NewEpoch) -> Iterable[Effect]:
         self._saying.begin_anew()
-        self._leading.epoch_read()
+        self.leading.epoch_read()
         if self.is_in:
             yield EpochStarted(self.state.epoch)
         elif self.generation is not None and message.generation >= self.generation.number:

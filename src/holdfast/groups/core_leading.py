@@ -19,6 +19,7 @@ class Leading:
 
     def __init__(self, member: MemberId) -> None:
         self._member = member
+        self.checkpoint_bytes = GROUP_CHECKPOINT_BYTES
         self.bytes_since = 0  # read since a message carried all of the state
         self._carried_bytes = 0  # of the last one that was made here
         self._asked_ms = 0  # when the rebalance under way was read
@@ -70,7 +71,7 @@ class Leading:
 
     def is_checkpoint_due(self, state: GroupState) -> bool:
         """Whether what a member that starts now has to read has become long."""
-        enough = max(GROUP_CHECKPOINT_BYTES, GROUP_CHECKPOINT_RATIO * self._carried_bytes)
+        enough = max(self.checkpoint_bytes, GROUP_CHECKPOINT_RATIO * self._carried_bytes)
         return state.leader == self._member and self.bytes_since > enough
 
     def checkpoint(self, state: GroupState, counter: int) -> UpdateEpoch:
