@@ -127,6 +127,11 @@ class KafkaServer:
 
     def run(self, settings: Mapping[str, str] | None = None) -> None:
         """Starts, or starts again with what it has, on the same ports; other settings stay."""
+        self.launch(settings)
+        self.wait_until_ready()
+
+    def launch(self, settings: Mapping[str, str] | None = None) -> None:
+        """Starts the process, and does not wait for it. It ends with the thread that calls this."""
         assert self._kafka is not None
         assert self.folder is not None
         self._more |= settings or {}
@@ -135,6 +140,9 @@ class KafkaServer:
             "kafka.Kafka", str(self.folder / "server.properties"), options=self._java_options()
         )
         self._process = Process(command, self.folder / "kafka.log")
+
+    def wait_until_ready(self) -> None:
+        assert self._process is not None
         ports = list(self._listeners().values())
         self._process.wait_until(lambda: all(map(answers, ports)), _READY_SECONDS_MAX)
 

@@ -182,7 +182,9 @@ class KafkaJournal:
     async def ends(self, topic: str, partition: int) -> Ends:
         """Where the log begins and ends now."""
         place = (topic, partition)
-        return (await self._in_thread(lambda: self._brokers.ends([place])))[place]
+        found = await self._in_thread(lambda: self._brokers.ends([place]))
+        self._topics.learn(found)
+        return found[place]
 
     def number(self) -> int:
         """A number that no other flight has: by the start of this process, and a counter."""
