@@ -115,6 +115,7 @@ def test_what_decides_touches_no_clock_no_disk_and_no_dice() -> None:
 # that values are written in, and is everywhere.
 HOMES = {
     "aiohttp": "client/remote.py",
+    "aiokafka": "groups/kafka.py",
     "confluent_kafka": "journal/kafka/",
     "crc32c": "journal/",
     "croniter": "engine/timers/cron.py",

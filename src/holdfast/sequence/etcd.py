@@ -23,13 +23,12 @@ from holdfast.sequence.etcd_url import EtcdAddress
 from holdfast.sequence.keys import KeySpan, Reading, Write, Written
 from holdfast.sequence.stored import StoredCoordination
 
-_BEAT_S = COORDINATION_LEASE_MS / 3_000
-
 
 class EtcdKeys:
     """Keys of one cluster in etcd, under its prefix. Keeps the port `KeyStore`."""
 
-    def __init__(self, address: EtcdAddress) -> None:
+    def __init__(self, address: EtcdAddress, lease_ms: int = COORDINATION_LEASE_MS) -> None:
+        self._lease_ms = lease_ms
         self.on_lapsed: Callable[[], None] = lambda: None
         self._client = EtcdClient(address)
         self._prefix = address.prefix
@@ -123,20 +122,20 @@ class EtcdKeys:
         async with self._granting:  # of two leases only one would be kept alive
             if self._lease:
                 return self._lease
-            request = messages.new("LeaseGrantRequest", ttl=COORDINATION_LEASE_MS // 1_000)
+            request = messages.new("LeaseGrantRequest", ttl=max(self._lease_ms // 1_000, 1))
             began = time.monotonic()
             try:
                 answer = await self._client.write(messages.LEASE_GRANT, request)
             except Unknown as error:  # a lease that nobody uses runs out
                 raise Unavailable(error.message) from None
-            self._lease, self._leased_until = answer.id, began + COORDINATION_LEASE_MS / 1_000
+            self._lease, self._leased_until = answer.id, began + self._lease_ms / 1_000
             if self._beating is None:
                 self._beating = asyncio.create_task(self._beat())
             return answer.id
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(_BEAT_S)
+            await asyncio.sleep(self._lease_ms / 3_000)
             lease = self._lease
             if not lease:
                 continue
@@ -152,7 +151,7 @@ class EtcdKeys:
                 if not is_alive:
                     self._lapse(lease)
                 elif lease == self._lease:
-                    self._leased_until = began + COORDINATION_LEASE_MS / 1_000
+                    self._leased_until = began + self._lease_ms / 1_000
 
     async def _keep_alive(self, lease: int) -> bool:
         call = await self._client.open(messages.LEASE_KEEP_ALIVE)
