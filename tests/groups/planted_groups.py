@@ -43,7 +43,8 @@ def accept_stale_epochs(patch: pytest.MonkeyPatch) -> None:
     regular = merge._regular  # pyright: ignore[reportPrivateUsage]
 
     def lenient(state: GroupState, message: Regular) -> Merged:
-        return regular(state, replace(message, epoch=state.epoch))
+        is_stale = message.epoch < state.epoch
+        return regular(state, replace(message, epoch=state.epoch, whole=message.whole or is_stale))
 
     patch.setattr(merge, "_regular", lenient)
 

@@ -31,6 +31,7 @@ from holdfast.groups.read_back import read_back
 from holdfast.limits import GROUP_TICK_MS
 
 SESSION_MS = 800
+COMPARED_EVERY = 797  # messages: all folds there are compared, which takes a ms each
 REST_MS = 20_000  # after the last trouble: a rebalance or two; parked ones are resumed
 
 
@@ -128,7 +129,7 @@ class SimulatedMember:
             offset, message, size = messages[self.position]
             self.position += 1
             self.do(self.core.fold(offset, message, size))
-            if offset % 101 == 0:
+            if offset % COMPARED_EVERY == 0:
                 self.group.checks.compare(offset, self.core.state)
         if self.is_alive:
             self.do(self.core.flush())
@@ -430,7 +431,7 @@ class SimulatedGroup:
         running = member.core.running
         if not running or not self.is_stormy:
             return
-        if self.rng.random() < 0.25:
+        if self.rng.random() < 1.5 / self.sizes.members:
             token = self.rng.choice(running)
             offset = int(self.now)
             member.do(member.core.committed(token, offset, watermark=offset))
