@@ -48,7 +48,7 @@ class GroupStory:
         self.withheld: list[SyncMessage] = []  # sent, but not in the log
         self.is_withholding: set[MemberId] = set()
         self.now_ms = 0
-        self._state = GroupState()
+        self.state = GroupState()  # the fold of all that is in the log
 
     # --- what a test does ---------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class GroupStory:
         """A message gets into the log; what becomes of it."""
         offset = len(self.log)
         self.log.append(message)
-        verdict = merge(self._state, offset, message).verdict
+        verdict = merge(self.state, offset, message).verdict
         line = f"{message.member} {shown(message)}"
         self.lines.append(line if verdict is Verdict.ACCEPTED else f"{line} -> {verdict.value}")
         return verdict
@@ -120,7 +120,7 @@ class GroupStory:
         """Each partition: its owner, whom it is shared with, and its status."""
         return {
             token: f"{each.owner}{' > ' + each.target if each.target else ''} {each.status.name}"
-            for token, each in sorted(self._state.partitions.items())
+            for token, each in sorted(self.state.partitions.items())
         }
 
     def running(self) -> dict[MemberId, str]:

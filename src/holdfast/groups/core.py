@@ -199,6 +199,14 @@ class GroupCore:
         self._saying.ask(ask)
         return []
 
+    def leave(self) -> list[Effect]:
+        """This member is about to leave: it lets go of everything, and says how far it came.
+
+        What it owns is shared anew in the epoch that is without it.
+        """
+        self._runs.is_leaving = True
+        return self._settle_all()
+
     # --- what is to be sent -------------------------------------------------------------------
 
     def flush(self) -> list[Effect]:

@@ -62,6 +62,7 @@ class LocalRuns:
         self.runs: dict[str, LocalRun] = {}  # of some the log may say that they are another's
         self.retries: dict[str, int] = {}  # parked ones: when they are tried again
         self.now_ms = 0
+        self.is_leaving = False  # nothing is started any more
 
     # --- what the work reports ----------------------------------------------------------------
 
@@ -89,8 +90,7 @@ class LocalRuns:
             return ()
         if run is None:
             return self._start(state, partition, partition.offset, partition.watermark)
-        if run.phase in _RUNS and (partition.target or partition.is_held):
-            why = f"it moves to {partition.target}" if partition.target else "it is parked by hand"
+        if run.phase in _RUNS and (why := self._why_to_stop(partition)):
             return self._let_go(token, run, why)
         if run.phase is RunPhase.STOPPED:
             return self._stopped(state, partition, run)
@@ -98,6 +98,13 @@ class LocalRuns:
             del self.runs[token]
             self.retries[token] = self.now_ms + _pause_ms(run.attempts)
         return ()
+
+    def _why_to_stop(self, partition: GroupPartition) -> str:
+        if partition.target:
+            return f"it moves to {partition.target}"
+        if partition.is_held:
+            return HELD
+        return "its member leaves" if self.is_leaving else ""
 
     def due(self, state: GroupState) -> Iterable[Effect]:
         """Parked partitions whose time has come."""
@@ -132,7 +139,7 @@ class LocalRuns:
         self, state: GroupState, partition: GroupPartition, offset: Offset, watermark: int | None
     ) -> Iterable[Effect]:
         token = partition.token
-        if partition.target or partition.is_held:
+        if partition.target or partition.is_held or self.is_leaving:
             return ()
         if partition.status is PartitionStatus.PARKED:
             if self.retries.setdefault(token, self.now_ms) > self.now_ms:
@@ -160,7 +167,7 @@ class LocalRuns:
             return []
         if partition.owner != self._member:
             is_offered = partition.target == self._member and partition.is_released
-            return [Picked(token)] if is_offered else []
+            return [Picked(token)] if is_offered and not self.is_leaving else []
         run = self.runs.get(token)
         if run is None:
             return self._of_idle(partition, partition.offset, None)
@@ -171,7 +178,8 @@ class LocalRuns:
                 mark = run.watermark
                 return [Parked(token, run.offset, mark, run.error, run.attempts)]
             case RunPhase.STOPPED:
-                return self._of_idle(partition, run.offset, run.watermark)
+                of_idle = self._of_idle(partition, run.offset, run.watermark)
+                return of_idle or _progress(partition, run)
             case RunPhase.RUNNING if partition.status is not PartitionStatus.RUNNING:
                 return [RunStarted(token), *_progress(partition, run)]
             case _:
