@@ -278,6 +278,8 @@ class _Life:
             await asyncio.sleep(GROUP_TICK_MS / 1_000)
             if not self._membership.is_held:
                 raise Unavailable("the membership has not answered for the time of a session")
+            if self._sending.is_stuck:
+                raise Unavailable("the log has taken no message for too long")
             if not self._sending.is_full:
                 self._do(self._core.tick(_now_ms()))
 

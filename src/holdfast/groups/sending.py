@@ -29,6 +29,7 @@ class SyncSending:
         self._empty = asyncio.Event()
         self._empty.set()
         self._task: asyncio.Task[None] | None = None
+        self._failing_since: float | None = None
 
     def start(self) -> None:
         """Begins to append."""
@@ -38,6 +39,14 @@ class SyncSending:
     def is_full(self) -> bool:
         """Whether the log is behind: what is new should wait and share a message."""
         return len(self._waiting) >= GROUP_SENDS_MAX
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing could be appended for so long that the others may do without us."""
+        since = self._failing_since
+        if since is None:
+            return False
+        return (asyncio.get_running_loop().time() - since) * 1_000 > GROUP_STALE_MS_MAX
 
     def send(self, message: SyncMessage) -> None:
         """The message goes out after those before it."""
@@ -60,11 +69,14 @@ class SyncSending:
         while True:
             try:
                 await self._append(body)
+                self._failing_since = None
                 return
             except InvalidArgument as error:
                 log.error("group: a message was refused", size_bytes=len(body), why=error.message)
                 return
             except HoldfastError as error:
+                if self._failing_since is None:
+                    self._failing_since = asyncio.get_running_loop().time()
                 log.info("group: not appended, trying again", why=error.message)
             await asyncio.sleep(pause_ms / 1_000)
             pause_ms = min(2 * pause_ms, GROUP_PAUSE_MS_MAX)
