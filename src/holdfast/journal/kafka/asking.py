@@ -171,3 +171,9 @@ class Brokers:
                 with contextlib.suppress(KafkaException):
                     self._admin.list_topics(timeout=_ASK_SECONDS)  # who leads what now
             time.sleep(KAFKA_ASK_AGAIN_MS / 1000)
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Has the client forget who led partitions before a broker restarted."""
+        with contextlib.suppress(KafkaException):
+            self._admin.list_topics(timeout=_ASK_SECONDS)
