@@ -28,6 +28,8 @@ NAMES = ("a", "b", "c")
 class OurMember:
     """`holdfast start --cluster` over a folder, on the same port whenever it is started."""
 
+    joins = "--cluster"  # the option that takes where members find each other
+
     def __init__(
         self,
         name: str,
@@ -48,7 +50,7 @@ class OurMember:
         self._within = within
         self._environment = path_of_code() | dict(environment or {})
         self._options = [
-            *("--cluster", etcd, "--member", name, "--host", host, "--port", str(self.port)),
+            *(self.joins, etcd, "--member", name, "--host", host, "--port", str(self.port)),
             *("--listen-members", f"{host}:0", "--log-level", log_level, "--json", *options),
         ]
         self._process: Process | None = None

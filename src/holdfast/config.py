@@ -58,6 +58,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kafka_certificate: str = ""  # this node's own, where brokers want one: a file (PEM)
     kafka_key: str = ""  # and its key
     kafka_replicas: int = 0  # copies of topics that are created; 0: as the brokers' default is
+    kafka_session_ms: int = 6_000  # a member that is not heard for so long is taken over
     cluster: str = ""  # etcd://host:port[,host:port], or etcds:// for TLS; "": a node of its own
     cluster_ca: str = ""  # who signs etcd's certificate: a file (PEM); "": the usual authorities
     cluster_certificate: str = ""  # this member's own, where etcd wants one: a file (PEM)

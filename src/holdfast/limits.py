@@ -327,6 +327,7 @@ CLUSTER_DRAIN_MS_MAX = 30_000  # that a member which stops gives itself to hand 
 
 # --- members over a broker ----------------------------------------------------------------------
 BROKERED_FEED_MS = 10_000  # before a standby without a state looks for a snapshot again
+BROKERED_KEPT_MS = 10_000  # that a member which left the group is still reached: a broker restarts
 BROKERED_DRAIN_MS = 1_000  # before a member that drains asks again for what it still has
 BROKERED_MOVE_MS_MAX = 10_000  # that a move by hand is waited for: one takes some 200 ms
 

@@ -60,7 +60,7 @@ def check_all(
     chains = asyncio.run(_chains(cluster.etcd.url))
     _check_one_owner_an_epoch(chains)
     through = {
-        name: asyncio.run(_through_api(member.url, len(chains)))
+        name: asyncio.run(through_api(member.url, len(chains)))
         for name, member in cluster.members.items()
     }
     logs = next(iter(through.values()))
@@ -109,7 +109,7 @@ def check_tasks(
     assert not twice, f"jobs were completed twice: {twice}"
 
 
-async def _through_api(url: str, partitions: int) -> dict[int, Log]:
+async def through_api(url: str, partitions: int) -> dict[int, Log]:
     """All logs, as a member gives them out."""
     api = RemoteApi(url)
     try:

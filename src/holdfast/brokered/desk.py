@@ -58,7 +58,7 @@ class BrokeredDesk:
 
     async def status(self) -> ClusterStatus:
         member = self._member
-        members = [self._view(name) for name in sorted({*member.roster.cards, member.name})]
+        members = [self._view(name) for name in sorted(self._names())]
         without = set(member.without_owner())
         partitions = [
             ClusterPartitionView(
@@ -71,6 +71,9 @@ class BrokeredDesk:
             member.identity.cluster, member.name, "NONE", 0, members, partitions, 0,
             _problems(members, without), member.identity.journal,
         )  # fmt: skip
+
+    def _names(self) -> set[str]:
+        return {*self._member.roster.cards, self._member.name}
 
     def _view(self, name: str) -> ClusterMemberView:
         roster = self._member.roster
@@ -129,7 +132,7 @@ class BrokeredDesk:
         )
 
     def _check_known(self, member: str) -> None:
-        known = sorted({*self._member.roster.cards, self._member.name})
+        known = sorted({*self._names(), *self._member.roster.said})
         if member not in known:
             raise NotFound(
                 f"Expected a member of the cluster, but found {member!r}; there are"

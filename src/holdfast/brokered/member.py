@@ -126,6 +126,7 @@ class BrokeredMember:
         """Says what is new, and tries again what could not be said or done."""
         while True:
             await asyncio.sleep(CLUSTER_LOOK_MS / 1_000)
+            self.roster.forget_gone()
             self._say()
             self.node.runner.follow_again()
 
@@ -255,7 +256,7 @@ class BrokeredMember:
         return {
             name: len(said.epochs)
             for name, said in self.roster.said.items()
-            if not said.is_draining
+            if name in self.roster.cards and not said.is_draining
         }
 
     # --- how it is ----------------------------------------------------------------------------

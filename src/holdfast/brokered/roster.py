@@ -1,5 +1,6 @@
 """Who the members are, as the generation's cards say: their keys, and the links to them."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from holdfast.brokered.cards import (
@@ -11,6 +12,7 @@ from holdfast.brokered.cards import (
 )
 from holdfast.errors import HoldfastError
 from holdfast.groups.api import MemberId
+from holdfast.limits import BROKERED_KEPT_MS
 from holdfast.logs import log
 from holdfast.transport import Address, Link, Links, TcpAddress
 
@@ -37,24 +39,40 @@ class CardRoster:
         self._links = links
         self._keys = keys
         self._untold: set[str] = set()
+        self._leaving: dict[str, float] = {}  # who left, and until when it may come back
 
     # --- cards --------------------------------------------------------------------------------
 
     def see(self, cards: Mapping[MemberId, bytes]) -> None:
-        """There is a new generation: who is not in it any more is cut off."""
+        """There is a new generation: who is not in it any more is forgotten, after a while.
+
+        A member that is still connected may only have lost its broker, and come back.
+        """
         found, self.problems = cards_by_name(cards)
+        now = asyncio.get_running_loop().time()
         for name in self.cards.keys() - found.keys() - {self._me}:
+            self._leaving.setdefault(name, now + BROKERED_KEPT_MS / 1_000)
+        self.cards = found
+        for name, card in found.items():
+            if name != self._me:
+                self._leaving.pop(name, None)
+                self._keys[name] = bytes.fromhex(card.key)
+                self._link(name, card)
+        self.forget_gone()
+
+    def forget_gone(self) -> None:
+        """Cuts off the members that have left, once they are not connected or it is long ago."""
+        now = asyncio.get_running_loop().time()
+        for name, until in list(self._leaving.items()):
+            if now < until and name in self._links and self._links[name].is_up:
+                continue
             log.info("member left", member=name)
+            del self._leaving[name]
             self._keys.pop(name, None)
             self._links.remove(name)
             self.said.pop(name, None)
             for callback in self.on_left:
                 callback(name)
-        self.cards = found
-        for name, card in found.items():
-            if name != self._me:
-                self._keys[name] = bytes.fromhex(card.key)
-                self._link(name, card)
 
     def _link(self, name: str, card: BrokeredCard) -> None:
         is_known = name in self._links

@@ -23,6 +23,8 @@ def register(app: typer.Typer) -> None:
             "holdfast start ./data --cluster etcd://10.0.0.5:2379   a member of a cluster",
             "holdfast start ./data --cluster etcd://10.0.0.5 --listen-members 10.0.0.7:8081"
             " --host 10.0.0.7 --authorization",
+            "holdfast start ./data --journal kafka://10.0.0.5:9092/orders   Kafka keeps the log;"
+            " nodes share it",
             "holdfast start ./data --pipeline     and tables in ./data/tables, kept fresh by Spark",
             "holdfast start ./data --authorization --host 0.0.0.0 --tls-certificate cert.pem"
             " --tls-key key.pem   clients authenticate themselves, over HTTPS",
@@ -49,6 +51,7 @@ def start(
     authorization: options.Authorization = False,
     pipeline: options.Pipeline = False,
     processes: options.Processes = None,
+    journal: options.JournalUrl = None,
     cluster: options.Cluster = None,
     member: options.MemberName = None,
     listen_members: options.ListenMembers = None,
@@ -68,7 +71,7 @@ def start(
         log_json=log_json or None, authorization=authorization or None,
         allowed_hosts=allowed_hosts, allowed_origins=allowed_origins,
         tls_certificate=_text(tls_certificate), tls_key=_text(tls_key),
-        snapshot_store=snapshot_store, cluster=cluster, member=member,
+        snapshot_store=snapshot_store, journal=journal, cluster=cluster, member=member,
         member_address=listen_members,
     )  # fmt: skip
     if not config.authorization:
@@ -92,10 +95,15 @@ def _serve(
     from holdfast.layout import layout_of
 
     os.umask(0o077)  # what is stored is for its owner alone
-    if config.cluster:
+    if config.cluster or config.journal:
         from holdfast.cli.cluster.serving import serve_member
         from holdfast.errors import InvalidArgument
 
+        if config.cluster and config.journal:
+            raise InvalidArgument(
+                "Expected one place for the log, but found --cluster and --journal: with --cluster"
+                " the members keep it, with --journal a broker does"
+            )
         if processes not in (None, 1):
             raise InvalidArgument(
                 "Expected one process for a member of a cluster, but found --processes"

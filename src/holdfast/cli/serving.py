@@ -118,6 +118,7 @@ def announce_start(
     *,
     processes: int = 1,
     member: str | None = None,
+    journal: str | None = None,
     as_json: bool,
 ) -> None:
     """Says that the node is up."""
@@ -136,10 +137,13 @@ def announce_start(
             started["processes"] = processes
         if member is not None:
             started["member"] = member
+        if journal is not None:
+            started["journal"] = journal
         print_json(started)
         return
     several = f" · {processes} processes" if processes > 1 else ""
     several += f" · member {member}" if member is not None else ""
+    several += f" · log at {journal}" if journal is not None else ""
     print_line(
         f"holdfast {VERSION} at {url} · {folder} · {partitions} partitions{several} ·"
         f" ready in {took_ms / 1000:.2f} s ({replayed_events:,} events replayed)"

@@ -93,6 +93,17 @@ LogLevel = Annotated[
 ]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")]
 
+# --- the log ------------------------------------------------------------------------------------
+JournalUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--journal",
+        help="Have this broker keep the log: kafka://HOST:PORT/NAME, several hosts with commas. All"
+        " nodes with the same URL share its partitions, and take over from one another.",
+        metavar="URL",
+    ),
+]
+
 # --- the cluster --------------------------------------------------------------------------------
 Cluster = Annotated[
     str | None,

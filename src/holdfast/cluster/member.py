@@ -87,6 +87,7 @@ class ClusterMember:
 
     node: Node
     journal: ClusterJournal
+    journal_url: str | None = None  # the members keep the log
 
     def __init__(
         self,

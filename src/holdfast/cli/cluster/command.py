@@ -44,14 +44,16 @@ def status(url: Url = DEFAULT_URL, json: Json = False) -> None:
         [
             ("cluster", found.cluster_id),
             ("asked", found.member),
-            ("etcd", found.etcd.lower().replace("_", " ")),
+            ("journal", found.journal)
+            if found.journal
+            else ("etcd", found.etcd.lower().replace("_", " ")),
             ("members", f"{up} of {len(found.members)} up"),
-            ("cut", number(found.cut)),
+            *([] if found.journal else [("cut", number(found.cut))]),
         ]
     )
     print_line("")
     print_table(
-        ["PARTITION", "STATE", "OWNER", "EPOCH", "REPLICAS"],
+        ["PARTITION", "STATE", "OWNER", "EPOCH", "" if found.journal else "REPLICAS"],
         [
             (str(each.partition_id), each.state, each.owner, str(each.epoch), _replicas(each))
             for each in found.partitions

@@ -5,6 +5,7 @@ import contextlib
 import time
 from pathlib import Path
 
+from holdfast.brokered.kafka import open_brokered
 from holdfast.cli.beside import Beside
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.cluster.joining import open_member
@@ -17,7 +18,7 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
     """Joins the cluster, serves, and hands everything over before it stops."""
     began = time.monotonic()
     certificate_of(config.tls_certificate, config.tls_key)  # a wrong one leaves no folder behind
-    member = await open_member(folder, config)
+    member = await (open_brokered if config.journal else open_member)(folder, config)
     try:
         await member.placed(CLUSTER_START_MS_MAX / 1_000)
         if config.authorization and member.is_first:
@@ -31,10 +32,10 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
                 tables = config.tables or str(folder / "tables")
                 beside.enter_context(Beside(["pipeline", "run", url, "--tables", tables]))
             announcing.append(asyncio.get_running_loop().create_task(member.serves_at(url)))
-            count = member.settings.partitions
+            count = member.place.placements.count
             announce_start(
                 url, folder, count, member.node.replayed_events, took_ms, member=member.name,
-                as_json=as_json,
+                journal=member.journal_url, as_json=as_json,
             )  # fmt: skip
 
         with beside:
