@@ -5,6 +5,7 @@ data on the repository's disk only for as long as it runs.
 """
 
 from bench.peers.api import LatencyPeer, ProcessPeer, TaskPeer, measured, running
+from bench.peers.celery import Celery
 from bench.peers.dbos import DbosTwoStep
 from bench.peers.dramatiq import Dramatiq
 from bench.peers.huey import Huey
@@ -12,6 +13,7 @@ from bench.peers.pgqueuer import Pgqueuer
 from bench.peers.restate import Restate, RestateTwoStep
 
 __all__ = [
+    "Celery",
     "DbosTwoStep",
     "Dramatiq",
     "Huey",

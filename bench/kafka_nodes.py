@@ -1,0 +1,109 @@
+"""A node whose log is in Kafka: how many no-op tasks a second, and how soon one is acknowledged."""
+
+import os
+import statistics
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+from bench.harness import Figure, Run, benchmark, remove
+from bench.ours.kafka_cluster import OurKafkaCluster
+from bench.ours.kafka_flights import BareProducers, KafkaFlight, create_topic, flights_of
+from bench.peers import Celery, measured
+from bench.tasks import tasks_per_second
+from holdfast import Holdfast
+
+TASKS = 50_000
+CELERY_TASKS = 4_000
+PARTITIONS = 4
+ONE_BY_ONE = 300
+LOG = "bench"
+
+
+@benchmark("kafka-nodes")
+def kafka_nodes(run: Run) -> Iterator[Figure]:
+    folder = run.folder("kafka-nodes")
+    with ExitStack() as stack:
+        stack.callback(remove, folder)
+        options = ("--partitions", str(PARTITIONS))
+        cluster = stack.enter_context(OurKafkaCluster(folder, LOG, ("a",), options))
+        (url,) = cluster.urls
+        count = run.scaled(TASKS)
+        bare = BareKafka(cluster, count)
+        yield Figure(
+            name="no-op tasks on a node over Kafka",
+            against="Celery on Redis",
+            goal=">= 3",
+            unit="tasks/s",
+            ours=lambda: tasks_per_second(url, count),
+            peer=measured(
+                stack, Celery(), lambda it: it.no_op_tasks_per_second(run.scaled(CELERY_TASKS))
+            ),
+        )
+        yield Figure(
+            name="no-op tasks on a node over Kafka, beside a bare producer",
+            against="a transaction for each of the same batches",
+            goal=">= 0.5",
+            unit="tasks/s",
+            ours=lambda: bare.noted(tasks_per_second(url, count)),
+            peer=bare.tasks_per_second,
+        )
+        app = stack.enter_context(Holdfast.connect(url))
+        nothing = app.task(name="kafka-latency")(lambda number: None)
+
+        def acknowledged() -> float:
+            return 1e6 * _median(lambda n: nothing.submit(n, delay=3_600), ONE_BY_ONE)
+
+        yield Figure(
+            name="one task at a time over Kafka, acknowledged, p50",
+            against="a bare transaction of one record",
+            goal="<= 2",
+            unit="µs",
+            ours=acknowledged,
+            peer=lambda: 1e6 * bare.latency_seconds(ONE_BY_ONE),
+        )
+
+
+class BareKafka:
+    """Writes what the node has appended since it was looked at last, by bare transactions."""
+
+    def __init__(self, cluster: OurKafkaCluster, count: int) -> None:
+        self._cluster = cluster
+        self._count = count
+        self._seen: dict[int, int] = {}  # flights by partition
+        self._flights: list[KafkaFlight] = []
+        self._producers: BareProducers | None = None
+
+    def noted(self, rate: float) -> float:
+        """A rate of the node; what it has appended for it is what the producers write next."""
+        found = flights_of(self._cluster.broker.endpoint, f"{LOG}.records", PARTITIONS)
+        self._flights = []
+        for partition in range(PARTITIONS):
+            own = [each for each in found if each.partition == partition]
+            self._flights += own[self._seen.get(partition, 0) :]
+            self._seen[partition] = len(own)
+        return rate
+
+    def tasks_per_second(self) -> float:
+        return self._count / self._bare().seconds_for(self._flights)
+
+    def latency_seconds(self, count: int) -> float:
+        one = KafkaFlight(0, [(b"0" * 21, os.urandom(256))])
+        return self._bare().latency_seconds(one, count)
+
+    def _bare(self) -> BareProducers:
+        if self._producers is None:
+            topic = f"bare-{uuid.uuid4().hex[:8]}"
+            create_topic(self._cluster.broker.endpoint, topic, PARTITIONS)
+            self._producers = BareProducers(self._cluster.broker.endpoint, topic, PARTITIONS)
+        return self._producers
+
+
+def _median(call: Callable[[int], object], count: int) -> float:
+    spans: list[float] = []
+    for number in range(count):
+        began = time.perf_counter()
+        call(number)
+        spans.append(time.perf_counter() - began)
+    return statistics.median(spans)
