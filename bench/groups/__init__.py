@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from bench.groups.full_state import json_bytes, msgpack_bytes
+from bench.groups.programs import owned_again_ms
 from bench.groups.virtual import VirtualGroup
 from bench.harness import Figure, Run, benchmark, fixed
 from holdfast.groups.api import MemberId
@@ -35,6 +36,16 @@ def groups(run: Run) -> Iterator[Figure]:
         peer=fixed(OWNED_AGAIN_MS),
         warm_up=False,
         rounds_max=2,
+    )
+    yield Figure(
+        name="orphans of a killed program owned again after the epoch, 3 processes at a node",
+        against="3 ticks and 100 ms",
+        goal="<= 1",
+        unit="ms",
+        ours=lambda: owned_again_ms(run),
+        peer=fixed(OWNED_AGAIN_MS),
+        warm_up=False,
+        rounds_max=3,
     )
     changes = run.scaled(CHANGES)
     for name, size in (("JSON", json_bytes), ("msgpack", msgpack_bytes)):

@@ -54,8 +54,11 @@ class Owned:
         return self._inner.epoch
 
     @property
-    def offset(self) -> Offset:
-        """How far the work is: where the former owner stood, or what was committed since."""
+    def offset(self) -> Any:
+        """How far the work is: where the former owner stood, or what was committed since.
+
+        An int or a str, as it was committed; None before the first commit.
+        """
         return self._inner.offset
 
     def commit(self, offset: Offset, watermark: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""A program of a group, for tests with real processes: `sharing_program.py URL NAME FILE`.
+"""A program of a group: `sharing.py URL NAME FILE`, until its input ends.
 
 It writes a line when work on a partition begins and when it ends, with the machine's time.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from holdfast import Holdfast, Owned
 
+GROUP = "shared"
 TOKENS = [f"p{number}" for number in range(12)]
 
 
@@ -33,7 +34,7 @@ def main(url: str, name: str, file: Path) -> None:
 
         with (
             Holdfast.connect(url) as app,
-            app.group("shared", partitions=TOKENS, run=run, member=name, session=1.5),
+            app.group(GROUP, partitions=TOKENS, run=run, member=name, session=1.5),
         ):
             sys.stdin.read()
 
