@@ -9,8 +9,8 @@ import pytest
 
 if TYPE_CHECKING:
     from bench.peers.etcd import EtcdServer
-    from bench.peers.kafka import KafkaServer
     from pyspark.sql import SparkSession
+    from tests.kafka_server import SecuredKafka
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,7 +52,7 @@ def etcd() -> "Iterator[EtcdServer]":
 
 
 @pytest.fixture(scope="session")
-def kafka() -> "Iterator[KafkaServer]":
+def kafka() -> "Iterator[SecuredKafka]":
     """A real broker for all tests of the group `kafka`, which one process runs one by one.
 
     Each uses a name of its own in it. A test may kill the broker, and has it run when it ends.
@@ -64,7 +64,7 @@ def kafka() -> "Iterator[KafkaServer]":
 
 
 @pytest.fixture
-def kafka_url(kafka: "KafkaServer") -> str:
+def kafka_url(kafka: "SecuredKafka") -> str:
     """The URL of a journal in that broker, of a name of the test's own."""
     from tests.kafka_server import fresh_url
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,16 +40,25 @@ def certificates(folder: Path) -> tuple[Tls, Certificates]:
     return Tls(both, authority.file), Certificates(authority.file, *authority.sign("clerk"))
 
 
+class SecuredKafka(KafkaServer):
+    """A broker that listens with TLS, too."""
+
+    def __init__(self, folder: Path) -> None:
+        tls, self.certificates = certificates(folder)
+        super().__init__(tls=tls)
+
+
 @contextlib.contextmanager
-def kafka_server(tls: Tls | None = None) -> Iterator[KafkaServer]:
+def kafka_server() -> Iterator[SecuredKafka]:
     """An empty broker; the test is skipped, with the reason, where Kafka cannot be had."""
     skip_without_kafka()
-    server = KafkaServer(tls=tls)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
+    with tempfile.TemporaryDirectory(prefix="holdfast-kafka-") as folder:
+        server = SecuredKafka(Path(folder))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 def skip_without_kafka() -> None:

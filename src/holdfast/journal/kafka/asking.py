@@ -25,12 +25,8 @@ from holdfast.limits import (
 
 T = TypeVar("T")
 _ASK_SECONDS = KAFKA_ASK_MS_MAX / 1000
-_DENIED = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError._AUTHENTICATION,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-)
+_DENIED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_STRANGER = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _CONFIG = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",  # what is discarded is discarded by us, who know what is needed
@@ -48,9 +44,13 @@ class Ends(NamedTuple):
     next: int
 
 
-def failed(what: str, error: KafkaException) -> Exception:
+def failed(what: str, reason: KafkaError) -> Exception:
     """The error for what a broker, or the client for it, has refused."""
-    reason: KafkaError = error.args[0]
+    if reason.code() in _STRANGER:
+        return Unauthorized(
+            f"Kafka does not know who asks for {what}: {reason.str()}; see kafka_username and"
+            " kafka_password_file"
+        )
     if reason.code() in _DENIED:
         return Unauthorized(f"Kafka does not allow {what}: {reason.str()}; see its ACLs")
     return Unavailable(f"Kafka could not be asked for {what}: {reason.str()}")
@@ -60,15 +60,27 @@ class Brokers:
     """Asks brokers, from any thread."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._admin = AdminClient(dict(settings))
+        self._stranger: KafkaError | None = None  # a broker did not believe who we are
+        told: dict[str, Any] = {**settings, "error_cb": self._erred}
+        self._admin = AdminClient(told)
         self._times = consumer(settings)  # the one that can be asked for offsets by time
+
+    def _erred(self, error: KafkaError) -> None:
+        """Called by a thread of the client."""
+        if error.code() in _STRANGER:
+            self._stranger = error
+
+    def _failed(self, what: str, error: KafkaException) -> Exception:
+        """What a question has failed with; the client itself only says that it got no answer."""
+        self._admin.poll(0)
+        return failed(what, self._stranger or error.args[0])
 
     def cluster(self, seconds_max: float) -> tuple[str, dict[str, int]]:
         """The cluster's id, and all topics with their number of partitions."""
         try:
             found = self._admin.list_topics(timeout=seconds_max)
         except KafkaException as error:
-            raise failed("its topics", error) from error
+            raise self._failed("its topics", error) from error
         topics: dict[str, Any] = found.topics or {}
         return found.cluster_id or "", {
             name: len(topic.partitions) for name, topic in topics.items() if topic.error is None
@@ -92,7 +104,7 @@ class Brokers:
             )
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise failed(f"the topic {topic!r}", error) from error
+                raise self._failed(f"the topic {topic!r}", error) from error
 
         def led() -> None:
             if not self._is_led(topic):
@@ -107,7 +119,7 @@ class Brokers:
         try:
             found = self._admin.describe_configs([resource])[resource].result(_ASK_SECONDS)
         except KafkaException as error:
-            raise failed(f"the settings of topic {topic!r}", error) from error
+            raise self._failed(f"the settings of topic {topic!r}", error) from error
         if "compact" in str(found["cleanup.policy"].value):
             raise InvalidArgument(
                 f"Expected the topic {topic!r} to keep all its records, but its cleanup.policy is"
@@ -165,9 +177,9 @@ class Brokers:
             except (KafkaException, TimeoutError) as error:
                 if isinstance(error, TimeoutError):
                     error = KafkaException(KafkaError(KafkaError._TIMED_OUT))
-                denied = error.args[0].code() in _DENIED
+                denied = error.args[0].code() in (*_DENIED, *_STRANGER)
                 if denied or time.monotonic() > deadline:
-                    raise failed(what, error) from error
+                    raise self._failed(what, error) from error
                 with contextlib.suppress(KafkaException):
                     self._admin.list_topics(timeout=_ASK_SECONDS)  # who leads what now
             time.sleep(KAFKA_ASK_AGAIN_MS / 1000)

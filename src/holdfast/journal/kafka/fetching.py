@@ -23,6 +23,7 @@ _IGNORED = frozenset(
         KafkaError._TRANSPORT,
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._RESOLVE,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,  # it has to name a group, and uses none
     )
 )  # the client goes on by itself
 
