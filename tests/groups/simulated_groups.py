@@ -26,7 +26,15 @@ from holdfast.groups.effects import (
     StartRun,
     StopRun,
 )
-from holdfast.groups.messages import Ask, AskKind, SyncMessage, UpdateEpoch, asking, encode
+from holdfast.groups.messages import (
+    Ask,
+    AskKind,
+    NewEpoch,
+    SyncMessage,
+    UpdateEpoch,
+    asking,
+    encode,
+)
 from holdfast.groups.read_back import read_back
 from holdfast.limits import GROUP_TICK_MS
 
@@ -193,7 +201,9 @@ class SimulatedMember:
             group.later(rng.uniform(10, 2_500), group.append, message)
             if rng.random() < 0.5:
                 self.queue.appendleft(message)
-        elif fate < 0.05:  # doubled
+        elif fate < 0.05:  # it gets there right after the next epoch has begun
+            group.held.append(message)
+        elif fate < 0.06:  # doubled
             group.append(message)
             group.later(rng.uniform(0, 500), group.append, message)
         else:
@@ -237,6 +247,7 @@ class SimulatedGroup:
         self.counts = dict.fromkeys(
             ("join", "leave", "kill", "pause", "leader", "split", "merge", "fail", "ask", "sum"), 0
         )
+        self.held: list[SyncMessage] = []  # late messages
         self._there: list[MemberId] = []  # the membership's own list, in the order of joining
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._number = 0
@@ -300,6 +311,10 @@ class SimulatedGroup:
 
     def append(self, message: SyncMessage) -> None:
         self.log.append(message)
+        if isinstance(message, NewEpoch):
+            held, self.held = self.held, []
+            for each in held:
+                self.log.append(each)
         is_update = isinstance(message, UpdateEpoch)
         self.counts["sum"] += is_update and not message.members
         if self.is_stormy and is_update and self.rng.random() < 0.1:

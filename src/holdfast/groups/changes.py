@@ -149,14 +149,14 @@ def _run_started(state: GroupState, sender: MemberId, change: RunStarted) -> str
     partition, alarm = _own(state, sender, change)
     if partition is not None:
         status = NEXT_STATUS.get((partition.status, RunStarted), partition.status)
-        state.put(replace(partition, status=status))
+        state.put(replace(partition, status=status, error=""))
     return alarm
 
 
 def _committed(state: GroupState, sender: MemberId, change: Committed) -> str | None:
     partition, alarm = _own(state, sender, change)
     if partition is not None and partition.status is RUNNING:
-        state.put(_advanced(partition, change, error="", attempts=0))
+        state.put(_advanced(partition, change, attempts=0))
     elif partition is not None:
         state.put(_advanced(partition, change))
     return alarm

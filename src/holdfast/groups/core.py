@@ -93,7 +93,7 @@ class GroupCore:
         self.state = read_back(messages, is_complete)
         self._saying.begin_anew()
         alarms = [Alarm(each.text) for _, each in decoded if isinstance(each, UnreadableMessage)]
-        return [*alarms, *self._settle_all()]
+        return [*alarms, *self._epoch_read(self.state.generation), *self._settle_all()]
 
     def joined(self, generation: Generation) -> list[Effect]:
         """The membership has a new generation."""
@@ -268,12 +268,16 @@ class GroupCore:
     def _new_epoch(self, message: NewEpoch) -> Iterable[Effect]:
         self._saying.begin_anew()
         self.leading.epoch_read()
-        if self.is_in:
-            yield EpochStarted(self.state.epoch)
-        elif self.generation is not None and message.generation >= self.generation.number:
-            yield LeftOut(f"epoch {message.epoch} is without this member")
+        yield from self._epoch_read(message.generation)
         if message.member == self.member:
             yield Checkpoint(message.snapshot.as_of)
+
+    def _epoch_read(self, generation: int) -> Iterable[Effect]:
+        """The epoch is another: this member is in, or the group goes on without it."""
+        if self.is_in:
+            yield EpochStarted(self.state.epoch)
+        elif self.generation is not None and generation >= self.generation.number:
+            yield LeftOut(f"epoch {self.state.epoch} is without this member")
 
     def _read_own(self, message: SyncMessage, verdict: Verdict) -> Iterable[Effect]:
         """What was sent is read back: now it has happened, or it has to be said anew."""
@@ -281,7 +285,7 @@ class GroupCore:
             self._saying.read(message.counter)
             yield from _durable(message)
         elif verdict is Verdict.GAP:
-            self._saying.give_up()
+            self._saying.is_missing(message.counter)
         elif verdict is not Verdict.DUPLICATE:
             self._saying.refused(message.counter)
 

@@ -22,6 +22,7 @@ class Saying:
         self._dirty: set[str] = set()  # partitions of which something is to be said
         self._asks: list[Ask] = []
         self._is_whole = True  # the next message does not build on those before it
+        self._whole_counter = 0  # of the last message that did not
 
     def say(self, tokens: Iterable[str], is_urgent: bool = True) -> None:
         """Something about these partitions is not in the log."""
@@ -51,6 +52,7 @@ class Saying:
             return None
         counter = self.note(Regular, tokens, asks)
         self.has_started, self._is_whole = True, False
+        self._whole_counter = counter if is_whole else self._whole_counter
         return Regular(state.epoch, self._member, counter, is_whole, tuple(changes), asks)
 
     def answer(self, state: GroupState, generation: int) -> RebalanceAnswer:
@@ -89,6 +91,13 @@ class Saying:
         sent = self.sent.refused(counter)
         if sent is not None:
             self._again([sent])
+
+    def is_missing(self, counter: int) -> None:
+        """A message before this one was lost; a whole one makes good for it, once."""
+        if counter > self._whole_counter:
+            self.give_up()
+        else:
+            self.sent.refused(counter)
 
     def give_up(self) -> None:
         """Nothing that is on its way is relied upon."""
