@@ -61,6 +61,7 @@ class Members:
         counts = self.counts().values()
         return (
             all(view == views[0] for view in views)
+            and {member for _, member, _ in views[0]} <= self.members.keys()
             and not any(m.without_owner() for m in self.members.values())
             and max(counts) - min(counts) <= 1
         )
