@@ -117,11 +117,13 @@ class Members:
         """What was acknowledged is in the log, once."""
         found: list[bytes] = []
         for partition in range(1, PARTITIONS + 1):
-            entries = await self.kept.read(TOPIC, partition, 0, 1 << 30)
+            earliest = self.kept.bounds(TOPIC, partition).earliest
+            entries = await self.kept.read(TOPIC, partition, earliest, 1 << 30)
             for record in DISPATCH.codec.decode_many([each.payload for each in entries]):
                 kind = (record.kind, record.value_type, record.intent)
                 if kind == (RecordKind.EVENT, ValueType.JOB, JobIntent.CREATED):
                     found.append(record.value.payload)
         assert len(found) == len(set(found))
-        assert set(found) >= set(self.submitted)
+        if not self._config.get("snapshot_store"):  # else the log was cut
+            assert set(found) >= set(self.submitted)
         assert not [m.alarms + m.group.alarms for m in self.members.values() if m.alarms]

@@ -9,7 +9,9 @@ from tests.brokered.in_process import PARTITIONS, Members
 
 from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError, InvalidState, NotFound
+from holdfast.gateway.tasks.shapes import TaskQuery
 from holdfast.records import ValueType
 
 
@@ -141,3 +143,29 @@ def test_a_partition_that_cannot_be_opened_is_parked_alone_and_retried(tmp_path:
         await members.until(lambda: member.problems() == [])
 
     story(tmp_path, told)
+
+
+@pytest.mark.parametrize("standbys", [True, False])
+def test_a_new_member_begins_with_stored_snapshots_where_the_log_was_cut(
+    tmp_path: Path, standbys: bool
+) -> None:
+    store = str(tmp_path / "store")
+
+    async def told(members: Members) -> None:
+        await members.start("a")
+        first = members.members["a"]
+        for _ in range(3):
+            await members.submit(60)
+            await first.node.take_snapshot()
+        cut = {each: members.kept.bounds(TOPIC, each).earliest for each in range(1, PARTITIONS + 1)}
+        assert all(cut.values())
+        await members.start("b")
+        await members.submit(24)
+        await members.drop("a")
+        await members.settled()
+        assert members.counts() == {"b": PARTITIONS}
+        await members.submit(24)
+        found = await members.members["b"].node.gateway.tasks.page(TaskQuery(limit=1_000))
+        assert len(found.items) == len(members.submitted)
+
+    story(tmp_path, told, snapshot_store=store, cluster_standbys=standbys)

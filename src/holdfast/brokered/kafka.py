@@ -1,12 +1,11 @@
 """The log and the group of members in Kafka."""
 
+import logging
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from holdfast.brokered.joining import BrokeredLog, join
-from holdfast.brokered.member import BrokeredMember
+from holdfast.brokered.joining import BrokeredLog
 from holdfast.clock import SystemClock
 from holdfast.config import Config
 from holdfast.groups.api import MemberId, Membership
@@ -23,13 +22,9 @@ from holdfast.steady_clock import SteadyClock
 REBALANCE_TOPIC = "rebalance"
 
 
-async def open_brokered(folder: Path, config: Config) -> BrokeredMember:
-    """A member over the log that `journal` names; its node serves when this returns."""
-    return await join(folder, config, open_kafka(config))
-
-
 def open_kafka(config: Config) -> BrokeredLog:
     """The broker that `journal` names; blocks until it answers. Unavailable if none does."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # the group says what it means to it
     address = parse_kafka_url(config.journal)
     connect = membership_settings(address, kafka_access(address, config))
 

@@ -87,7 +87,7 @@ class Keeping:
         """Whether it was opened before it was to be handed over again."""
         loop = asyncio.get_running_loop()
         began, is_orphan = loop.time(), self._is_orphan(partition)
-        opening = loop.create_task(self._runner.open(partition), name=f"open {partition}")
+        opening = loop.create_task(self._open_once_there(partition), name=f"open {partition}")
         try:
             await asyncio.wait([opening, leaving], return_when=asyncio.FIRST_COMPLETED)
             if not opening.done():
@@ -103,6 +103,12 @@ class Keeping:
             self.done.take_over_seconds += seconds
         log.info("partition opened", partition=partition, seconds=seconds, is_taken=is_orphan)
         return True
+
+    async def _open_once_there(self, partition: int) -> None:
+        """Opens a partition, once a state that is just arriving for its standby is there."""
+        while partition in self._runner.standbys.closed_to:  # noqa: ASYNC110
+            await asyncio.sleep(CLUSTER_LOOK_MS / 5_000)
+        await self._runner.open(partition)
 
     async def _close(self, partition: int) -> None:
         """Finishes what the partition has accepted; a log that refuses it ends it, too."""

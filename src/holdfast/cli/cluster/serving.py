@@ -5,7 +5,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from holdfast.brokered.kafka import open_brokered
+from holdfast.brokered.opening import open_brokered
 from holdfast.cli.beside import Beside
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.cluster.joining import open_member
