@@ -130,6 +130,31 @@ def test_of_two_that_expect_the_same_end_without_an_epoch_one_is_written(kafka_u
     asyncio.run(story())
 
 
+def test_writers_without_an_epoch_take_turns_where_each_reads_what_the_other_wrote(
+    kafka_url: str,
+) -> None:
+    async def story() -> None:
+        async with journals(kafka_url, 2) as opened:
+            streams = [each.stream("t", 1, Start.EARLIEST) for each in opened]
+            end, written = 0, list[bytes]()
+            for turn in range(6):
+                writer, entry = opened[turn % 2], b"%d" % turn
+                (outcome,) = await writer.append_many([Append("t", 1, [entry], None, end)])
+                assert isinstance(outcome, Appended), outcome
+                (stale,) = await writer.append_many([Append("t", 1, [b"stale"], None, end)])
+                assert isinstance(stale, Refused)
+                end = outcome.next
+                written.append(entry)
+                for stream in streams:
+                    (found,) = await asyncio.wait_for(anext(stream), 10)
+                    assert found.payload == entry
+            (early,) = await opened[0].append_many([Append("t", 1, [b"early"], None, end + 1)])
+            assert isinstance(early, Refused)
+        assert await fresh_view(kafka_url) == written
+
+    asyncio.run(story())
+
+
 def test_the_epoch_outlives_restarts_and_all_that_is_discarded(kafka_url: str) -> None:
     async def story() -> None:
         for start in range(3):
@@ -268,9 +293,14 @@ def test_appends_go_on_where_a_broker_that_was_killed_runs_again(
 
     async def story() -> None:
         written: list[bytes] = []
-        async with journals(kafka_url) as (journal,):
+        followed: list[bytes] = []
+        async with journals(kafka_url, 2) as (journal, reader):
             epoch, end = await take(journal)
             stopping = False
+
+            async def follow() -> None:
+                async for entries in reader.stream("t", 1, Start.EARLIEST):
+                    followed.extend(entry.payload for entry in entries)
 
             async def load() -> None:
                 nonlocal epoch, end
@@ -292,6 +322,7 @@ def test_appends_go_on_where_a_broker_that_was_killed_runs_again(
                             written.append(entry)
                     number += 1
 
+            following = asyncio.create_task(follow())
             loading = asyncio.create_task(load())
             for _ in range(kills):
                 before = len(written)
@@ -305,6 +336,8 @@ def test_appends_go_on_where_a_broker_that_was_killed_runs_again(
             stopping = True
             await loading
             assert await everything(journal) == written
+            await until(lambda: followed == written)
+            following.cancel()
         assert await fresh_view(kafka_url) == written
 
     asyncio.run(story())

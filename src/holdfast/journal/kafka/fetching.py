@@ -90,7 +90,8 @@ class PartitionFetcher:
     ) -> list[Entry]:
         """Entries from an offset on, at least one if there is one below the end of the bounds."""
         earliest, end = bounds
-        if self.place != (topic, partition, offset):
+        is_there, self.place = self.place == (topic, partition, offset), None
+        if not is_there:  # nor is it after an error
             self._go_to(topic, partition, offset)
             self._begin(topic, partition, earliest, end)
             self._ready = [each for each in self._ready if each.offset >= offset]
@@ -110,12 +111,12 @@ class PartitionFetcher:
 
     def records(self, topic: str, partition: int, start: int, end: int) -> list[Raw]:
         """All records from an offset up to another, whatever they are."""
+        self.place = None
         self._go_to(topic, partition, start)
         deadline = time.monotonic() + KAFKA_READ_MS_MAX / 1000
         found: list[Raw] = []
         while self._next < end:
             found += self._more(deadline, end)
-        self.place = None
         return [each for each in found if each.offset < end]
 
     def close(self) -> None:
@@ -127,7 +128,6 @@ class PartitionFetcher:
         return given
 
     def _go_to(self, topic: str, partition: int, offset: int) -> None:
-        self.place = None
         self._consumer.assign([TopicPartition(topic, partition - 1, offset)])
         self._next, self._sieve, self._ready = offset, Sieve(offset), []
 
@@ -163,7 +163,7 @@ class PartitionFetcher:
                     return found
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"Kafka did not give the record at offset {self._next} of {self.place} within"
+                    f"Kafka did not give the record at offset {self._next} within"
                     f" {KAFKA_READ_MS_MAX} ms"
                 )
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from enum import Enum
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, ResourceExhausted, Unknown
 from holdfast.journal.api import Append, Appended, Refused
 from holdfast.journal.kafka.marks import EXPECTED, PLAIN, pack
 from holdfast.journal.kafka.sending import Marked
@@ -31,6 +31,9 @@ class WaitingAppend:
         if isinstance(outcome, (Appended, Refused)):
             self.answer.set_result(outcome)
         else:
+            # Whoever has a partition takes the step back: nothing of it was written.
+            if self.append.epoch and not isinstance(outcome, (ResourceExhausted, Unknown)):
+                outcome = ResourceExhausted(outcome.message)
             self.answer.set_exception(outcome)
             self.answer.exception()  # whoever has gone does not have to be told
 
@@ -87,7 +90,7 @@ class Standing:
         self.epoch = epoch  # the newest that is known
         self.held: int | None = None  # the epoch in which it was taken here, and not lost since
         self.end = end  # of the log
-        self.is_sure = False  # nobody else has written since the end was looked at
+        self.is_sure = False  # nobody else writes, or the end was looked at just now
 
     def refused(self, append: Append, reason: str) -> Refused:
         return Refused(append.partition, self.epoch, self.end, reason)

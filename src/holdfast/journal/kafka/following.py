@@ -43,6 +43,11 @@ class _Cursor:
         self.next = records[-1].offset + 1
         return self._sieve.add(records), self.next
 
+    def rewind(self) -> None:
+        """Records were missed: it goes on from where all is decided."""
+        if self._sieve is not None:
+            self.next, self._sieve = self._sieve.settled, None
+
 
 class PartitionFollower:
     """Follows partitions, in a thread that runs while there are any."""
@@ -125,6 +130,8 @@ class PartitionFollower:
                 continue
             except Unavailable as error:
                 log.warning("a partition cannot be followed now", error=error.message)
+                cursor.rewind()
+                is_moved = True
                 continue
             if not records:
                 continue

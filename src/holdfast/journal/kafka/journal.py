@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from holdfast.clock import Clock, SystemClock
 from holdfast.config import Config
-from holdfast.errors import HoldfastError, Unknown
+from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.journal.api import (
     Append,
     Appended,
@@ -132,6 +132,8 @@ class KafkaJournal:
         known = self._topics.known(topic, partition)
         if timestamp_ms <= 0:
             return known.earliest
+        if self._sender.is_away:
+            raise Unavailable("No Kafka broker can be reached, to find an offset by its time")
         found = self._brokers.offset_at(self._topics[topic].name, partition, timestamp_ms)
         return known.next if found is None else max(found, known.earliest)
 

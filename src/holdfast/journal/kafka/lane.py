@@ -93,6 +93,8 @@ class PartitionLane:
         if self._flight is not None or self._halts:
             return
         formed = form(self._queue, self.standing)
+        if self.standing.held is None:
+            self.standing.is_sure = False  # others may write at any time
         if isinstance(formed, NotYet):
             self._spawn(self._fetch_end() if formed is NotYet.END else self._take_for_first())
         elif formed is not None:

@@ -83,14 +83,14 @@ class KafkaReading:
                 self._topics.check_open()
                 if offset < known.earliest:
                     check_offset(topic, partition, offset, known.bounds)
-                entries = recent.after(offset)
+                entries, seen = recent.after(offset), known.next
                 if entries is None:
                     entries = await self.read(topic, partition, offset)
                 if entries:
                     offset = entries[-1].offset + 1
                     yield entries
                     await asyncio.sleep(0)  # one that catches up must not keep the loop to itself
-                elif recent.after(offset) in (None, []):
+                elif known.next == seen and not recent.after(offset):
                     await known.change()
         finally:
             self._leave(topic, partition)

@@ -56,7 +56,7 @@ class FlightSender:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heard: list[tuple[Heard, Delivered | str]] = []
         self._lock = threading.Lock()
-        self._closing = False
+        self._closing = self._is_broken = False
         self._producer = self._open()
         self._thread = threading.Thread(target=self._listen, name="kafka sender", daemon=True)
         self._thread.start()
@@ -100,12 +100,16 @@ class FlightSender:
             self.is_away = True
         if error.fatal():
             log.error("Kafka's producer is opened again", error=error.str())
-            former, self._producer = self._producer, self._open()
-            former.purge()
+            self._is_broken = True
 
     def _listen(self) -> None:
         while not self._closing:
             self._producer.poll(KAFKA_POLL_MS / 1000)
+            if self._is_broken:
+                self._is_broken, former = False, self._producer
+                self._producer = self._open()
+                former.purge()
+                former.flush(KAFKA_POLL_MS / 1000)  # tells of all that it had under way
             if self.is_away:
                 self._probe()
 

@@ -133,6 +133,4 @@ def _outcome(waiting: WaitingAppend) -> Outcome:
         return answer.result()
     if isinstance(error, Unknown):
         return error
-    if waiting.append.epoch and isinstance(error, Unavailable):
-        raise ResourceExhausted(error.message) from error
     raise error
