@@ -28,6 +28,11 @@ class Chains:
         for tell in self.on_chain:
             tell(chain)
 
+    def fence(self, partition: int) -> None:
+        self.fenced.add(partition)
+        for tell in self.on_fenced:
+            tell(partition)
+
     def is_fenced(self, partition: int) -> bool:
         return partition in self.fenced
 
@@ -168,5 +173,17 @@ def test_a_log_is_followed_while_it_is_kept_here_and_forgotten_after_that() -> N
         assert stage.conductor.is_used(1)
         stage.chains.write(1, 6, "b", (Replica("a", "another disk"), THERE))
         assert await stage.look() == [("forget", 1)], "the disk is named, not the member"
+
+    play(story)
+
+
+def test_a_partition_that_was_fenced_is_let_go_though_no_newer_epoch_is_known() -> None:
+    async def story(stage: Stage) -> None:
+        assert await stage.look() == []
+        stage.chains.fence(1)
+        await asyncio.sleep(0.01)
+        assert stage.doors.said == [("lose", 1)], "at once: its appends are refused"
+        assert await stage.look() == [], "and once"
+        assert stage.conductor.owned() == [2]
 
     play(story)
