@@ -1,6 +1,7 @@
 """Partitions on the move: what reached no log waits for the next owner, and no longer than told."""
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,21 @@ def test_what_is_not_resolved_in_time_stays_unknown(cluster: Cluster) -> None:
             await waiting
 
     cluster.play(story)
+
+
+def test_an_error_for_which_nobody_waits_any_more_is_no_news(cluster: Cluster) -> None:
+    warned: list[Any] = []
+
+    async def story(cluster: Cluster) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: warned.append(what))
+        waiting = cluster.a.submit(2, [known("r")])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await cluster.members["b"].close()
+        waiting.cancel()
+        await asyncio.sleep(2 * WAIT_MS / 1_000)
+        del waiting
+        gc.collect()
+
+    cluster.play(story)
+    assert warned == []

@@ -353,11 +353,12 @@ def _truth(waiting: Delayed, error: HoldfastError) -> HoldfastError:
 
 
 def _copy(done: Replies, future: "asyncio.Future[Any]") -> None:
+    error = None if done.cancelled() else done.exception()
     if future.done():
-        return
+        return  # whoever asked has stopped waiting: nobody wants to know
     if done.cancelled():
         future.cancel()
-    elif (error := done.exception()) is not None:
+    elif error is not None:
         future.set_exception(error)
     else:
         future.set_result(done.result())

@@ -87,8 +87,7 @@ class DistributionService(DistributionApi):
         in_flight = await self._asked.ask_all(CountInFlight(partition))
         command = Command(_DISTRIBUTION, DistributionIntent.RESUME, NO_KEY, Resending(partition))
         origins = [origin for origin, flying in enumerate(in_flight, 1) if flying]
-        for ticket in self._asked.submit_all({each: [command] for each in origins}):
-            await ticket
+        await asyncio.gather(*self._asked.submit_all({each: [command] for each in origins}))
         return sum(in_flight)
 
     async def _decide(

@@ -1,5 +1,6 @@
 """What workers say about their tasks: kept by the node, for submissions that do not say it."""
 
+import asyncio
 from collections.abc import Mapping, Set
 
 from holdfast.engine.jobs.queries import FindTaskDefaults
@@ -67,8 +68,9 @@ class DefaultsOfTasks:
             partition = partition_for(each.type, self._asked.count)
             command = Command(ValueType.JOB, JobIntent.DEFINE_TASK, NO_KEY, each)
             commands.setdefault(partition, []).append(command)
-        for ticket in self._asked.submit_all(commands) if commands else ():
-            for reply in await ticket:
+        tickets = self._asked.submit_all(commands) if commands else ()
+        for replies in await asyncio.gather(*tickets):
+            for reply in replies:
                 error = reply.error()
                 if error is not None and error.code != Code.ALREADY_EXISTS:  # another worker's
                     raise error

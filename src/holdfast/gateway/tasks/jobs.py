@@ -54,6 +54,7 @@ from holdfast.limits import (
     SPAN_MS_MAX,
     WAIT_MS_MAX,
 )
+from holdfast.logs import log
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -157,7 +158,16 @@ class JobService(JobApi):
             for job in reply.value or ():
                 leases.setdefault(job.lease, []).append(job.key)
             for lease, keys in leases.items():
-                self._asked.submit(partition_of(lease), [_release(lease, keys)])
+                self._release_soon(lease, keys)
+
+    def _release_soon(self, lease: int, keys: list[int]) -> None:
+        """Nobody waits for the answer: a lease that is not released runs out."""
+        try:
+            ticket = self._asked.submit(partition_of(lease), [_release(lease, keys)])
+        except HoldfastError as error:
+            log.debug("jobs not released", lease=lease, why=error.message)
+        else:
+            ticket.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _unpark(self, parked: _Parked) -> None:
         for type_ in parked.activation.types:
@@ -350,9 +360,10 @@ def _origin(origin: EngineOrigin) -> JobOrigin:
 
 def _pass_on(done: "asyncio.Future[list[Reply]]", to: "asyncio.Future[list[Reply]]") -> None:
     """What one ticket brought goes to another."""
+    error = None if done.cancelled() else done.exception()
     if to.done() or done.cancelled():
-        return
-    if error := done.exception():
+        return  # the worker has stopped waiting: nobody wants to know
+    if error is not None:
         to.set_exception(error)
     else:
         to.set_result(done.result())
