@@ -20,6 +20,8 @@ from holdfast.journal.cluster.messages import Fence, Promised
 from holdfast.records import partition_of
 from holdfast.testing.disk import SimulatedDisk
 
+AWAY_S = 20  # etcd keeps the cuts of 8 s
+
 
 def test_three_members_divide_the_partitions_and_each_serves_all_of_them() -> None:
     async def story(cluster: SimulatedCluster) -> None:
@@ -257,3 +259,25 @@ def test_an_owner_without_a_disk_of_its_range_is_replaced_when_it_starts_anew() 
         await cluster.until(lambda: partition in cluster.owners())
 
     play(story)
+
+
+def test_cuts_that_etcd_no_longer_keeps_come_from_others_after_a_restart_or_a_pause() -> None:
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        await cluster.kill("c")
+        await asyncio.sleep(AWAY_S)
+        await cluster.start("c")
+        await _follows_all(cluster, "c")
+        cluster.machines.pause(cluster.run_of("c"))
+        await asyncio.sleep(AWAY_S)
+        cluster.machines.resume(cluster.run_of("c"))
+        await _follows_all(cluster, "c")
+
+    play(story)
+
+
+async def _follows_all(cluster: SimulatedCluster, name: str) -> None:
+    """A member has caught up with the cuts, and none of them is left out."""
+    last = cluster["a"].publisher.number
+    await cluster.until(lambda: cluster[name].publisher.number > last, 5)
+    assert cluster[name].publisher.numbers.jumps == 0

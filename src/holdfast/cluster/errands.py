@@ -1,11 +1,14 @@
 """What members ask of one another about the cluster itself: to drain, to move, how they are."""
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+import contextlib
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from holdfast.errors import HoldfastError, InvalidArgument, NotFound, Unavailable
+from holdfast.limits import CLUSTER_MEET_MS_MAX, CLUSTER_TICK_MS
 from holdfast.logs import log
 from holdfast.sequence.api import Chain, Cut
 from holdfast.sequence.cut_codec import decode_cut, encode_cut
@@ -68,14 +71,22 @@ class ErrandHandler:
             return self._knowledge()
         try:
             if kind == DRAIN:
-                return _nothing(self._errands.set_draining(_decode_drain(body)))
+                return self._drain(_decode_drain(body))
             if kind == MOVE:
-                return _nothing(self._errands.move_away(*_decode_move(body)))
+                return self._move(*_decode_move(body))
             if kind == CUTS:
                 return self._cuts(*_decode_span(body))
         except msgspec.DecodeError as error:
             raise InvalidArgument(f"Expected a call of this version, but {error}") from error
         return self._rest.called(kind, body)
+
+    async def _drain(self, is_draining: bool) -> bytes:
+        await self._errands.set_draining(is_draining)
+        return b""
+
+    async def _move(self, partition: int, to: str) -> bytes:
+        await self._errands.move_away(partition, to)
+        return b""
 
     async def _knowledge(self) -> bytes:
         return _encode(await self._errands.knowledge())
@@ -88,11 +99,6 @@ class ErrandHandler:
             self._errands.learned(_decode_chain(body))
         else:
             self._rest.told(kind, body)
-
-
-async def _nothing(done: Awaitable[None]) -> bytes:
-    await done
-    return b""
 
 
 class Messenger:
@@ -146,8 +152,22 @@ class Messenger:
         return [decode_cut(each) for each in answer]
 
     async def cuts(self, first: int, last: int) -> Sequence[Cut]:
-        """Cuts that etcd no longer keeps, from a member that has the first of them."""
-        for link in self._links:
+        """Cuts that etcd no longer keeps, from a member that has the first of them.
+
+        After a start or a pause no member is reached for a moment, which is waited for.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLUSTER_MEET_MS_MAX / 1_000):
+                while (found := await self._cuts_of_any(first, last)) is None:  # noqa: ASYNC110
+                    await asyncio.sleep(CLUSTER_TICK_MS / 1_000)
+                return found
+        return ()
+
+    async def _cuts_of_any(self, first: int, last: int) -> Sequence[Cut] | None:
+        """None: nobody has answered, though there are others."""
+        links = list(self._links)
+        is_answered = not links
+        for link in links:
             if not link.is_up:
                 continue
             try:
@@ -158,7 +178,8 @@ class Messenger:
                 continue
             if found:
                 return found
-        return ()
+            is_answered = True
+        return () if is_answered else None
 
     async def _call(self, member: str, kind: int, body: bytes) -> bytes:
         if member not in self._links:

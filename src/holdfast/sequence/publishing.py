@@ -292,7 +292,10 @@ class Publisher:
             )
         if self.at is not None:
             self.numbers.jumps += 1
-            log.warning("cuts were missed for good", behind=self.number, goes_on_at=began.number)
+            log.info(
+                "cuts between these two are known to other members only", last=self.number,
+                goes_on_at=began.number,
+            )  # fmt: skip
         self._begin(began)
         return kept if began is START else kept[CUT_SHARES:]
 
