@@ -6,6 +6,7 @@ from typing import Any
 
 from holdfast.cluster.conductor import Conductor
 from holdfast.cluster.placing import HandOver, MemberSight
+from holdfast.limits import CLUSTER_ACTOR_MS
 from holdfast.sequence.api import Chain, LiveMember, Range, Replica
 from holdfast.testing import VirtualClock, run
 
@@ -52,9 +53,11 @@ class Doors:
     def __init__(self) -> None:
         self.epochs: dict[int, int] = {}
         self.said: list[tuple[str, int]] = []
+        self.on_open: Callable[[int], None] = lambda partition: None
 
     async def open(self, partition: int, epoch: int | None = None) -> None:
         self.said.append(("open", partition))
+        self.on_open(partition)
 
     async def close_partition(self, partition: int) -> None:
         self.said.append(("close", partition))
@@ -77,12 +80,18 @@ class Doors:
 
 
 class View:
-    """Three members that are there; etcd is away, so that nothing but letting go is done."""
+    """Three members; while etcd is away nothing but letting go is done."""
+
+    def __init__(self) -> None:
+        self.is_etcd_there = False
+        self.gone: set[str] = set()
 
     def members(self) -> dict[str, MemberSight]:
         names = {"a": HERE, "b": THERE, "c": THIRD}
         return {
-            name: MemberSight(name.encode().hex(), each.disk, f"nonce of {name}")
+            name: MemberSight(
+                name.encode().hex(), each.disk, None if name in self.gone else f"nonce of {name}"
+            )
             for name, each in names.items()
         }
 
@@ -90,7 +99,7 @@ class View:
         return {}
 
     def can_act(self) -> bool:
-        return False
+        return self.is_etcd_there
 
     def has_all(self, partition: int, member: str) -> bool:
         return True
@@ -103,11 +112,16 @@ class Stage:
     """A conductor of two partitions, and what is around it."""
 
     def __init__(self) -> None:
-        self.chains, self.doors = Chains(), Doors()
-        self.conductor = Conductor("a", "d1", 2, 3, self.chains, self.doors, View())
+        self.chains, self.doors, self.view = Chains(), Doors(), View()
+        self.conductor = Conductor("a", "d1", 2, 3, self.chains, self.doors, self.view)
+        self.doors.on_open = self._opened
         for partition in (1, 2):
             self.chains.write(partition, 3, "a")
             self.doors.epochs[partition] = 3
+
+    def _opened(self, partition: int) -> None:
+        epoch = self.doors.epochs[partition] = self.chains.chain(partition).epoch + 1
+        self.chains.write(partition, epoch, "a", (HERE, THERE, THIRD))
 
     async def look(self) -> list[tuple[str, int]]:
         """What is said when it has looked at what has changed."""
@@ -185,5 +199,33 @@ def test_a_partition_that_was_fenced_is_let_go_though_no_newer_epoch_is_known() 
         assert stage.doors.said == [("lose", 1)], "at once: its appends are refused"
         assert await stage.look() == [], "and once"
         assert stage.conductor.owned() == [2]
+
+    play(story)
+
+
+def test_a_partition_that_its_actor_does_not_take_is_taken_by_another_that_has_its_log() -> None:
+    async def story(stage: Stage) -> None:
+        stage.chains.write(2, 4, "c", (HERE, THERE, THIRD))
+        assert await stage.look() == [("lose", 2)]
+        stage.view.is_etcd_there, stage.view.gone = True, {"c"}
+        assert await stage.look() == [], "b owns nothing: it is the one to take it"
+        await asyncio.sleep(CLUSTER_ACTOR_MS / 2_000)
+        stage.chains.write(1, 3, "a")  # somebody is at work
+        await asyncio.sleep(0.6 * CLUSTER_ACTOR_MS / 1_000)
+        assert stage.doors.said == []
+        await asyncio.sleep(CLUSTER_ACTOR_MS / 1_000)
+        assert stage.doors.said == [("open", 2)], "b does nothing"
+
+    play(story)
+
+
+def test_a_partition_whose_log_is_elsewhere_is_not_taken_however_late_it_is() -> None:
+    async def story(stage: Stage) -> None:
+        stage.chains.write(2, 4, "c", (THERE, THIRD))
+        await stage.look()
+        stage.view.is_etcd_there, stage.view.gone = True, {"c"}
+        assert await stage.look() == []
+        await asyncio.sleep(5 * CLUSTER_ACTOR_MS / 1_000)
+        assert stage.doors.said == []
 
     play(story)

@@ -18,10 +18,12 @@ from holdfast.cluster.placing import (
     Sight,
     Take,
     action,
+    is_orphan,
 )
 from holdfast.errors import HoldfastError, InvalidState, Moved, NotFound, Unavailable
 from holdfast.journal import Refused
 from holdfast.limits import (
+    CLUSTER_ACTOR_MS,
     CLUSTER_CALM_MS,
     CLUSTER_FOLLOW_MS,
     CLUSTER_LOOK_MS,
@@ -143,6 +145,8 @@ class Conductor:
         self._not_before: dict[int, float] = {}  # of the loop
         self._standing: set[int] = set()
         self._ever_heard: set[str] = set()  # members, since the start
+        self._orphans: dict[int, float] = {}  # without an owner that runs, since when
+        self._news_at = 0.0  # when a chain has changed last
         self._follow_at = 0.0
         self._is_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -155,7 +159,7 @@ class Conductor:
         self._is_stopped = False
         self._began = loop.time()
         self._calm = Calm(loop.time())
-        self._journal.on_chain.append(lambda _: self.look())
+        self._journal.on_chain.append(self._learned)
         self._journal.on_fenced.append(lambda _: self.look())
         self.look()
 
@@ -174,6 +178,10 @@ class Conductor:
         if not self._is_due and not self._is_stopped:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._look)
+
+    def _learned(self, chain: Chain) -> None:
+        self._news_at = asyncio.get_running_loop().time()
+        self.look()
 
     def owned(self) -> list[int]:
         """The partitions that are open here."""
@@ -238,7 +246,8 @@ class Conductor:
             if partition in self._doing:
                 is_balanced = False
                 continue
-            wanted = action(chain, sight, plan, is_open=is_open)
+            is_overdue = self._is_overdue(partition, is_orphan(chain.last, sight), now)
+            wanted = action(chain, sight, plan, is_open=is_open, is_overdue=is_overdue)
             is_balanced &= wanted is None
             if wanted is None or now < self._not_before.get(partition, 0):
                 continue
@@ -247,6 +256,17 @@ class Conductor:
             self._begin(partition, wanted)
         if sight.is_calm and is_balanced:
             self._calm.rebalanced()
+
+    def _is_overdue(self, partition: int, is_orphan: bool, now: float) -> bool:
+        """Whether whoever is to take a partition does not do so.
+
+        While chains change, others are at work: of thousands of partitions the last is taken late.
+        """
+        if not is_orphan:
+            self._orphans.pop(partition, None)
+            return False
+        since = max(self._orphans.setdefault(partition, now), self._news_at)
+        return now - since >= CLUSTER_ACTOR_MS / 1_000
 
     def _moves(self) -> int:
         return sum(isinstance(each.wanted, HandOver) for each in self._doing.values())

@@ -7,6 +7,8 @@ act both: the chain of ranges lets one of them win, so the rule need not be righ
     nobody ever had it         the least loaded of the members that are to keep its log opens it
     its owner is gone          the least loaded that has its log takes it, of those that also have
                                its state if there are any
+    nobody takes it for long   any that has its log: the one that should may not reach etcd, or sees
+                               something else
     its owner started anew     the owner itself, unless others have the state and it has not
     its owner drains           it hands it to the least loaded that has all of its log
     its disks are not those    the owner closes the range and opens the next one on the right ones,
@@ -120,13 +122,26 @@ def _able(partition: int, last: Range | None, sight: Sight) -> list[str]:
     return [each for each in there if not sight.members[each].is_draining] or there
 
 
-def action(chain: Chain, sight: Sight, plan: Plan, *, is_open: bool) -> Action | None:
-    """What this member is to do about a partition now; `is_open` says that it runs here."""
+def is_orphan(last: Range | None, sight: Sight) -> bool:
+    """Whether a partition has no owner that runs."""
+    return last is None or not _runs(last, sight)
+
+
+def action(
+    chain: Chain, sight: Sight, plan: Plan, *, is_open: bool, is_overdue: bool = False
+) -> Action | None:
+    """What this member is to do about a partition now; `is_open` says that it runs here.
+
+    `is_overdue`: it has had no owner for so long that its actor is not waited for.
+    """
     last = chain.last
     if not sight.is_settled:
         return None
     if last is None or not _runs(last, sight):
-        return Take() if plan.owner(chain.partition) == sight.me else None
+        is_mine = plan.owner(chain.partition) == sight.me
+        if not is_mine and is_overdue:
+            is_mine = sight.me in _able(chain.partition, last, sight)
+        return Take() if is_mine else None
     if last.owner != sight.me:
         return None
     if not is_open:

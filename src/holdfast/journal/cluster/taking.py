@@ -89,13 +89,19 @@ class Taking:
         async with self._lock(partition):
             try:
                 while True:
+                    spans = Spans(self._clock)
                     chain = await self._read(partition)
+                    spans.end("read_ms")
                     opening = self._opening(partition)
                     if chain.epoch > used and is_opened_by(chain, chain.epoch, opening):
                         return chain
                     take = TakeOver(chain, opening)
                     is_own = chain.last is not None and chain.last.owner == opening.owner
-                    outcome = await self._attempt(take, is_drain or is_own, deadline)
+                    outcome = await self._attempt(take, is_drain or is_own, deadline, spans)
+                    if isinstance(outcome, Chain):
+                        log.info(
+                            "range taken over", partition=partition, epoch=take.opens, **spans.ms
+                        )
                     if outcome is not None:
                         return outcome
             except (Unavailable, Unknown) as error:  # the store is away, so nobody fences
@@ -152,7 +158,7 @@ class Taking:
     # --- one attempt ---
 
     async def _attempt(
-        self, take: TakeOver, is_drain: bool, deadline: float
+        self, take: TakeOver, is_drain: bool, deadline: float, spans: "Spans"
     ) -> Chain | NotTaken | None:
         """Fences, copies and closes; None: the chain has changed, to be read and tried again."""
         refusals: dict[str, str] = {}  # by member, why it does not promise
@@ -164,6 +170,7 @@ class Taking:
             async with _side_by_side(fencing.values()) as fences:
                 if not await self._until_promised(take, fences, deadline):
                     return None
+                spans.end("fence_ms")
                 if take.can_choose:
                     take.choose()
                 bringing = [
@@ -173,13 +180,16 @@ class Taking:
                 ]
                 async with _side_by_side(bringing) as copies:
                     await self._until(lambda: take.can_close, take, copies, deadline)
+                spans.end("copy_ms")
         else:
             await self._look_around(take)
         if take.phase is TakePhase.BEATEN:
             return await self._beaten(take)
         if not take.can_close:
             return NotTaken(take.chain, _reason(take, refusals))
-        return await self._close(take)
+        closed = await self._close(take)
+        spans.end("write_ms")
+        return closed
 
     async def _until_promised(
         self, take: TakeOver, fences: list["asyncio.Task[None]"], deadline: float
@@ -312,6 +322,20 @@ class Taking:
 
     def _lock(self, partition: int) -> asyncio.Lock:
         return self._locks.setdefault(partition, asyncio.Lock())
+
+
+class Spans:
+    """How long each step of a take-over took."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.ms: dict[str, float] = {}
+        self._clock, self._since = clock, clock.monotonic()
+
+    def end(self, name: str) -> None:
+        """A step ends here, and the next one begins."""
+        now = self._clock.monotonic()
+        self.ms[name] = round((now - self._since) * 1_000, 1)
+        self._since = now
 
 
 def _reason(take: TakeOver, refusals: dict[str, str]) -> str:
