@@ -8,7 +8,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from camunda_orchestration_sdk.models.process_instance_creation_instruction_base
     ProcessInstanceCreationInstructionBaseVariables,
 )
 
-from holdfast import BusinessError, Holdfast, Process, error, path
+from holdfast import BusinessError, Holdfast, Owned, Process, error, path
 from holdfast.engine.jobs.values import JobState
 from holdfast.gateway.distribution.shapes import DistributionQuery
 from holdfast.gateway.tasks.shapes import BackoffKind, RetryBackoff, TaskQuery
@@ -271,6 +271,53 @@ def content(course: Course) -> None:
         assert course.until(told) == list(range(1, count + 1))  # none lost, none twice
 
 
+# --- groups -----------------------------------------------------------------------------------
+
+
+def groups(course: Course) -> None:
+    """Three programs share partitions; what they have committed is never lost."""
+    tokens = [f"p{number}" for number in range(9)]
+    lock = threading.Lock()
+    running: dict[tuple[str, int], str] = {}
+    reached = dict.fromkeys(tokens, 0)  # what is durable
+    wrong: list[str] = []
+
+    def count(name: str, owned: Owned) -> None:
+        place, offset = (owned.token, owned.epoch), owned.offset or 0
+        with lock:
+            if place in running:
+                wrong.append(f"{place} has two owners: {name} and {running[place]}")
+            if offset < reached[owned.token]:
+                wrong.append(f"{owned} goes back from {reached[owned.token]}")
+            running[place] = name
+        try:
+            while not owned.wait(PACE):
+                offset += 1
+                owned.commit(offset)
+                owned.flush(WAIT)
+                with lock:
+                    reached[owned.token] = max(reached[owned.token], offset)
+        finally:
+            with lock:
+                running.pop(place, None)
+
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(
+                stack.enter_context(course.app(first)).group(
+                    "shared", partitions=tokens, run=partial(count, name), member=name
+                )
+            )
+            for first, name in enumerate("abc")
+        ]
+        for _ in course.turns():
+            pass
+        course.until(lambda: [len(each.owned) for each in opened] == [3, 3, 3])
+        before = dict(reached)
+        course.until(lambda: all(reached[token] > before[token] for token in tokens))
+        assert not wrong and not any(each.alarms for each in opened), wrong
+
+
 # --- what the pipeline reads with ---------------------------------------------------------------
 
 Places = dict[tuple[int, int], bytes]  # payloads by partition and offset
@@ -329,7 +376,7 @@ async def _sdk(course: Course) -> None:
     async with CamundaAsyncClient(
         configuration={"CAMUNDA_REST_ADDRESS": course.steady, "CAMUNDA_SDK_LOG_LEVEL": "silent"}
     ) as client:
-        await client.deploy_resources_from_files([str(file)])
+        await _known(partial(client.deploy_resources_from_files, [str(file)]))
         config = WorkerConfig(
             job_type="charge", job_timeout_milliseconds=3_000, with_lease=True,
             request_timeout_milliseconds=1_000,

@@ -11,7 +11,9 @@ from bench.ours.cluster import OurCluster
 from tests.cluster import stories
 from tests.cluster.stories import WAIT, Course
 
-STORIES = ("tasks", "processes", "distribution", "transactions", "content", "reading", "sdk")
+STORIES = (
+    "tasks", "processes", "distribution", "transactions", "content", "groups", "reading", "sdk",
+)  # fmt: skip
 
 
 def trouble(cluster: OurCluster, steady: str) -> None:

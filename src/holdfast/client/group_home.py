@@ -18,11 +18,11 @@ from holdfast.errors import (
 from holdfast.gateway.api import Api
 from holdfast.gateway.groups.shapes import GenerationView, Heartbeat, NewSession, SyncQuery
 from holdfast.groups.api import Bounds, Entry, Generation, MemberId
-from holdfast.limits import GROUP_PAUSE_MS, GROUP_PAUSE_MS_MAX
+from holdfast.limits import GROUP_PAUSE_MS, GROUP_PAUSE_MS_MAX, GROUP_STALE_MS_MAX
 from holdfast.logs import log
 
 _PASSING = (Unavailable, Moved, Unknown, ResourceExhausted, DeadlineExceeded)
-_POLL_MS = 20_000  # a read that waits at the end of the log: three a minute when idle
+_POLL_MS = GROUP_STALE_MS_MAX // 2  # a read that waits at the log's end, and proves it is there
 _decode = msgspec.msgpack.Decoder(tuple[list[tuple[int, int, bytes]], int, int]).decode
 
 
@@ -72,6 +72,8 @@ class NodeMembership:
                 await self._join_again()
                 continue
             except (TimeoutError, *_PASSING) as error:
+                if isinstance(error, TimeoutError):
+                    _turn_away(self._api)
                 log.info("group: not heard", group=self._group, why=str(error))
                 await asyncio.sleep(pause_ms / 1_000)
                 pause_ms = min(2 * pause_ms, GROUP_PAUSE_MS_MAX)
@@ -85,7 +87,7 @@ class NodeMembership:
     async def _beat(self) -> GenerationView | None:
         began = self._now()
         wait_ms = self._session_ms // 3
-        async with asyncio.timeout(self._session_ms / 1_000):
+        async with asyncio.timeout(2 * wait_ms / 1_000):  # in time for another attempt
             beat = Heartbeat(self._known, wait_ms)
             found = await self._api.groups.heartbeat(self._group, self._session, beat)
         self._held_until = max(self._held_until, began + self._session_ms / 1_000)
@@ -145,6 +147,21 @@ class NodeSyncLog:
 
     async def _read(self, offset: int, wait_ms: int) -> list[Entry]:
         query = SyncQuery(offset, wait_ms=wait_ms)
-        found, earliest, end = _decode(await self._api.groups.read(self._group, query))
+        try:
+            async with asyncio.timeout(GROUP_STALE_MS_MAX / 1_000):
+                answer = await self._api.groups.read(self._group, query)
+        except TimeoutError:
+            _turn_away(self._api)
+            raise Unavailable(
+                f"The log of group {self._group!r} was not read within {GROUP_STALE_MS_MAX} ms"
+            ) from None
+        found, earliest, end = _decode(answer)
         self._bounds = Bounds(earliest, end)
         return [Entry(*each) for each in found]
+
+
+def _turn_away(api: Api) -> None:
+    """A member of a cluster that does not answer is asked last from now on."""
+    addresses = getattr(api, "addresses", None)  # a node in this process has none
+    if addresses is not None:
+        addresses.failed(getattr(api, "url", ""))

@@ -209,6 +209,11 @@ class PartitionGroup:
         return 0 if self._group is None else self._group.epoch
 
     @property
+    def alarms(self) -> list[str]:
+        """What happened that must not happen, such as two owners in an epoch. Please report it."""
+        return [] if self._group is None else list(self._group.alarms)
+
+    @property
     def members(self) -> list[str]:
         """Who is in the group, in the present epoch."""
         return [] if self._group is None else self._group.members
