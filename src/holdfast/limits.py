@@ -360,6 +360,7 @@ KAFKA_RECENT_BYTES = 1 * MIB  # of a followed partition, kept for all that follo
 KAFKA_CONSUMERS_IDLE_MAX = 8  # kept where they read last; each has 4 threads and 8 MiB at most
 KAFKA_CONSUMER_IDLE_MS = 30_000  # then it is closed
 KAFKA_THREADS_MAX = 16  # that wait for brokers: as many reads at the same time
+KAFKA_BATCH_BYTES = 1_000_000  # of records on the wire: just below what a topic takes by default
 KAFKA_RECORD_OVERHEAD_BYTES = 100  # of a batch with one record: 61, a mark of 21, lengths
 
 # --- groups -----------------------------------------------------------------------------------

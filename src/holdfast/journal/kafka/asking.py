@@ -20,6 +20,7 @@ from holdfast.limits import (
     ENTRY_BYTES_MAX,
     KAFKA_ASK_AGAIN_MS,
     KAFKA_ASK_MS_MAX,
+    KAFKA_BATCH_BYTES,
     KAFKA_RECORD_OVERHEAD_BYTES,
 )
 
@@ -126,7 +127,14 @@ class Brokers:
                 f" {found['cleanup.policy'].value}; set it to delete",
                 topic=topic,
             )
-        return int(str(found["max.message.bytes"].value))
+        limit_bytes = int(str(found["max.message.bytes"].value))
+        if limit_bytes < KAFKA_BATCH_BYTES + KAFKA_RECORD_OVERHEAD_BYTES:
+            raise InvalidArgument(
+                f"Expected the topic {topic!r} to take batches of {KAFKA_BATCH_BYTES} bytes, but"
+                f" its max.message.bytes is {limit_bytes}; remove the setting, or raise it",
+                topic=topic,
+            )
+        return limit_bytes
 
     def ends(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Ends]:
         """How far partitions reach. A topic that was just created may take a moment."""

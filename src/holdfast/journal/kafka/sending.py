@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from holdfast.limits import KAFKA_DELIVERY_MS, KAFKA_POLL_MS, KAFKA_PROBE_MS
+from holdfast.limits import (
+    KAFKA_BATCH_BYTES,
+    KAFKA_DELIVERY_MS,
+    KAFKA_POLL_MS,
+    KAFKA_PROBE_MS,
+)
 from holdfast.logs import log
 
 Settings = Mapping[str, str | int | float]
@@ -44,6 +49,7 @@ class FlightSender:
             "enable.idempotence": True,
             "acks": "all",
             "linger.ms": 0,
+            "batch.size": KAFKA_BATCH_BYTES,
             "message.timeout.ms": KAFKA_DELIVERY_MS,
             "message.max.bytes": 1_000_000_000,  # a topic's own limit counts
             "queue.buffering.max.messages": 0,  # flights are limited where they are formed
