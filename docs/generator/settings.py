@@ -17,6 +17,7 @@ from holdfast.metrics import (
     ContentNumbers,
     DeliveryNumbers,
     DistributionGauges,
+    GroupNumbers,
     ImportNumbers,
     Metrics,
 )
@@ -118,6 +119,7 @@ def metrics_page() -> str:
     metrics.content.numbers = lambda: ContentNumbers(
         {"": 0}, [DeliveryNumbers("", "", 0, False, 0)], [ImportNumbers("", 0, 0, 0.0)], 0, 0, 0, 0
     )
+    metrics.groups.numbers = lambda: [GroupNumbers("", *[0] * 11)]
     rows = []
     for metric in metrics.collect():
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name

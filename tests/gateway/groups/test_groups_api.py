@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from holdfast.client.group_home import NodeMembership, NodeSyncLog
 from holdfast.errors import AlreadyExists, InvalidArgument, NotFound, ResourceExhausted
 from holdfast.gateway.groups.shapes import (
     GenerationView,
@@ -16,7 +17,10 @@ from holdfast.gateway.groups.shapes import (
     PartitionToken,
     SyncQuery,
 )
+from holdfast.groups.api import NewPartition
 from holdfast.groups.messages import UpdateEpoch, encode
+from holdfast.groups.owned import OwnedRun
+from holdfast.groups.running import Group
 from holdfast.limits import GROUP_CARD_BYTES_MAX, GROUP_MESSAGE_BYTES_MAX, GROUP_SESSION_MS
 from holdfast.testing import run
 from holdfast.testing.node import MemoryNode
@@ -210,6 +214,49 @@ def test_bad_input_is_refused_up_front() -> None:
         ):  # fmt: skip
             with pytest.raises(NotFound, match="'g'"):
                 await call
+        await node.close()
+
+    run(story())
+
+
+def test_a_node_counts_its_groups_and_says_what_of_their_logs_is_needed() -> None:
+    async def story() -> None:
+        node = await MemoryNode().start()
+        api = node.gateway
+        work: list[str] = []
+
+        class Works:
+            async def run(self, owned: OwnedRun) -> None:
+                work.append(owned.token)
+                await owned.leaving()
+
+        now = asyncio.get_running_loop().time
+        groups: list[Group] = []
+        for name in ("a", "b", "c"):
+            log = NodeSyncLog(api, "g")
+            await log.look()
+            groups.append(
+                Group(
+                    "g", name, log,
+                    lambda member: NodeMembership(api, "g", member, GROUP_SESSION_MS, now),
+                    Works(), partitions=[NewPartition(each) for each in ("p", "q", "r")],
+                )
+            )  # fmt: skip
+        tasks = []
+        for each in groups:
+            tasks.append(asyncio.ensure_future(each.run()))
+            await asyncio.sleep(2)
+        numbers = (await api.node.metrics()).decode()
+        for line in ("members", "owned", "running"):
+            assert f'holdfast_group_{line}{{group="g"}} 3.0' in numbers
+        assert 'holdfast_group_rebalances_total{group="g"} 3.0' in numbers
+        assert 'holdfast_group_alarms_total{group="g"} 0.0' in numbers
+        bounds = node.journal.bounds("group-g", 1)
+        assert bounds.earliest > 0, "what an epoch stands for is discarded"
+        assert await node.node.groups.needs() == {"group-g": bounds.earliest}
+        for each in groups:
+            each.stop()
+        await asyncio.gather(*tasks)
         await node.close()
 
     run(story())
