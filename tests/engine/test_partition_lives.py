@@ -170,6 +170,34 @@ def test_what_waits_behind_an_unknown_outcome_is_done_when_the_partition_is_open
     play(story)
 
 
+def test_to_open_a_partition_that_is_being_opened_again_waits_for_that() -> None:
+    async def story(node: MemoryNode, fates: Fates) -> None:
+        runner, take = node.node.runner, node.journal.take
+        going, taken = asyncio.Event(), 0
+
+        async def take_slowly(topic: str, partition: int, epoch: int | None = None) -> object:
+            nonlocal taken
+            taken += 1
+            await going.wait()
+            return await take(topic, partition, epoch)
+
+        node.journal.take = take_slowly  # pyright: ignore[reportAttributeAccessIssue]
+        fates.next[2] = [Fate.KEPT]
+        assert isinstance(await told(ask(node, 2)), Unknown)
+        waiting = ask(node, 2)
+        opened = asyncio.ensure_future(runner.open(2))
+        await asyncio.sleep(1)
+        assert not opened.done()
+        going.set()
+        await opened
+        assert taken == 1
+        assert isinstance(await told(waiting), Reply)
+        assert isinstance(await told(ask(node, 2)), Reply)
+        await check_state_is_the_log(node, 2)
+
+    play(story)
+
+
 def test_a_partition_is_opened_again_while_its_rows_are_on_their_way_to_the_store() -> None:
     async def story(node: MemoryNode, fates: Fates) -> None:
         runner = node.node.runner

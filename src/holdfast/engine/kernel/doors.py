@@ -53,10 +53,15 @@ class Doors(Generic[S]):
     async def open(self, partition: int, epoch: int | None = None) -> None:
         """Opens a partition that is not open here, in an epoch or the next one.
 
-        Its standby goes on until the partition is taken; only the rest of the log is read then.
+        Its standby goes on until the partition is taken; only the rest of the log is read then. One
+        that is being opened again after an unknown outcome is waited for.
         """
         self._halt.check()
         lives = self._lives
+        if partition in self._outcomes.opening:
+            await self._outcomes.reopened(partition)
+            if epoch is None and partition in lives.epochs:
+                return
         if partition in lives.opening:
             raise InvalidState(f"Partition {partition} is being opened here already")
         self._standbys.check_there(partition)

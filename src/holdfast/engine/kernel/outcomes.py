@@ -123,6 +123,14 @@ class Outcomes(Generic[S]):
 
     # --- waiting ------------------------------------------------------------------------------
 
+    async def reopened(self, partition: int) -> None:
+        """Waits until a partition is no longer being opened again, whether it is open then or not.
+
+        To open it beside that would take it twice: the second one would close what the first made.
+        """
+        while (task := self.opening.get(partition)) is not None:
+            await asyncio.wait([task])
+
     async def landing(self) -> None:
         """Waits until something has landed."""
         landing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
