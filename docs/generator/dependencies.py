@@ -12,6 +12,7 @@ _PARTS = {
     "": "Always",
     "pipeline": "With the extra `pipeline`",
     "cluster": "With the extra `cluster`",
+    "kafka": "With the extra `kafka`",
     "postgres": "With the extra `postgres`",
     "bench": "With the extra `bench`",
 }

@@ -66,8 +66,7 @@ class AppendFlight:
         kind, epoch, count = PLAIN if self.is_plain else EXPECTED, self.epoch, self.count
         entries = [entry for each in self.appends for entry in each.append.entries]
         return [
-            Marked(pack(kind, epoch, where, index, count), entry)
-            for index, entry in enumerate(entries)
+            (pack(kind, epoch, where, index, count), entry) for index, entry in enumerate(entries)
         ]
 
     def landed(self, first: int) -> None:

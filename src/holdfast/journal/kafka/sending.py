@@ -33,11 +33,8 @@ Heard = Callable[[Delivered | str], None]
 """Told where a flight is, or why that is not known."""
 
 
-class Marked(NamedTuple):
-    """What is to be sent."""
-
-    key: bytes
-    payload: bytes
+Marked = tuple[bytes, bytes]
+"""The key and the payload of a record."""
 
 
 class FlightSender:

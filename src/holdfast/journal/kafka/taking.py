@@ -12,7 +12,7 @@ from holdfast.journal.api import Refused, Taken
 from holdfast.journal.checks import check_epoch, not_newer
 from holdfast.journal.kafka.lane import PartitionLane, Ways
 from holdfast.journal.kafka.marks import BARRIER, pack, unpack
-from holdfast.journal.kafka.sending import Delivered, FlightSender, Marked
+from holdfast.journal.kafka.sending import Delivered, FlightSender
 from holdfast.journal.kafka.sieve import Reign, anchor
 from holdfast.limits import KAFKA_RETRY_MS
 from holdfast.logs import log
@@ -90,7 +90,7 @@ class KafkaTaker:
         key = pack(BARRIER, epoch, number, 0, 1)
         time_ms = lane.time_ms()
         self._sender.send(
-            lane.topic, lane.partition - 1, [Marked(key, b"")], time_ms,
+            lane.topic, lane.partition - 1, [(key, b"")], time_ms,
             lambda what: None if heard.done() else heard.set_result(what),
         )  # fmt: skip
         what = await heard
