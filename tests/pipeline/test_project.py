@@ -1,13 +1,12 @@
 """The log in the tables: once, whatever happens in between."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import pyarrow as pa
 import pytest
+from local_batch import LocalBatch
 from node_story import NodeStory, StoredTables
 
 from holdfast.clock import SystemClock
@@ -19,28 +18,6 @@ from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, Ki
 from holdfast.pipeline.tables import upkeep
 from holdfast.pipeline.tables.delta import DeltaLog, files_at
 from holdfast.pipeline.tables.files import Part
-
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-class LocalBatch:
-    """A micro-batch whose executors are this process: what Spark's DataFrame does here."""
-
-    def __init__(self, ranges: list[dict[str, int]]) -> None:
-        self._ranges = ranges
-        self._reports: list[Any] = []
-
-    def mapInArrow(self, task: Task, schema: str) -> "LocalBatch":
-        batches = iter([pa.RecordBatch.from_pylist([each]) for each in self._ranges])
-        self._reports = [row for batch in task(batches) for row in batch.to_pylist()]
-        return self
-
-    def collect(self) -> list[Any]:
-        return [msgspec.convert(row, _Row) for row in self._reports]
-
-
-class _Row(msgspec.Struct):
-    report: bytes
 
 
 class Stream:

@@ -24,7 +24,8 @@ app = typer.Typer(
 Node = Annotated[
     str,
     typer.Argument(
-        help="The data folder of a node on this machine, or the URL of one elsewhere.",
+        help="The data folder of a node on this machine, the URL of one elsewhere, or that of a"
+        " cluster's log in Kafka.",
         metavar="FOLDER|URL",
     ),
 ]
@@ -39,6 +40,7 @@ Tables = Annotated[
         "holdfast pipeline run ./data                 tables in ./data/tables, until Ctrl-C",
         "holdfast pipeline run ./data --once          as far as the log is now, then end",
         "holdfast pipeline run http://10.0.0.7:8080 --tables ./tables",
+        "holdfast pipeline run kafka://10.0.0.5:9092/orders --tables ./tables",
         "holdfast pipeline run http://10.0.0.7:8080 --as-of-cut latest --tables ./backup",
         "HOLDFAST_SPARK_MASTER=spark://host:7077 holdfast pipeline run ./data",
     )

@@ -1,4 +1,4 @@
-"""Where the pipeline reads the log: the files of a node on this machine, or a node elsewhere."""
+"""Where the pipeline reads the log: files of a node here, a node elsewhere, or a broker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,8 @@ from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import SpreadReader
 from holdfast.layout import check_not_member, layout_of
 from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
+
+_HTTP, _KAFKA = ("http://", "https://"), "kafka://"
 
 
 class CutEnds(NamedTuple):
@@ -94,21 +96,30 @@ class FileLog:
 
 
 def open_log(address: str) -> Log:
-    """The log at an address: the folder of a node, or its URL."""
-    if is_url(address):
+    """The log at an address: the folder of a node, its URL, or that of a log in Kafka."""
+    if address.startswith(_KAFKA):
+        from holdfast.pipeline.kafka_log import KafkaLog  # the extra may be missing
+
+        return KafkaLog(address)
+    if is_node_url(address):
         from holdfast.pipeline.remote_log import RemoteLog  # a folder needs no HTTP client
 
         return RemoteLog(address)
     if "://" in address:
         raise InvalidArgument(
-            f"Expected the folder of a node or a URL such as http://127.0.0.1:8080, but found"
-            f" {address!r}"
+            f"Expected the folder of a node or a URL such as http://127.0.0.1:8080 or"
+            f" kafka://127.0.0.1:9092/NAME, but found {address!r}"
         )
     return FileLog(Path(address))
 
 
 def is_url(address: str) -> bool:
-    return address.startswith(("http://", "https://"))
+    return address.startswith((*_HTTP, _KAFKA))
+
+
+def is_node_url(address: str) -> bool:
+    """Whether a node is at an address, which takes requests too."""
+    return address.startswith(_HTTP)
 
 
 def entries_between(log: Log, partition: int, start: int, end: int) -> Iterator[list[Entry]]:

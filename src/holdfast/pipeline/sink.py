@@ -39,7 +39,7 @@ from holdfast.errors import (
 )
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
 from holdfast.gateway.tasks.shapes import NewTask
-from holdfast.pipeline.log import is_url
+from holdfast.pipeline.log import is_node_url
 from holdfast.pipeline.sink_rows import Plan, Row, rows_of
 
 ROWS_PER_REQUEST = 1_000
@@ -87,7 +87,7 @@ class LogStreamWriter(DataSourceStreamArrowWriter):
 
 def check_url(address: str) -> str:
     """The address of a node that many processes can write to."""
-    if not is_url(address):
+    if not is_node_url(address):
         raise InvalidArgument(
             f"Expected the URL of a node such as http://127.0.0.1:8080, but found {address!r}: a"
             " folder has one writer, and Spark is many; run `holdfast start` on it",

@@ -61,7 +61,7 @@ class Range(InputPartition):
 
 
 class HoldfastSource(DataSource):
-    """The log of a node: `path` is its folder, or its URL if it is on another machine."""
+    """The log of a node: `path` is its folder, its URL, or the URL of a log in Kafka."""
 
     @classmethod
     def name(cls) -> str:

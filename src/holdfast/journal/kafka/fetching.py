@@ -13,6 +13,8 @@ from holdfast.journal.kafka.sieve import Sieve, flight_start
 from holdfast.limits import (
     KAFKA_CONSUMER_IDLE_MS,
     KAFKA_CONSUMERS_IDLE_MAX,
+    KAFKA_FETCH_WAIT_MS,
+    KAFKA_QUEUE_BACKOFF_MS,
     KAFKA_READ_MS_MAX,
 )
 
@@ -28,16 +30,21 @@ _IGNORED = frozenset(
 )  # the client goes on by itself
 
 
-def consumer(settings: Mapping[str, Any]) -> Consumer:
-    """A consumer that reads what it is told to and belongs to no group."""
+def consumer(settings: Mapping[str, Any], wait_ms: int = KAFKA_FETCH_WAIT_MS) -> Consumer:
+    """A consumer that reads what it is told to and belongs to no group.
+
+    A broker without news answers after `wait_ms`. A consumer that is sent elsewhere meanwhile hears
+    nothing from there before that answer has come.
+    """
     told = {
         **settings,
         "group.id": "unused",
         "enable.auto.commit": False,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        "fetch.wait.max.ms": 500,
+        "fetch.wait.max.ms": wait_ms,
         "fetch.error.backoff.ms": 50,
+        "fetch.queue.backoff.ms": KAFKA_QUEUE_BACKOFF_MS,
         "fetch.message.max.bytes": 1_048_576,
         "queued.min.messages": 20_000,
         "queued.max.messages.kbytes": 8_192,
@@ -77,8 +84,8 @@ def _end_of(message: Any) -> int | None:
 class PartitionFetcher:
     """Reads one partition from one offset on, as long as it is asked for what comes next."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._consumer = consumer(settings)
+    def __init__(self, settings: Mapping[str, Any], wait_ms: int = KAFKA_FETCH_WAIT_MS) -> None:
+        self._consumer = consumer(settings, wait_ms)
         self.place: tuple[str, int, int] | None = None  # topic, partition, the next offset to give
         self._sieve = Sieve(0)
         self._next = 0  # the next record's offset
@@ -117,6 +124,7 @@ class PartitionFetcher:
         found: list[Raw] = []
         while self._next < end:
             found += self._more(deadline, end)
+        self._consumer.unassign()  # nobody goes on from here
         return [each for each in found if each.offset < end]
 
     def close(self) -> None:

@@ -77,6 +77,12 @@ def flight_start(record: Raw) -> int:
     return record.offset - mark.place
 
 
+def is_under_way(record: Raw) -> bool:
+    """Whether the flight of a record may go on behind it."""
+    mark = unpack(record.key)
+    return mark is not None and stands(mark, record.offset) and mark.place + 1 < mark.records
+
+
 class Reign:
     """Who writes a partition, by the records in their order: the epoch and how it was begun."""
 
