@@ -5,6 +5,7 @@ from typing import Protocol
 from holdfast.brokered.keeping import Keeping
 from holdfast.brokered.roster import CardRoster
 from holdfast.groups.running import Group
+from holdfast.groups.state import PartitionStatus
 from holdfast.metrics.cluster import MemberNumbers
 from holdfast.node import LocalNode
 
@@ -39,15 +40,24 @@ def problems_of(member: CountedBrokered) -> list[str]:
     runner = member.node.runner
     stopped = {**runner.stopped, **runner.standbys.stopped}
     found = [f"Partition {each}: {why}" for each, why in stopped.items()]
-    found += [
-        f"Partition {int(each.token)} is parked: {_last_line(each.error or 'by hand')}"
-        for each in member.group.partitions().values()
-        if each.state == "PARKED" and each.member == member.group.member
-    ]
+    found += _parked(member.group)
     if member.name not in member.roster.cards:
         found.append("This member is not in the group yet; its log says why, if it stays so")
     found += member.alarms + member.group.alarms + member.roster.problems
     return list(dict.fromkeys(found))
+
+
+def _parked(group: Group) -> list[str]:
+    """The partitions of this member that could not be opened, or were held by hand."""
+    if group.core is None:
+        return []
+    state = group.core.state
+    own = [state.partitions[token] for token in sorted(state.owned.get(group.member, ()))]
+    return [
+        f"Partition {int(each.token)} is parked: {_last_line(each.error or 'by hand')}"
+        for each in own
+        if each.status is PartitionStatus.PARKED
+    ]
 
 
 def _last_line(text: str) -> str:
