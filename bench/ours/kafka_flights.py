@@ -52,7 +52,7 @@ def _read(consumer: Consumer, topic: str, partition: int) -> list[KafkaFlight]:
             at = (message.offset() or 0) + 1
             if mark is None or value is None:
                 continue
-            if mark.index == 0 or not flights:
+            if mark.place == 0 or not flights:
                 flights.append(KafkaFlight(partition, []))
             flights[-1].records.append((bytes(key or b""), bytes(value)))
         if time.monotonic() > deadline:
