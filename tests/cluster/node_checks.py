@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from tests.journal.cluster.checking import LogChecker, Violation
 
 from holdfast.engine.jobs.values import JobIntent
@@ -54,6 +55,7 @@ class EffectChecker:
     def __init__(self, logs: LogChecker, partitions: int) -> None:
         self.records: dict[int, list[tuple[int, Record]]] = {}
         self.created: Counter[str] = Counter()  # tasks by their idempotency keys
+        self.named: Counter[str] = Counter()  # tasks by their payloads
         self.made: Counter[str] = Counter()  # jobs and instances by their keys
         self.ended: Counter[str] = Counter()
         self.published: Counter[str] = Counter()  # messages by their correlation keys
@@ -85,6 +87,8 @@ class EffectChecker:
             self.made[str(record.key)] += 1
             if value.idempotency_key:
                 self.created[value.idempotency_key] += 1
+            if isinstance(name := msgspec.json.decode(value.payload or b"null"), str):
+                self.named[name] += 1
         elif what == (ValueType.PROCESS_INSTANCE, InstanceIntent.CREATED):
             self.made[str(record.key)] += 1
         elif what in _ENDS:

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextvars import copy_context
 from random import Random
 
 from tests.cluster.simulated import PARTITIONS, SimulatedCluster
+from tests.cluster.simulated_load import BACK_S
 from tests.journal.cluster.simulating import JumpingClock
 
 from holdfast.errors import Code, HoldfastError
@@ -17,6 +19,9 @@ CALM = Weather(0.1, 1.0)
 ETCD_MS = (0.5, 4.0)  # of half a call; it is slower than members are among each other
 SPARES = "de"
 TICK_S = 1 / 16
+STRANDED_S = 2.0  # others have taken over within it
+ORPHANED_S = 1.5  # a member is back and has taken over within it
+ARRIVED_S = 0.003  # what was sent in calm weather has arrived
 
 
 class PoweredDisk(SimulatedDisk):
@@ -46,7 +51,13 @@ class Faults:
         self.counts: dict[str, int] = {}
         self.lost_disks = 0
         self.without_power: set[str] = set()  # in the middle of a write
-        self.on_overtaken: Callable[[str], None] = lambda name: None
+        self.insist: Callable[[str, float], None] = lambda name, after: None  # at a member
+        self._ticks = 0
+        self._story_at = dice.randint(5, 60)  # once a run: the tick from which on it may begin
+        self._quiet_until = 0.0  # nothing else happens during it
+        self._outside = copy_context()  # of no machine
+        self._dying: dict[str, str] = {}  # owners that die when they append -> who hears of it
+        self._hurrying: set[str] = set()  # of those, who come back at once, without their writes
         self._heal_at: dict[str, float] = {}
         self._slow: dict[str, float] = {}  # member -> until when it reaches etcd slowly
         cluster.etcd.pause = self._reach_etcd
@@ -56,7 +67,7 @@ class Faults:
         return asyncio.get_running_loop().time()
 
     def _does(self, what: str, share: float = 1.0) -> bool:
-        if self.dice.random() >= self.rate * share:
+        if self.dice.random() >= self.rate * share or self._now() < self._quiet_until:
             return False
         self.counts[what] = self.counts.get(what, 0) + 1
         return True
@@ -71,6 +82,9 @@ class Faults:
         return True
 
     async def happen(self) -> None:
+        self._ticks += 1
+        if self._ticks >= self._story_at and self.cluster.owners():
+            self._play_story()
         await self._machines()
         self._network()
         self._etcd()
@@ -82,7 +96,8 @@ class Faults:
         cluster = self.cluster
         for name in [*cluster.names]:
             if name not in cluster.members:
-                if self.dice.random() < 0.1:
+                if self.dice.random() < (0.9 if name in self._hurrying else 0.1):
+                    self._hurrying.discard(name)
                     await self.start(name)
             elif name in self.without_power:
                 await self._lose_power(name)
@@ -124,6 +139,8 @@ class Faults:
 
     async def _lose_power(self, name: str) -> None:
         outcome = self.dice.choice(list(Outcome))
+        if name in self._hurrying:
+            outcome = Outcome.DROP
         self.say(f"{name} loses its power: {outcome.value}")
         self.without_power.discard(name)
         await self.cluster.kill(name, outcome, seed=self.dice.randrange(1 << 30))
@@ -186,7 +203,73 @@ class Faults:
         self.cluster.network.split([name])
         self._for("cut", TICK_S)
         self._slow[name] = self._now() + 1.5
-        self.on_overtaken(name)
+        self.insist(name, BACK_S)
+
+    def _strand(self, name: str) -> None:
+        """A member is alone for so long that others take over, while clients go on asking it."""
+        self.say(f"{name} is alone, and asked by clients")
+        self._quiet_until = self._now() + STRANDED_S
+        self.cluster.network.split([name])
+        self._for("cut", STRANDED_S)
+        self.insist(name, 0.0)
+
+    # --- stories that chance alone would tell too seldom ----------------------------------------
+
+    def _play_story(self) -> None:
+        """An owner is alone or dies, while all others are on and reach each other."""
+        cluster = self.cluster
+        if self.without_power or cluster.members.keys() != set(cluster.names):
+            return
+        self._story_at = 1 << 30
+        self._calm_down()
+        owner = self.dice.choice(sorted(set(cluster.owners().values())))
+        if self.dice.random() < 0.5:
+            self._strand(owner)
+        else:
+            others = [each for each in sorted(cluster.members) if each != owner]
+            self._orphan(owner, *self.dice.sample(others, 2))
+
+    def _orphan(self, owner: str, replica: str, other: str) -> None:
+        """An owner is to die when it appends: before its own disk has it, and heard by one.
+
+        That one is alone then, while the owner comes back and closes the range with the other.
+        """
+        self.say(f"{owner} is to die when it appends, heard by {replica} alone")
+        self._quiet_until = self._now() + ORPHANED_S
+        self.cluster.network.cut(owner, other)
+        self._for("cut", ORPHANED_S)
+        self._dying[owner] = replica
+        self.insist(owner, 0.0)
+
+    def _calm_down(self) -> None:
+        """Everything that is on reaches everything else."""
+        cluster = self.cluster
+        cluster.network.heal()
+        cluster.network.weather = CALM
+        cluster.etcd.reconnect()
+        for name in sorted(cluster.members):
+            cluster.machines.resume(cluster.run_of(name))
+        self._slow.clear()
+        self._heal_at.clear()
+
+    def sending(self, name: str) -> None:
+        """A member sends an append to its replicas; its own disk is next."""
+        replica, disk = self._dying.pop(name, None), self.cluster.disks[name]
+        if replica is None or name not in self.cluster.members:
+            return
+        self._break(name)
+        disk.crash_at = disk.operations + 1
+        self._hurrying.add(name)
+        loop = asyncio.get_running_loop()
+        loop.call_later(ARRIVED_S, self._isolate, replica, context=self._outside)
+
+    def _isolate(self, replica: str) -> None:
+        """The disk that has the entries takes no part in closing their range."""
+        if self.rate:
+            self.say(f"{replica} is alone with what it heard last")
+            self.cluster.network.heal()
+            self.cluster.network.split([replica])
+            self._for("cut", ORPHANED_S)
 
     # --- etcd ---------------------------------------------------------------------------------
 
@@ -283,6 +366,7 @@ class Faults:
         self.say("all faults stop")
         cluster, etcd = self.cluster, self.cluster.etcd
         self.rate = 0.0
+        self._dying.clear()
         self._slow.clear()
         cluster.network.weather = CALM
         cluster.network.heal()

@@ -37,6 +37,7 @@ ORDER = Process("order").task("pack").task("send").wait("paid", message="paid", 
 PARKED = Process("parked").wait("never", message="never", key="id").end()
 INSISTENCE = 16  # requests, 10 ms apart
 BACK_S = 0.1  # a member that was alone for a tick has connected again
+LOST_ANSWERS = 0.1  # the share of answers that do not reach the client, which asks again
 PATIENCE_S = 10.0  # of a client, with one member
 UNANSWERED_S = 60.0  # once everything works again, every request is answered within it
 
@@ -62,6 +63,7 @@ class Load:
         self.dice = dice
         self.items = SelectedItems()
         self.keyed: set[str] = set()  # idempotency keys of tasks that somebody was told of
+        self.named: set[str] = set()  # payloads of tasks that somebody was told of
         self.tasks: set[str] = set()
         self.instances: set[str] = set()
         self.paid: set[str] = set()
@@ -78,12 +80,17 @@ class Load:
     # --- asking -------------------------------------------------------------------------------
 
     async def persist(self, what: str, ask: Callable[[Gateway], Awaitable[T]]) -> T:
-        """Asks members, with one id, until one answers, as a client does."""
+        """Asks members, with one id, until one answers, as a client does.
+
+        An answer that is lost on its way is no answer: what was done is not done again.
+        """
         while True:
             await asyncio.sleep(self.dice.uniform(0, 0.02))
             if names := sorted(self.cluster.members):
                 try:
-                    return await self.once(self.dice.choice(names), what, ask)
+                    answer = await self.once(self.dice.choice(names), what, ask)
+                    if self.dice.random() >= LOST_ANSWERS:
+                        return answer
                 except HoldfastError as error:
                     if error.code not in PASSING:
                         raise
@@ -136,16 +143,17 @@ class Load:
 
     async def _task(self, name: str) -> None:
         key = name if self.dice.random() < 0.5 else None  # else the request's id tells it apart
-        new = NewTask("mail", key=key, retries=1_000)
+        new = NewTask("mail", _json(name), key=key, retries=1_000)
         (receipt,) = await self.persist(f"task {name}", lambda each: each.tasks.submit([new]))
         self.tasks.add(receipt.task_key)
+        self.named.add(name)
         if key is not None:
             self.keyed.add(key)
         await self._find(receipt.task_key)
 
-    async def insist(self, name: str) -> None:
+    async def insist(self, name: str, after: float = BACK_S) -> None:
         """Tasks for one member, one after the other at once, while it may be an owner no more."""
-        await asyncio.sleep(BACK_S)
+        await asyncio.sleep(after)
         await asyncio.gather(*(self._insist(name, 0.01 * each) for each in range(INSISTENCE)))
 
     async def _insist(self, name: str, after: float) -> None:
@@ -169,8 +177,7 @@ class Load:
             raise Violation(f"task {key} was acknowledged, but is not found") from error
 
     async def _order(self, name: str) -> None:
-        variables = msgspec.Raw(msgspec.json.encode({"id": name}))
-        new = NewProcessInstance("order", variables=variables)
+        new = NewProcessInstance("order", variables=_json({"id": name}))
         (started,) = await self.persist(f"start {name}", lambda each: each.instances.start([new]))
         self.instances.add(started.process_instance_key)
         message = NewMessage("paid", name, ttl_ms=3_600_000)
@@ -187,8 +194,7 @@ class Load:
 
     async def _batch(self, name: str) -> None:
         """Starts instances that wait for ever, and has all of them canceled at once."""
-        variables = msgspec.Raw(msgspec.json.encode({"id": name}))
-        new = [NewProcessInstance("parked", variables=variables) for _ in range(4)]
+        new = [NewProcessInstance("parked", variables=_json({"id": name})) for _ in range(4)]
         started = await self.persist(f"park {name}", lambda each: each.instances.start(new))
         number = len(self.items.items) + 1
         for each in started:
@@ -273,3 +279,7 @@ class Load:
             "look", lambda each: each.transactions.page(TransactionQuery())
         )
         return not distributions.items and not transactions.items
+
+
+def _json(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))

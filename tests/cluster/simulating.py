@@ -42,6 +42,7 @@ from holdfast.testing import VirtualClock
 TICKS = 100
 CLIENTS, WORKERS = 3, 2
 RECOVERY_S = 240.0  # of virtual time: leases, back-offs and transactions run out within it
+LOST_S = 20.0  # after which all members have read all that somebody was told of
 RUN_S_MAX = 600.0
 IDLE_S = 3.0
 IDLE_TURNS_MAX = 400  # of the loop, a member and a second, when nothing happens
@@ -103,6 +104,8 @@ class Simulation:
             if isinstance(message, Appending):
                 for stretch in message.stretches:
                     self._check(lambda it=stretch: self.sent.sent(name, it))
+                if any(each.entries for each in message.stretches):
+                    self.faults.sending(name)
             return tell(members, message)
 
         async def appended(appends: Sequence[Append]) -> list[Any]:
@@ -164,8 +167,8 @@ class Simulation:
         await load.deploy()
         working = [asyncio.ensure_future(load.client(f"c{each}")) for each in range(CLIENTS)]
         working += [asyncio.ensure_future(load.work(f"w{each}")) for each in range(WORKERS)]
-        self.faults.on_overtaken = lambda name: working.append(
-            asyncio.ensure_future(load.insist(name))
+        self.faults.insist = lambda name, after: working.append(
+            asyncio.ensure_future(load.insist(name, after))
         )
         for _ in range(self.ticks):
             await self.faults.happen()
@@ -194,7 +197,10 @@ class Simulation:
             for _ in range(16):
                 await self._tick(working)
             load.check_answered(healed_at)
-            load.look_at(frozenset(EffectChecker(self.logs, PARTITIONS).ended))
+            found = EffectChecker(self.logs, PARTITIONS)
+            load.look_at(frozenset(found.ended))
+            if loop.time() > healed_at + LOST_S:
+                self._check_told(found)
             is_working = not all(each.done() for each in working)
             if not is_working and self.cluster.is_settled() and await load.nothing_pending():
                 return
@@ -217,11 +223,17 @@ class Simulation:
         for _ in range(3):
             await self._tick([])
 
+    def _check_told(self, found: EffectChecker) -> None:
+        """What somebody was told of is on the logs, once."""
+        load = self.load
+        found.once(found.made, load.tasks | load.instances | load.parked, "tasks and instances")
+        found.once(found.named, load.named, "tasks that were asked for")
+
     def _check_all(self) -> None:
         load, cluster = self.load, self.cluster
         found = EffectChecker(self.logs, PARTITIONS)
         found.positions()
-        found.once(found.made, load.tasks | load.instances | load.parked, "tasks and instances")
+        self._check_told(found)
         found.once(found.created, load.keyed, "idempotency keys")
         found.once(found.ended, load.completed, "completions")
         found.once(found.published, load.paid, "messages")
