@@ -73,7 +73,7 @@ class BareProducers:
         self._topic = topic
         self._producers = [
             Producer(
-                {"bootstrap.servers": endpoint, "acks": "all", "linger.ms": 0}
+                {"bootstrap.servers": endpoint, "acks": "all", "linger.ms": 0, "log_level": 0}
                 | {"transactional.id": f"{topic}/{n}/{uuid.uuid4().hex}"}
             )
             for n in range(partitions)
