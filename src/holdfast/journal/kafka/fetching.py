@@ -1,10 +1,11 @@
 """Consumers that read parts of partitions, lent out to whoever reads: in threads, as they block."""
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Entry
@@ -87,6 +88,7 @@ class PartitionFetcher:
     def __init__(self, settings: Mapping[str, Any], wait_ms: int = KAFKA_FETCH_WAIT_MS) -> None:
         self._consumer = consumer(settings, wait_ms)
         self.place: tuple[str, int, int] | None = None  # topic, partition, the next offset to give
+        self._topic = ""  # of which the client knows who leads it
         self._sieve = Sieve(0)
         self._next = 0  # the next record's offset
         self.used = 0.0
@@ -136,6 +138,10 @@ class PartitionFetcher:
         return given
 
     def _go_to(self, topic: str, partition: int, offset: int) -> None:
+        if topic != self._topic:  # a client that has to look for the leader may take a second
+            with contextlib.suppress(KafkaException):  # then it looks by itself
+                self._consumer.list_topics(topic, KAFKA_READ_MS_MAX / 1000)
+            self._topic = topic
         self._consumer.assign([TopicPartition(topic, partition - 1, offset)])
         self._next, self._sieve, self._ready = offset, Sieve(offset), []
 
