@@ -11,6 +11,12 @@ from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError, InvalidState, NotFound
+from holdfast.gateway.groups.shapes import (
+    GroupPartitionQuery,
+    NewSession,
+    PartitionMove,
+    PartitionToken,
+)
 from holdfast.gateway.tasks.shapes import TaskQuery
 from holdfast.records import ValueType
 
@@ -93,6 +99,34 @@ def test_a_partition_is_moved_by_hand_and_stays_until_members_change(tmp_path: P
         await members.start("c")
         assert set(members.counts().values()) == {2}
         await members.submit(12)
+
+    story(tmp_path, told)
+
+
+def test_operators_see_and_use_the_group_of_members_like_any_other(tmp_path: Path) -> None:
+    async def told(members: Members) -> None:
+        await members.start("a", "b")
+        member = members.members["a"]
+        groups = member.node.gateway.groups
+        await members.until(
+            lambda: {each.state for each in member.group.partitions().values()} == {"RUNNING"}
+        )
+        (shown,) = await groups.groups()
+        assert (shown.group, shown.partitions, shown.running) == ("test", PARTITIONS, PARTITIONS)
+        assert [each.member.partition("/")[0] for each in shown.members] == ["a", "b"]
+        page = await groups.partitions("test", GroupPartitionQuery(member="a"))
+        token = page.items[0].token
+        await groups.move("test", PartitionMove(token, "b"))
+        await members.until(lambda: int(token) in members.members["b"].owned())
+        await members.settled()
+        with pytest.raises(NotFound, match="'nobody'"):
+            await groups.move("test", PartitionMove(token, "nobody"))
+        with pytest.raises(NotFound, match="'99'"):
+            await groups.park("test", PartitionToken("99"))
+        with pytest.raises(InvalidState, match="choose another name"):
+            await groups.join("test", NewSession("c/1"))
+        with pytest.raises(NotFound, match="'other'"):
+            await groups.group("other")
 
     story(tmp_path, told)
 

@@ -80,7 +80,7 @@ class World:
         """As after kill -9: the membership notices, nothing is said."""
         group, task = self.groups.pop(name), self._tasks.pop(name)
         member = group.member
-        group._log = Broken()
+        group.log = Broken()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self.hub.leave(member)

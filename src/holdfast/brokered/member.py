@@ -19,10 +19,12 @@ from holdfast.brokered.draining import HandingOver
 from holdfast.brokered.feeding import Feeding
 from holdfast.brokered.keeping import Keeping, token_of
 from holdfast.brokered.numbers import numbers_of, problems_of
+from holdfast.brokered.own_group import OwnGroup
 from holdfast.brokered.roster import CardRoster
 from holdfast.brokered.seen_membership import SeenMembership
 from holdfast.cluster.place import ClusterPlace
 from holdfast.errors import HoldfastError, NotFound, Unavailable
+from holdfast.gateway.groups.cluster_group import GroupsOfCluster
 from holdfast.groups.api import Generation, MemberId, Membership, NewPartition, SyncLog
 from holdfast.groups.messages import Ask, AskKind, asking
 from holdfast.groups.messages import encode as encode_message
@@ -48,6 +50,11 @@ class BrokeredIdentity(msgspec.Struct, frozen=True):
     address: Address  # where it listens for other members
     partitions: int
     url: str = ""  # where clients reach it; "": as its server says
+
+    @property
+    def group(self) -> str:
+        """What operators call the group of members: the name of the log."""
+        return self.cluster.rpartition("/")[2]
 
 
 class BrokeredMember:
@@ -116,6 +123,8 @@ class BrokeredMember:
                 NewPartition(token_of(each)) for each in range(1, self.identity.partitions + 1)
             ],
         )  # fmt: skip
+        own = OwnGroup(self.identity.group, self.group)
+        node.gateway.serve_groups(GroupsOfCluster(own, node.groups.port))
         self._say()
         loop = asyncio.get_running_loop()
         self._in_group = loop.create_task(self.group.run(), name="group")

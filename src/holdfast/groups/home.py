@@ -11,22 +11,21 @@ import secrets
 from holdfast.clock import Clock
 from holdfast.errors import (
     HoldfastError,
-    InvalidState,
     Moved,
     NotFound,
     ResourceExhausted,
     Unavailable,
 )
-from holdfast.groups.api import MemberId, name_of
+from holdfast.groups.api import MemberId
 from holdfast.groups.journal_log import PARTITION, JournalSyncLog, group_of, topic_of
 from holdfast.groups.kept import HeardGeneration, KeptGroup
-from holdfast.groups.messages import Ask, AskKind, asking, encode
+from holdfast.groups.messages import Ask, AskKind
+from holdfast.groups.operators import operators_message
 from holdfast.journal import Bounds, Entry, Journal, Retention
 from holdfast.limits import GROUPS_MAX
 from holdfast.logs import log
 from holdfast.metrics import GroupNumbers
 
-_OPERATOR = "operator/0"  # whose asks these are
 _RETENTION = Retention(age_ms=3_600_000)  # of what no start needs: it is dropped by whole segments
 
 
@@ -175,41 +174,19 @@ class GroupsHome:
 
     async def move(self, group: str, token: str, member: str) -> None:
         """Lets a partition go to a member, and stay there as long as that is there."""
-        kept = await self.group(group)
-        name = name_of(member) if "/" in member else member
-        names = sorted({name_of(each) for each in kept.observer.state.members})
-        if name not in names:
-            raise NotFound(
-                f"Expected a member of group {group!r}, but found {member!r};"
-                f" there are {', '.join(names) or 'none'}",
-                group=group,
-            )
-        await self._ask(kept, Ask(AskKind.MOVE, token, name))
+        await self._ask(group, Ask(AskKind.MOVE, token, member))
 
     async def park(self, group: str, token: str) -> None:
         """Lets the owner of a partition stop it until it is resumed."""
-        await self._ask(await self.group(group), Ask(AskKind.PARK, token))
+        await self._ask(group, Ask(AskKind.PARK, token))
 
     async def resume(self, group: str, token: str) -> None:
         """Lets the owner of a parked partition run it again."""
-        await self._ask(await self.group(group), Ask(AskKind.RESUME, token))
+        await self._ask(group, Ask(AskKind.RESUME, token))
 
-    async def _ask(self, kept: KeptGroup, ask: Ask) -> None:
-        state = kept.observer.state
-        partition = state.partitions.get(ask.token)
-        if partition is None or not partition.is_live:
-            raise NotFound(
-                f"Expected a partition of group {kept.name!r} that is not finished, but found"
-                f" {ask.token!r}",
-                group=kept.name,
-                token=ask.token,
-            )
-        if state.rebalance is not None:
-            raise InvalidState(
-                f"Group {kept.name!r} is rebalancing: members come or go; try again in a moment",
-                group=kept.name,
-            )
-        await kept.append(encode(asking(_OPERATOR, (ask,))))
+    async def _ask(self, group: str, ask: Ask) -> None:
+        kept = await self.group(group)
+        await kept.append(operators_message(group, kept.observer.state, ask))
 
     # --- what others see ----------------------------------------------------------------------
 

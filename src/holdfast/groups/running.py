@@ -78,7 +78,7 @@ class Group:
         self.member: MemberId = ""
         self.core: GroupCore | None = None  # of the present incarnation
         self.on_effect: list[Callable[[Effect], None]] = []
-        self._log = sync_log
+        self.log = sync_log
         self._open_membership = open_membership
         self._membership: Membership | None = None
         self._partitions = tuple(partitions)
@@ -160,14 +160,14 @@ class _Life:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._log = group._log
+        self.log = group.log
         self._runs = group._runs
         group.member = self._member = member_id(group.name, group._new_incarnation())
         self._core = GroupCore(self._member, group._partitions)
         group.core = self._core
         self._membership = group._open_membership(self._member)
         group._membership = self._membership
-        self._sending = SyncSending(self._log.append, self._flush)
+        self._sending = SyncSending(self.log.append, self._flush)
         self._runs.reports_to(self)
         self._next = 0  # what is before it was read
         self._checkpoint = 0
@@ -228,11 +228,11 @@ class _Life:
 
     async def _read_back(self) -> None:
         """All that the log keeps: it begins with a whole state, or with the group's first."""
-        earliest, end = self._log.bounds()
+        earliest, end = self.log.bounds()
         entries: list[Entry] = []
         self._next = earliest
         while self._next < end:
-            some = await self._log.read(self._next)
+            some = await self.log.read(self._next)
             if not some:
                 break
             entries += some
@@ -246,7 +246,7 @@ class _Life:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                async for entries in self._log.stream(self._next):
+                async for entries in self.log.stream(self._next):
                     self._read_at, pause_ms = loop.time(), GROUP_PAUSE_MS
                     self._take(entries)
                 return
@@ -341,7 +341,7 @@ class _Life:
                 # Up to the one before: a slow reader does not fall behind each time.
                 before, self._checkpoint = self._checkpoint, offset
                 if before:
-                    self._log.discard(before)
+                    self.log.discard(before)
             case Alarm(text):
                 self._group.alarms.append(text)
                 log.error("group: alarm", group=self._group.group, what=text)

@@ -17,7 +17,7 @@ from holdfast.gateway.groups.shapes import (
     SyncQuery,
 )
 from holdfast.groups.home import GroupsHome
-from holdfast.groups.kept import KeptGroup
+from holdfast.groups.observing import GroupObserver
 
 
 class NearGroups:
@@ -52,22 +52,13 @@ class NearGroups:
         return SyncEntries([(each[0], each[1], each[2]) for each in entries], *bounds)
 
     async def groups(self) -> list[PartitionGroupView]:
-        return [_view(each) for each in await self._home.all()]
+        return [view_of(each.name, each.observer) for each in await self._home.all()]
 
     async def group(self, group: str) -> PartitionGroupView:
-        return _view(await self._home.group(group))
+        return view_of(group, (await self._home.group(group)).observer)
 
     async def partitions(self, group: str, query: GroupPartitionQuery) -> GroupPartitionPage:
-        kept = await self._home.group(group)
-        found = kept.observer.partitions(query.state, query.member, query.after, query.limit + 1)
-        shown = [
-            GroupPartitionView(
-                each.token, each.state, each.member, each.offset, each.watermark, each.target,
-                list(each.parents), each.error, each.attempts, each.pin, each.is_held,
-            )
-            for each in found[: query.limit]
-        ]  # fmt: skip
-        return GroupPartitionPage(shown, shown[-1].token if len(found) > query.limit else None)
+        return page_of((await self._home.group(group)).observer, query)
 
     async def move(self, group: str, move: PartitionMove) -> None:
         await self._home.move(group, move.token, move.to)
@@ -82,8 +73,22 @@ class NearGroups:
         return await self._home.needs()
 
 
-def _view(kept: KeptGroup) -> PartitionGroupView:
-    found = kept.observer.summary()
+def page_of(observer: GroupObserver, query: GroupPartitionQuery) -> GroupPartitionPage:
+    """The partitions of a group that a query is about."""
+    found = observer.partitions(query.state, query.member, query.after, query.limit + 1)
+    shown = [
+        GroupPartitionView(
+            each.token, each.state, each.member, each.offset, each.watermark, each.target,
+            list(each.parents), each.error, each.attempts, each.pin, each.is_held,
+        )
+        for each in found[: query.limit]
+    ]  # fmt: skip
+    return GroupPartitionPage(shown, shown[-1].token if len(found) > query.limit else None)
+
+
+def view_of(group: str, observer: GroupObserver) -> PartitionGroupView:
+    """A group as its log says."""
+    found = observer.summary()
     members = [
         GroupMemberView(
             each.member, each.owned, each.running, each.parked, each.shared,
@@ -92,7 +97,7 @@ def _view(kept: KeptGroup) -> PartitionGroupView:
         for each in found.members
     ]  # fmt: skip
     return PartitionGroupView(
-        kept.name, found.epoch, found.generation, found.leader, found.is_rebalancing, members,
+        group, found.epoch, found.generation, found.leader, found.is_rebalancing, members,
         found.partitions, found.running, found.shared, found.parked, found.finished,
         found.watermark,
     )  # fmt: skip
