@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-from bench.harness import Figure, Run, benchmark, remove
+from bench.harness import Figure, Run, remove
 from bench.ours.kafka_cluster import OurKafkaCluster
 from bench.ours.kafka_flights import BareProducers, KafkaFlight, create_topic, flights_of
 from bench.peers import Celery, measured
@@ -21,8 +21,7 @@ ONE_BY_ONE = 300
 LOG = "bench"
 
 
-@benchmark("kafka-nodes")
-def kafka_nodes(run: Run) -> Iterator[Figure]:
+def nodes(run: Run) -> Iterator[Figure]:
     folder = run.folder("kafka-nodes")
     with ExitStack() as stack:
         stack.callback(remove, folder)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import uvloop
 
-from bench.harness import Figure, Run, UnmeasurableError, benchmark
+from bench.harness import Figure, Run, UnmeasurableError
 from bench.peers.kafka import KafkaServer
 from holdfast.config import Config
 from holdfast.journal import Append, Appended, Taken
@@ -135,8 +135,7 @@ def _busy_us(side: Side, batch: int, count: int) -> float:
     return 1e6 * (time.process_time() - begun) / (batch * count)
 
 
-@benchmark("kafka")
-def kafka(run: Run) -> Iterator[Figure]:
+def appending(run: Run) -> Iterator[Figure]:
     count = run.scaled(APPENDS)
     with broker() as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         bare, ours = BareProducer(server, "bare"), JournalAppending(loop, server, "ours")

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import msgspec
 
-from bench.harness import Figure, Run, benchmark, remove
+from bench.harness import Figure, Run, remove
 from bench.ours.kafka_cluster import OurKafkaCluster
 from holdfast.client.remote import RemoteApi
 from holdfast.gateway.tasks.shapes import NewTask
@@ -22,8 +22,7 @@ PARTITIONS = 2
 LOG = "bench"
 
 
-@benchmark("kafka-tables")
-def kafka_tables(run: Run) -> Iterator[Figure]:
+def tables(run: Run) -> Iterator[Figure]:
     folder = run.folder("kafka-tables")
     with ExitStack() as stack:
         stack.callback(remove, folder)
