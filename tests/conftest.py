@@ -30,7 +30,11 @@ def umask() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    """Two tasks at a time, each tried up to four times; for tests of the group `spark`."""
+    """Two tasks at a time, each tried up to four times; for tests of the group `spark`.
+
+    Tests that start Spark in processes of their own are the group `spark-processes`: they run
+    beside these, one after the other.
+    """
     from holdfast.config import Config
     from holdfast.pipeline import register
     from holdfast.pipeline.session import open_session

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.soak
 @pytest.mark.timeout(400)
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 def test_every_figure_is_measured_on_real_items(tmp_path: Path) -> None:
     child = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("tiny_batch.py")), str(tmp_path / "node")],

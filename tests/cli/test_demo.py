@@ -122,7 +122,7 @@ def test_the_demo_loses_and_doubles_nothing_although_a_worker_is_killed(shell: S
     assert again.code == 5
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 @pytest.mark.usefixtures("machine_without_java")
 def test_the_demo_repairs_what_broke_and_its_tables_say_what_its_journal_says(
     shell: Shell,

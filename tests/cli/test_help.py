@@ -61,7 +61,7 @@ def test_all_the_verbs_are_there() -> None:
         "partitions export", "partitions import", "partitions rebalance",
         "pipeline run", "pipeline status",
         "cluster status", "cluster members", "cluster cuts", "cluster drain", "cluster remove",
-        "cluster move", "cluster demo",
+        "cluster repair", "cluster move", "cluster demo",
         "content publish", "content subscribe", "content queues", "content errors",
         "content retry", "content clear", "content remove", "content topology",
         "content snapshot", "content cleanup", "content forget",

@@ -71,7 +71,7 @@ def check_all(
     cuts = list(follower.cuts)
     assert follower.missed == 0, "cuts were compacted before they were read"
     folders = {name: each.folder for name, each in cluster.members.items()}
-    disks = _disks_with(cuts, folders, chains)
+    disks = _disks_with(cuts, folders, cluster.etcd.url)
     check_disks(disks, logs)
     ordered = check_order(cuts, disks, logs)
     epochs = {(partition, epoch) for each in disks.values() for partition, epoch, _ in each.ranges}
@@ -151,9 +151,7 @@ def _check_one_owner_an_epoch(chains: Mapping[int, Chain]) -> None:
 # --- disks ------------------------------------------------------------------------------------
 
 
-def _disks_with(
-    cuts: Sequence[Cut], folders: Mapping[str, Path], chains: Mapping[int, Chain]
-) -> dict[str, Disk]:
+def _disks_with(cuts: Sequence[Cut], folders: Mapping[str, Path], etcd_url: str) -> dict[str, Disk]:
     """The disks, once each has what the cuts order: the slowest of three may be behind a quorum."""
     ends: Counter[int] = Counter()
     for cut in cuts:
@@ -161,6 +159,7 @@ def _disks_with(
             ends[key.partition] += grown if key.topic == OPENED_TOPIC else 0
     deadline = time.monotonic() + CAUGHT_UP_SECONDS_MAX
     while True:
+        chains = asyncio.run(_chains(etcd_url))  # a partition may have moved meanwhile
         disks = {name: read_disk(folder, chains) for name, folder in folders.items()}
         behind = [
             f"{name} ends at {max(log, default=-1)} of partition {partition}, cuts at {end}"

@@ -32,12 +32,12 @@ def test_the_reference_is_what_the_code_says():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+_SPARK = pytest.mark.xdist_group("spark-processes")
+
+
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, marks=pytest.mark.xdist_group("spark") if path in _WITH_SPARK else ())
-        for path in _EXAMPLES
-    ],
+    [pytest.param(path, marks=_SPARK if path in _WITH_SPARK else ()) for path in _EXAMPLES],
     ids=_name,
 )
 def test_the_examples_of_a_document_run(path: Path, tmp_path: Path):

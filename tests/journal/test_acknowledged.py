@@ -181,7 +181,17 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
         "content/cleaning.py",
         *(f"content/publisher/{each}.py" for each in ("opening", "queues", "retention")),
         "content/publisher/topic_log.py",
+        "groups/journal_log.py",
     }
+    in_kafka = {"journal/kafka/reader.py", "pipeline/kafka_log.py"}  # which ends at whole flights
     afterwards = {"cli/demo/content_verdict.py"}  # when the node has ended
-    others = {*beginning, *passing_on, *following, *of_its_own, *of_the_writer, *afterwards}
+    others = {
+        *beginning,
+        *passing_on,
+        *following,
+        *of_its_own,
+        *of_the_writer,
+        *in_kafka,
+        *afterwards,
+    }
     assert found == {*READERS, *others}

@@ -39,7 +39,7 @@ def test_a_remote_log_knows_where_a_cut_ended(node: ServedNode) -> None:
 def test_a_node_of_its_own_has_no_cuts(node: ServedNode) -> None:
     for address in (str(node.folder), node.url):
         log = open_log(address)
-        with pytest.raises(InvalidState, match="node of its own"):
+        with pytest.raises(InvalidState, match="single node"):
             log.as_of(None)
         log.close()
 

@@ -30,7 +30,7 @@ def canceled(node: ServedNode) -> list[int]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(400)
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 def test_a_pipeline_that_is_killed_while_it_selects_costs_nothing(node: ServedNode) -> None:
     node.deploy(Process("order").task("charge"))
     node.deploy(Process("other").task("charge"))

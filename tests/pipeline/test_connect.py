@@ -23,7 +23,7 @@ from holdfast.clock import SystemClock
 from holdfast.pipeline.project import READER, Projection
 from holdfast.pipeline.tables.progress import load_progress
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("spark-processes")
 
 
 @pytest.fixture(scope="module")

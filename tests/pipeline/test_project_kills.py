@@ -88,7 +88,7 @@ def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
     story.check(story.folder / "tables")
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 def test_killed_the_tables_have_everything_once(tmp_path: Path) -> None:
     kill_often(tmp_path, KILLS, 1)
 

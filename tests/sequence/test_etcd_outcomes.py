@@ -26,7 +26,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits for seconds."""
     monkeypatch.setattr(etcd_client, "ETCD_CALL_MS_MAX", 800)
     monkeypatch.setattr(etcd_client, "ETCD_CONNECT_MS_MAX", 400)
-    monkeypatch.setattr(etcd_module, "_BEAT_S", 0.05)
+    monkeypatch.setattr(etcd_module, "_BEATS_A_LEASE", 120)
 
 
 @contextlib.asynccontextmanager

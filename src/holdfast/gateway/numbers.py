@@ -61,6 +61,7 @@ Retries = Annotated[int, Meta(ge=0, le=RETRIES_MAX)]
 Attempts = Annotated[int, Meta(ge=1, le=RETRIES_MAX + 1)]  # the first and its retries
 EndlessRetries = Annotated[int, Meta(ge=-1, le=RETRIES_MAX)]  # -1: for ever
 Count = Annotated[int, Meta(ge=0, le=WHOLE_MAX)]
+SyncOffset = Annotated[int, Meta(ge=-1, le=WHOLE_MAX)]  # -1: none
 Percent = Annotated[int, Meta(ge=0, le=100)]
 JobsMax = Annotated[int, Meta(ge=1, le=JOBS_PER_ACTIVATION_MAX)]
 Limit = Annotated[int, Meta(ge=1, le=PAGE_ITEMS_MAX)]

@@ -23,6 +23,8 @@ from holdfast.sequence.etcd_url import EtcdAddress
 from holdfast.sequence.keys import KeySpan, Reading, Write, Written
 from holdfast.sequence.stored import StoredCoordination
 
+_BEATS_A_LEASE = 3
+
 
 class EtcdKeys:
     """Keys of one cluster in etcd, under its prefix. Keeps the port `KeyStore`."""
@@ -135,7 +137,7 @@ class EtcdKeys:
 
     async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self._lease_ms / 3_000)
+            await asyncio.sleep(self._lease_ms / 1_000 / _BEATS_A_LEASE)
             lease = self._lease
             if not lease:
                 continue

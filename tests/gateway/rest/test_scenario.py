@@ -268,7 +268,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 def test_orders_are_deployed_started_worked_on_found_mended_and_cancelled(
     url: str, tmp_path: Path
 ) -> None:
@@ -279,7 +279,7 @@ def test_orders_are_deployed_started_worked_on_found_mended_and_cancelled(
     asyncio.run(run())
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.xdist_group("spark-processes")
 @pytest.mark.timeout(400)
 def test_many_parcels_are_mended_moved_migrated_canceled_and_deleted_by_batch_operations(
     url: str, tmp_path: Path

@@ -196,7 +196,8 @@ class LateCopyReplaces(Fault):
         def copy(self, epoch: int, opens: int, topic: str, number: int, count: int) -> Decision:
             decided = super().copy(epoch, opens, topic, number, count)
             if isinstance(decided, Keep):
-                self.forget(opens)
+                self._taken.pop(opens, None)
+                self._durable.pop(opens, None)
             return decided
 
 

@@ -41,7 +41,7 @@ class ClusterService(ClusterApi):
     def _cluster(self) -> ClusterHome:
         if self.home is None:
             raise InvalidState(
-                "Expected a member of a cluster, but this is a node of its own; start members with"
+                "Expected a member of a cluster, but this is a single node; start members with"
                 " holdfast start FOLDER --cluster etcd://HOST:PORT"
             )
         return self.home

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from holdfast.gateway.numbers import Count, Limit, ReadBytes, SessionMs, WaitMs
+from holdfast.gateway.numbers import Count, Limit, ReadBytes, SessionMs, SyncOffset, WaitMs
 from holdfast.gateway.shapes import Question, Shape
 from holdfast.limits import GROUP_SESSION_MS, READ_BYTES_MAX
 
@@ -61,7 +61,7 @@ class HeartbeatView(Shape, frozen=True):
 class SyncQuery(Question, frozen=True):
     """What to read of the sync log; -1 asks for its bounds."""
 
-    offset: int
+    offset: SyncOffset
     bytes_max: ReadBytes = READ_BYTES_MAX
     wait_ms: WaitMs = 0
 
