@@ -167,7 +167,10 @@ def test_an_embedded_app_keeps_offsets_over_a_restart(tmp_path: Path, run) -> No
         threads.add(threading.get_ident())
         owned.wait(60)
 
-    with Holdfast.open(tmp_path, workers=0) as work, work.group("devices", run=look):
+    with (
+        Holdfast.open(tmp_path, workers=0) as work,
+        work.group("devices", run=look, member="a"),  # another name would wait for "a" to come back
+    ):
         until(lambda: len(seen) == 4)
     assert all(seen[token] >= offset for token, offset in offsets.items())  # type: ignore
     assert len(threads) == 4

@@ -11,6 +11,7 @@ from spark_cluster import LASTING_MS, WORKERS, Gate, PipelineOn, SparkCluster, w
 from holdfast.pipeline.tables.progress import load_progress
 
 
+@pytest.mark.soak  # it starts a cluster of Spark
 @pytest.mark.xdist_group("spark-processes")
 def test_an_executor_killed_in_the_middle_of_its_task_changes_nothing(tmp_path: Path) -> None:
     story = NodeStory(tmp_path / "node", lasting_ms=LASTING_MS)

@@ -33,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.soak
 def test_the_process_that_started_the_stream_is_killed_and_the_next_one_goes_on(
     server: str, tmp_path: Path
 ) -> None:
