@@ -6,8 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 ONLY   ?=
-# Half of the time the tests wait, for processes and disks: two more than there are cores.
-WORKERS ?= 4
+# A third of the time the tests wait, for processes and disks: one more than there are cores.
+WORKERS ?= 3
 
 # Tests start a hundred processes: each would compile all of the code for itself.
 unexport PYTHONDONTWRITEBYTECODE

@@ -273,6 +273,7 @@ def what_the_creator_may_not_read_is_never_chosen(console: Console) -> None:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.soak  # test_batch_end_to_end is the short version
 @pytest.mark.xdist_group("spark-processes")
 def test_every_type_works_and_every_one_can_be_steered(node: ServedNode) -> None:
     with pipeline_beside(node.folder) as pipeline:
