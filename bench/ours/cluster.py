@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
@@ -124,9 +124,9 @@ class OurCluster:
         self._log_level, self._environment = log_level, environment
         self.members: dict[str, OurMember] = {}
 
-    def __enter__(self) -> "OurCluster":
+    def __enter__(self) -> Self:
         try:
-            self.etcd.start()
+            self._start_server()
             for name in self._names:
                 self.members[name] = self.member(name)
                 self.members[name].launch()
@@ -157,6 +157,13 @@ class OurCluster:
             if member.runs:
                 member.process.resume()
                 member.kill()
+        self._stop_server()
+
+    def _start_server(self) -> None:
+        """What the members are members of."""
+        self.etcd.start()
+
+    def _stop_server(self) -> None:
         self.etcd.stop()
 
     @property

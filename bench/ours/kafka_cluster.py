@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from bench.ours.cluster import NAMES, OurCluster, OurMember
@@ -38,21 +37,6 @@ class OurKafkaCluster(OurCluster):
         self._is_ours = broker is None
         self._log = log
 
-    def __enter__(self) -> "OurKafkaCluster":
-        if self._is_ours:
-            self.broker.start()
-        try:
-            for name in self._names:
-                self.members[name] = self.member(name)
-                self.members[name].launch()
-            for member in self.members.values():
-                member.wait_until_up()
-            self.wait_until_healthy()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
     def member(self, name: str) -> OurMember:
         url = f"{self.broker.url}/{self._log}"
         return OurKafkaMember(
@@ -60,19 +44,11 @@ class OurKafkaCluster(OurCluster):
             environment=self._environment,
         )  # fmt: skip
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end()
+    def _start_server(self) -> None:
+        if self._is_ours:
+            self.broker.start()
 
-    def _end(self) -> None:
-        for member in self.members.values():
-            if member.runs:
-                member.process.resume()
-                member.kill()
+    def _stop_server(self) -> None:
         if self._is_ours:
             self.broker.stop()
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.harness import UnmeasurableError
-from bench.peers.process import Process, data_folder, free_port
+from bench.peers.process import Process, ServerProcess, data_folder, free_port
 
 VERSIONS = ("3.5", "3.4")
 _HOST = "127.0.0.1"
@@ -70,7 +70,7 @@ def _run(arguments: list[str]) -> None:
         raise UnmeasurableError(f"Debian's etcd cannot be had here: {error}") from None
 
 
-class EtcdServer:
+class EtcdServer(ServerProcess):
     """One server with an empty database, until it is stopped for good.
 
     Durable as a server in earnest is, or quicker to start and to write.
@@ -92,7 +92,6 @@ class EtcdServer:
         self._tls = list(tls)  # options of the server
         self._health_port = 0
         self._name, self._cluster = "alone", ""
-        self._process: Process | None = None
 
     @property
     def endpoint(self) -> str:
@@ -155,20 +154,6 @@ class EtcdServer:
     def wait_until_healthy(self) -> None:
         assert self._process is not None
         self._process.wait_until(self._is_healthy, 30)
-
-    def kill(self) -> None:
-        """kill -9."""
-        assert self._process is not None
-        self._process.stop(signal.SIGKILL)
-
-    def pause(self) -> None:
-        """SIGSTOP: the connections stay, and nothing is answered."""
-        assert self._process is not None
-        self._process.pause()
-
-    def resume(self) -> None:
-        assert self._process is not None
-        self._process.resume()
 
     def stop(self) -> None:
         """Ends it and removes what it wrote."""

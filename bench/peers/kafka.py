@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.harness import UnmeasurableError
 from bench.peers.kafka_install import CLUSTER_ID, Kafka, installed
-from bench.peers.process import Process, answers, data_folder, free_port
+from bench.peers.process import Process, ServerProcess, answers, data_folder, free_port
 
 _HOST = "127.0.0.1"
 _START_ATTEMPTS_MAX = 3  # a free port may be taken by somebody else before the broker has it
@@ -79,7 +79,7 @@ class Tls:
     authority: Path
 
 
-class KafkaServer:
+class KafkaServer(ServerProcess):
     """One broker with nothing in it, until it is stopped for good."""
 
     def __init__(
@@ -92,7 +92,6 @@ class KafkaServer:
         self._heap_megabytes = heap_megabytes
         self._short_lived = short_lived
         self._kafka: Kafka | None = None
-        self._process: Process | None = None
         self._more: dict[str, str] = {}
 
     @property
@@ -145,20 +144,6 @@ class KafkaServer:
         assert self._process is not None
         ports = list(self._listeners().values())
         self._process.wait_until(lambda: all(map(answers, ports)), _READY_SECONDS_MAX)
-
-    def kill(self) -> None:
-        """kill -9; what it wrote stays."""
-        assert self._process is not None
-        self._process.stop(signal.SIGKILL)
-
-    def pause(self) -> None:
-        """SIGSTOP: the connections stay, and nothing is answered."""
-        assert self._process is not None
-        self._process.pause()
-
-    def resume(self) -> None:
-        assert self._process is not None
-        self._process.resume()
 
     def stop(self) -> None:
         """Ends it and removes what it wrote."""

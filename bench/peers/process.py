@@ -220,3 +220,23 @@ def race(
     finally:
         for process in processes:
             process.stop(signal.SIGKILL)
+
+
+class ServerProcess:
+    """What tests and benchmarks do to a server that runs as a process of its own."""
+
+    _process: Process | None = None
+
+    def kill(self) -> None:
+        """kill -9; what it wrote stays."""
+        assert self._process is not None
+        self._process.stop(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """SIGSTOP: the connections stay, and nothing is answered."""
+        assert self._process is not None
+        self._process.pause()
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.resume()

@@ -10,11 +10,12 @@ from holdfast.brokered.cards import (
     decode_said,
     encode,
 )
+from holdfast.cluster.roster import address_of
 from holdfast.errors import HoldfastError
 from holdfast.groups.api import MemberId
 from holdfast.limits import BROKERED_KEPT_MS
 from holdfast.logs import log
-from holdfast.transport import Address, Link, Links, TcpAddress
+from holdfast.transport import Link, Links
 
 SAID = 130  # the kind of the message
 
@@ -76,7 +77,7 @@ class CardRoster:
 
     def _link(self, name: str, card: BrokeredCard) -> None:
         is_known = name in self._links
-        link = self._links.add(name, _address(card.address))
+        link = self._links.add(name, address_of(card.address))
         if not is_known:
             link.on_up(lambda: self._tell(name))
             link.on_down(lambda: self._lost(name))
@@ -115,11 +116,3 @@ class CardRoster:
 
     def _lost(self, name: str) -> None:
         self.said.pop(name, None)
-
-
-def _address(text: str) -> Address | None:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit():
-        log.warning("a member's address is not understood", address=text)
-        return None
-    return TcpAddress(host.strip("[]"), int(port))

@@ -69,7 +69,7 @@ class Roster:
         running = self.live.get(name)
         if known and running is None:
             return  # where it was last is as good a place to look as any
-        link = self._links.add(name, None if running is None else _address(running.address))
+        link = self._links.add(name, None if running is None else address_of(running.address))
         if not known:
             self._peers.follow(link)
             for callback in self.on_joined:
@@ -80,7 +80,8 @@ class Roster:
             callback()
 
 
-def _address(text: str) -> Address | None:
+def address_of(text: str) -> Address | None:
+    """Where a member says that it listens; None if that is not understood."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
         log.warning("a member's address is not understood", address=text)

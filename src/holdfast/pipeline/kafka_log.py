@@ -7,7 +7,7 @@ from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import InvalidState, NotFound, Unavailable
 from holdfast.journal import Bounds, Entry
 from holdfast.pipeline.log import CutEnds
-from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
+from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS, log_of
 
 try:
     from holdfast.journal.kafka.reader import KafkaReader
@@ -48,10 +48,7 @@ class KafkaLog:
         }
 
     def read(self, partition: int, position: int) -> list[Entry]:
-        stream = STREAMS.get(partition)
-        if stream is not None:
-            return self._reader.read_now(stream.topic, ONLY_PARTITION, position)
-        return self._reader.read_now(TOPIC, partition, position)
+        return self._reader.read_now(*log_of(partition, TOPIC), position)
 
     def as_of(self, cut: int | None) -> CutEnds:
         raise InvalidState(

@@ -9,7 +9,7 @@ from holdfast.errors import InvalidArgument, InvalidState, NotFound
 from holdfast.journal import Bounds, Entry
 from holdfast.journal.local import SpreadReader
 from holdfast.layout import check_not_member, layout_of
-from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
+from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS, log_of
 
 _HTTP, _KAFKA = ("http://", "https://"), "kafka://"
 
@@ -80,10 +80,7 @@ class FileLog:
         }
 
     def read(self, partition: int, position: int) -> list[Entry]:
-        stream = STREAMS.get(partition)
-        if stream is not None:
-            return self._reader.read_now(stream.topic, ONLY_PARTITION, position)
-        return self._reader.read_now(TOPIC, partition, position)
+        return self._reader.read_now(*log_of(partition, TOPIC), position)
 
     def as_of(self, cut: int | None) -> CutEnds:
         raise InvalidState(

@@ -16,3 +16,9 @@ STREAMS: Final = {
 """By number; it is in the names of the tables' files and never changes."""
 
 ONLY_PARTITION: Final = 1  # of each of them
+
+
+def log_of(number: int, records: str) -> tuple[str, int]:
+    """The topic and partition that a number stands for; `records` is the topic of the records."""
+    stream = STREAMS.get(number)
+    return (records, number) if stream is None else (stream.topic, ONLY_PARTITION)
