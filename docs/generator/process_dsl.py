@@ -52,7 +52,7 @@ _EXAMPLES = {
     "terminate": 'Process("p").parallel(path().task("work"),'
     ' path().pause("deadline", "PT1H").terminate("too-late"))',
     "go_to": 'Process("p").task("try").choose(when("not(done)", path().go_to("try")))',
-    "when": 'when("total > 100", path().task("review"), name="dear")',
+    "when": 'when("total > 100", path().task("review"), name="expensive")',
     "otherwise": 'otherwise(path().task("pack"))',
     "on_message": 'on_message("paid", "payment", "order", path().task("ship"))',
     "after": 'after("late", timedelta(days=3), path().task("remind"))',

@@ -286,7 +286,7 @@ class SimulatedGroup:
         self.at_rest()
 
     def calm(self) -> None:
-        """No more trouble; whoever is paused goes on, whatever people asked for is taken back."""
+        """No more trouble: paused members go on, and what operators asked for is taken back."""
         self.is_stormy = False
         for member in list(self.members.values()):
             self.resume(member)

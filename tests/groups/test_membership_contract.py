@@ -35,7 +35,7 @@ class Venue(Protocol):
 
 
 class LocalVenue:
-    """A hub of this process; whoever kills a member tells it."""
+    """A hub of this process; the test that kills a member tells it."""
 
     known = 0
 

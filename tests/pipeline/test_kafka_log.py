@@ -117,7 +117,7 @@ def test_an_append_of_which_a_part_is_in_the_log_is_behind_its_end(kafka_url: st
     void = [(pack(EXPECTED, 1, start + 3, place, 3), b"void") for place in range(2)]
     barrier = (pack(BARRIER, 2, 7, 0, 1), b"")
     send(kafka_url, *void)
-    assert log.bounds()[1].next == start + 3, "whoever wrote it may go on"
+    assert log.bounds()[1].next == start + 3, "its writer may go on"
     send(kafka_url, barrier)
     assert log.bounds()[1].next == start + 6, "it cannot go on behind a barrier"
     assert [each.payload for each in whole(log, 1)] == [b"a", b"b", b"0", b"1", b"2"]

@@ -1,9 +1,9 @@
 """Opens and closes the partitions that the group gives to this member.
 
-A partition runs in the group's sense while its log is written here. Whoever opens it takes the log
-in a newer epoch, which fences the former owner at the broker. An owner that is fenced closes the
-partition and reports an error: the group parks it alone, and has it run again by a message that is
-read back. Until then nothing is taken here, so two members never fence each other in turns.
+For the group a partition is running while this member writes its log. To open it, the member takes
+the log in a newer epoch, which fences the former owner. A fenced owner closes the partition and
+reports an error: the group parks that partition alone, and has it run again by a message that is
+read back. Until then the member takes nothing, so two members never fence each other in turns.
 """
 
 import asyncio

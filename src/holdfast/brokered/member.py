@@ -230,7 +230,7 @@ class BrokeredMember:
     # --- asked by others and by people --------------------------------------------------------
 
     async def ask(self, asks: Sequence[Ask]) -> None:
-        """Asks the group for something; whoever owns the partition does it."""
+        """Asks the group for something, which the owner of the partition does."""
         await self._sync_log.append(encode_message(asking(self.name, tuple(asks))))
 
     async def _ask_for(self, asks: Sequence[Ask]) -> None:

@@ -205,7 +205,7 @@ async def awaited(run: Run, given: Owned) -> None:
 
 
 async def _in_thread(run: Run, given: Owned) -> None:
-    """A thread cannot be cancelled: whoever cancels this waits until its function returns."""
+    """A thread cannot be cancelled: a caller that cancels this waits until the function returns."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

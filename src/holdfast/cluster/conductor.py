@@ -258,7 +258,7 @@ class Conductor:
             self._calm.rebalanced()
 
     def _is_overdue(self, partition: int, is_orphan: bool, now: float) -> bool:
-        """Whether whoever is to take a partition does not do so.
+        """Whether the member that is to take a partition does not do so.
 
         While chains change, others are at work: of thousands of partitions the last is taken late.
         """

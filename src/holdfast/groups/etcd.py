@@ -1,9 +1,9 @@
 """Who is in a group, by leases in etcd.
 
 Each member has a key under its lease, with its card. The generation is a key of its own without a
-lease: whoever first sees that it does not name the members that are there writes the next one,
-guarded by what it has read. So all members read the same list under the same number, and numbers
-go on where all members were away.
+lease: the first member to see that it does not name the members that are there writes the next
+one, guarded by what it has read. So all members read the same list under the same number, and
+numbers go on where all members were away.
 """
 
 import asyncio

@@ -136,7 +136,7 @@ class Runs:
     async def _work_on(self, owned: OwnedRun) -> None:
         try:
             await self._work.run(owned)
-        finally:  # whoever keeps it cannot commit any more
+        finally:  # a function that kept it cannot commit any more
             owned.end()
 
     def _forget(self, owned: OwnedRun) -> bool:

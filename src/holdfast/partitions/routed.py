@@ -355,7 +355,7 @@ def _truth(waiting: Delayed, error: HoldfastError) -> HoldfastError:
 def _copy(done: Replies, future: "asyncio.Future[Any]") -> None:
     error = None if done.cancelled() else done.exception()
     if future.done():
-        return  # whoever asked has stopped waiting: nobody wants to know
+        return  # the caller has stopped waiting
     if done.cancelled():
         future.cancel()
     elif error is not None:

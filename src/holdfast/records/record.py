@@ -38,7 +38,7 @@ class Delivery(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How a command came that another partition distributed."""
 
     queue: str = ""  # the ordered queue it stood in; "" for none
-    attempt: int = 1  # the how-manieth sending this is
+    attempt: int = 1  # which sending this is: 1 for the first
 
 
 class Record(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False):

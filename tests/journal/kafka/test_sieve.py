@@ -83,7 +83,7 @@ Writer = st.tuples(st.integers(1, 3), st.integers(1, 4), st.booleans())
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(Writer, max_size=30), st.data())
-def test_whoever_reads_from_wherever_in_whatever_pieces_sees_the_same(
+def test_every_reader_sees_the_same_from_any_start_and_in_pieces_of_any_size(
     writes: list[tuple[int, int, bool]], data: st.DataObject
 ) -> None:
     """Owners that come and go, some of whom know the end of the log and some of whom do not."""

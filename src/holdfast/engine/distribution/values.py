@@ -58,7 +58,7 @@ class Resending(Value, frozen=True, tag=82):
 
     partition: int
     keys: tuple[int, ...] = ()
-    attempts: tuple[int, ...] = ()  # REDISTRIBUTED: the how-manieth sending this is, for each key
+    attempts: tuple[int, ...] = ()  # REDISTRIBUTED: which sending this is, for each key
 
 
 class Refusal(Value, frozen=True, tag=83):

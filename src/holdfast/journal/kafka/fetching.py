@@ -1,4 +1,4 @@
-"""Consumers that read parts of partitions, lent out to whoever reads: in threads, as they block."""
+"""Consumers that read parts of partitions, lent to readers; they block, so they run in threads."""
 
 import contextlib
 import time

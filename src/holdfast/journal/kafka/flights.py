@@ -13,7 +13,7 @@ from holdfast.limits import KAFKA_FLIGHT_BYTES_MAX, KAFKA_FLIGHT_RECORDS_MAX
 
 
 class WaitingAppend:
-    """An append, and whoever waits for what becomes of it."""
+    """An append, and the caller that waits for its outcome."""
 
     def __init__(self, append: Append, size_bytes: int) -> None:
         self.append = append
@@ -31,11 +31,11 @@ class WaitingAppend:
         if isinstance(outcome, (Appended, Refused)):
             self.answer.set_result(outcome)
         else:
-            # Whoever has a partition takes the step back: nothing of it was written.
+            # The owner of the partition undoes its step: nothing of it was written.
             if self.append.epoch and not isinstance(outcome, (ResourceExhausted, Unknown)):
                 outcome = ResourceExhausted(outcome.message)
             self.answer.set_exception(outcome)
-            self.answer.exception()  # whoever has gone does not have to be told
+            self.answer.exception()  # a caller that has gone need not be told
 
 
 class AppendFlight:
@@ -83,7 +83,7 @@ class AppendFlight:
 
 
 class Standing:
-    """Where a partition stands for whoever writes it here."""
+    """Where a partition stands for its writer here."""
 
     def __init__(self, end: int, epoch: int = 0) -> None:
         self.epoch = epoch  # the newest that is known

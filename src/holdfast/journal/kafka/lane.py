@@ -285,7 +285,7 @@ class PartitionLane:
             await waiting
 
     def _settle(self) -> None:
-        """Whoever waits for the lane looks again."""
+        """Callers that wait for the lane look again."""
         idle, self._idle = self._idle, []
         for each in idle:
             if not each.done():

@@ -59,7 +59,7 @@ class Sieve:
     def _begins(self, mark: Mark, offset: int) -> bool:
         """Whether a flight may begin here: with its first record, or where reading began.
 
-        What was before the start is gone or was looked at by whoever chose the start.
+        What was before the start is gone, or the caller that chose the start has looked at it.
         """
         return mark.place == 0 or offset == self._start
 

@@ -1,4 +1,4 @@
-"""Taking a partition over: a barrier is written, and whoever wrote before it hears so from the log.
+"""Taking a partition over: the taker writes a barrier, and the log tells former owners of it.
 
 The barrier counts if its epoch is newer than all before it. Of two that take a partition at the
 same time, the one whose barrier is first in the log has it; the other is refused and does not try

@@ -114,7 +114,7 @@ class KafkaWriting:
 
 
 def _away(appends: Sequence[Append]) -> HoldfastError:
-    """Nothing was sent. Whoever has a partition takes its step back; others are told plainly."""
+    """Nothing was sent. An owner of a partition undoes its step; other callers get Unavailable."""
     kind = ResourceExhausted if any(each.epoch for each in appends) else Unavailable
     return kind(
         "No Kafka broker can be reached, and nothing was appended; look at the brokers, and at the"

@@ -22,7 +22,7 @@ RECORDS = Table(
         text("rejection_code", "why a command was not done"),
         text("rejection_reason", "the same in words"),
         text("queue", "by which queue a distributed command came"),
-        whole("attempt", "the how-manieth sending of a distributed command it was"),
+        whole("attempt", "which sending of a distributed command it was: 1 for the first"),
     ),
     is_history=True,
 )
