@@ -16,7 +16,7 @@ from holdfast.client.groups import GroupCalls
 from holdfast.client.handle import Handle
 from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
-from holdfast.client.process import ProcessCalls
+from holdfast.client.process_calls import ProcessCalls
 from holdfast.client.task import BoundTask, Options, Span, Task, backoff_of, span_ms
 from holdfast.client.transaction import Transaction
 from holdfast.client.worker import Worker, WorkerMode

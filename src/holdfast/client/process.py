@@ -1,6 +1,5 @@
-"""Processes from a user's program: deploy, start, publish, and a handle on an instance."""
+"""A handle on a process instance, and what a program sends to start and change one."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +8,9 @@ import msgspec
 
 from holdfast.client.codec import decode, encode
 from holdfast.client.handle import wait_for_outcome
-from holdfast.client.portal import Portal
 from holdfast.client.task import Span, span_ms
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import InvalidArgument, NotFound, TaskFailed
-from holdfast.gateway.api import Api
 from holdfast.gateway.processes.shapes import (
     ActivateElement,
     MapElement,
@@ -24,16 +21,13 @@ from holdfast.gateway.processes.shapes import (
     NewProcessInstance,
     NewVariables,
     ProcessDefinition,
-    ProcessDefinitionQuery,
-    ProcessInstanceQuery,
-    ProcessInstanceReceipt,
     ProcessInstanceView,
     Resource,
 )
-from holdfast.limits import TASKS_PER_SUBMIT_MAX
 from holdfast.model.definition import Definition
 
 if TYPE_CHECKING:
+    from holdfast.client.process_calls import ProcessCalls
     from holdfast.model.dsl import Process
 
 Variables = Mapping[str, Any]
@@ -123,111 +117,6 @@ class ProcessHandle:
             elements = {id_: id_ for id_ in active_ids(self.view())}
         mapped = [MapElement(source, target) for source, target in elements.items()]
         self._app.portal.call(self._app.api.instances.migrate(self.key, NewMigration(key, mapped)))
-
-
-class ProcessCalls:
-    """The part of `Holdfast` that is about processes."""
-
-    portal: Portal
-    api: Api
-
-    def begin(self) -> None:
-        """Begins to run what is waiting for this app's tasks."""
-
-    def deploy(self, *processes: "Process | Definition | str | Path") -> list[ProcessDefinition]:
-        """Deploys processes written in Python, or BPMN files, on every partition.
-
-        What was deployed with the same content before stays as it is: `created` says so.
-        """
-        resources = [resource_of(each) for each in processes]
-        return self.portal.call(self.api.processes.deploy(resources))
-
-    def definitions(
-        self, process_id: str | None = None, *, latest: bool = False
-    ) -> list[ProcessDefinition]:
-        """The deployed versions, by id and version."""
-        return self.portal.call(self.api.processes.find(ProcessDefinitionQuery(process_id, latest)))
-
-    def start(
-        self,
-        process_id: str,
-        variables: Variables | None = None,
-        *,
-        version: int = 0,
-        key: str | None = None,
-        keep_result: Span | None = None,
-    ) -> ProcessHandle:
-        """Starts a process; durable when it returns. The same `key` is the same instance."""
-        self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result)
-        return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
-
-    async def start_async(
-        self,
-        process_id: str,
-        variables: Variables | None = None,
-        *,
-        version: int = 0,
-        key: str | None = None,
-        keep_result: Span | None = None,
-    ) -> ProcessHandle:
-        """Like `start`, for an event loop."""
-        self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result)
-        return self._process_handles(await self.portal.reach(self.api.instances.start([new])))[0]
-
-    def start_many(
-        self,
-        process_id: str,
-        variables: Iterable[Variables],
-        *,
-        version: int = 0,
-        keep_result: Span | None = None,
-    ) -> list[ProcessHandle]:
-        """Starts a process once for each set of variables: one append for every 10,000."""
-        self.begin()
-        new = [new_instance(process_id, each, version, None, keep_result) for each in variables]
-        return self._process_handles(self.portal.call(self._start_many(new)))
-
-    async def _start_many(self, new: list[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
-        receipts: list[ProcessInstanceReceipt] = []
-        for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
-            receipts += await self.api.instances.start(new[start : start + TASKS_PER_SUBMIT_MAX])
-            await asyncio.sleep(0)
-        return receipts
-
-    def instance(self, key: str) -> ProcessHandle:
-        """A handle on an instance that was started earlier, here or elsewhere."""
-        return ProcessHandle(self, key)
-
-    def instances(
-        self, process_id: str | None = None, *, with_incidents: bool = False, limit: int = 100
-    ) -> list[ProcessInstanceView]:
-        """Running instances."""
-        query = ProcessInstanceQuery(process_id, with_incidents=with_incidents, limit=limit)
-        return self.portal.call(self.api.instances.page(query)).items
-
-    def publish(
-        self,
-        name: str,
-        key: str | int = "",
-        variables: Variables | None = None,
-        *,
-        ttl: Span = 0,
-        message_id: str | None = None,
-    ) -> str:
-        """Publishes a message to instances that wait for its name and key; returns its own key.
-
-        It is kept for `ttl`, for instances that begin to wait later.
-        """
-        new = new_message(name, key, variables, ttl, message_id)
-        return self.portal.call(self.api.messages.publish(new)).message_key
-
-    def _process_handles(self, receipts: list[ProcessInstanceReceipt]) -> list[ProcessHandle]:
-        return [
-            ProcessHandle(self, receipt.process_instance_key, receipt.created)
-            for receipt in receipts
-        ]
 
 
 def new_instance(
