@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.journal.kafka.following import Cursor
 from holdfast.journal.kafka.marks import BARRIER, EXPECTED, PLAIN, Raw, pack, unpack
 from holdfast.journal.kafka.sieve import Reign, Sieve, anchor, flight_start
 
@@ -44,6 +45,17 @@ def test_a_flight_that_is_not_whole_is_held_back_and_void_once_something_else_co
     more = log(*begun, *flight(PLAIN, 0, 9, 1))[2:]
     assert [each.offset for each in sieve.add(more)] == [2]
     assert sieve.settled == 3
+
+
+def test_one_that_follows_is_told_no_further_than_where_all_is_decided() -> None:
+    records = log(*flight(EXPECTED, 1, 0, 1), *flight(EXPECTED, 1, 1, 3))
+    cursor = Cursor(0)
+    added = cursor.add(records[:3])
+    assert added is not None
+    assert ([each.offset for each in added[0]], added[1], cursor.next) == ([0], 1, 3)
+    added = cursor.add(records[3:])
+    assert added is not None
+    assert ([each.offset for each in added[0]], added[1]) == ([1, 2, 3], 4)
 
 
 def test_two_plain_flights_that_mix_are_both_void() -> None:

@@ -27,6 +27,7 @@ from holdfast.limits import (
 T = TypeVar("T")
 _ASK_SECONDS = KAFKA_ASK_MS_MAX / 1000
 _DENIED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
 _STRANGER = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
 _CONFIG = {
     "cleanup.policy": "delete",
@@ -45,7 +46,7 @@ class Ends(NamedTuple):
     next: int
 
 
-def failed(what: str, reason: KafkaError) -> Exception:
+def failed(what: str, reason: KafkaError, servers: str) -> Exception:
     """The error for what a broker, or the client for it, has refused."""
     if reason.code() in _STRANGER:
         return Unauthorized(
@@ -54,13 +55,18 @@ def failed(what: str, reason: KafkaError) -> Exception:
         )
     if reason.code() in _DENIED:
         return Unauthorized(f"Kafka does not allow {what}: {reason.str()}; see its ACLs")
-    return Unavailable(f"Kafka could not be asked for {what}: {reason.str()}")
+    if reason.code() in _AWAY:
+        return Unavailable(
+            f"No Kafka broker answers at {servers}: check the address, and that a broker runs there"
+        )
+    return Unavailable(f"Kafka at {servers} did not give {what}: {reason.str()}")
 
 
 class Brokers:
     """Asks brokers, from any thread."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._servers: str = settings["bootstrap.servers"]
         self._stranger: KafkaError | None = None  # a broker did not believe who we are
         told: dict[str, Any] = {**settings, "error_cb": self._erred}
         self._admin = AdminClient(told)
@@ -74,7 +80,7 @@ class Brokers:
     def _failed(self, what: str, error: KafkaException) -> Exception:
         """What a question has failed with; the client itself only says that it got no answer."""
         self._admin.poll(0)
-        return failed(what, self._stranger or error.args[0])
+        return failed(what, self._stranger or error.args[0], self._servers)
 
     def cluster(self, seconds_max: float) -> tuple[str, dict[str, int]]:
         """The cluster's id, and all topics with their number of partitions."""

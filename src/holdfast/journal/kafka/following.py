@@ -25,7 +25,7 @@ LOST = -1
 _MESSAGES_MAX = 2_000
 
 
-class _Cursor:
+class Cursor:
     """Where the following of one partition is."""
 
     def __init__(self, start: int) -> None:
@@ -41,7 +41,8 @@ class _Cursor:
                 return None
             self._sieve = Sieve(records[0].offset)
         self.next = records[-1].offset + 1
-        return self._sieve.add(records), self.next
+        entries = self._sieve.add(records)
+        return entries, self._sieve.settled  # an open flight may still become void
 
     def rewind(self) -> None:
         """Records were missed: it goes on from where all is decided."""
@@ -82,7 +83,7 @@ class PartitionFollower:
             self._thread.join()
 
     def _run(self) -> None:
-        reading, cursors = consumer(self._settings), dict[Place, _Cursor]()
+        reading, cursors = consumer(self._settings), dict[Place, Cursor]()
         try:
             while not self._closing:
                 if self._changed.is_set() or not cursors:
@@ -94,14 +95,14 @@ class PartitionFollower:
         finally:
             reading.close()
 
-    def _look_at_wanted(self, cursors: dict[Place, _Cursor]) -> None:
+    def _look_at_wanted(self, cursors: dict[Place, Cursor]) -> None:
         wanted = self._wanted
         for place in cursors.keys() - wanted.keys():
             del cursors[place]
         for place in wanted.keys() - cursors.keys():
-            cursors[place] = _Cursor(wanted[place])
+            cursors[place] = Cursor(wanted[place])
 
-    def _assign(self, reading: Any, cursors: Mapping[Place, _Cursor]) -> None:
+    def _assign(self, reading: Any, cursors: Mapping[Place, Cursor]) -> None:
         reading.assign(
             [
                 TopicPartition(topic, partition - 1, cursor.next)
@@ -109,7 +110,7 @@ class PartitionFollower:
             ]
         )
 
-    def _listen(self, reading: Any, cursors: dict[Place, _Cursor]) -> None:
+    def _listen(self, reading: Any, cursors: dict[Place, Cursor]) -> None:
         """Waits for records, and takes all that are there."""
         message = reading.poll(KAFKA_FOLLOW_POLL_MS / 1000)
         if message is None:
