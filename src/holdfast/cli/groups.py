@@ -124,7 +124,7 @@ def _print_group(view: "PartitionGroupView") -> None:
         [
             ("group", view.group),
             ("epoch", f"{view.epoch}, generation {view.generation}"),
-            ("state", "rebalancing" if view.is_rebalancing else ""),
+            ("state", _group_state(view)),
             ("partitions", _counts(view)),
             ("watermark", "" if view.watermark is None else number(view.watermark)),
         ]
@@ -135,13 +135,20 @@ def _print_group(view: "PartitionGroupView") -> None:
         (
             (
                 each.member, number(each.owned), number(each.running), number(each.parked),
-                number(each.shared), "leads" if each.is_leader else "",
+                number(each.shared),
+                "away" if each.is_away else "leads" if each.is_leader else "",
             )
             for each in view.members
         ),
         empty="nobody is in this group",
     )  # fmt: skip
     print_line("")
+
+
+def _group_state(view: "PartitionGroupView") -> str:
+    if view.members and all(each.is_away for each in view.members):
+        return "no member is there; the partitions go on when one joins"
+    return "rebalancing" if view.is_rebalancing else ""
 
 
 def _counts(view: "PartitionGroupView") -> str:

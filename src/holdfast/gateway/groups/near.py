@@ -1,5 +1,7 @@
 """The groups are in this process: what is asked goes to the home that has them."""
 
+from collections.abc import Collection
+
 from holdfast.gateway.groups.home import SyncEntries
 from holdfast.gateway.groups.shapes import (
     GenerationView,
@@ -16,7 +18,9 @@ from holdfast.gateway.groups.shapes import (
     SessionView,
     SyncQuery,
 )
+from holdfast.groups.api import MemberId
 from holdfast.groups.home import GroupsHome
+from holdfast.groups.kept import KeptGroup
 from holdfast.groups.observing import GroupObserver
 
 
@@ -52,10 +56,10 @@ class NearGroups:
         return SyncEntries([(each[0], each[1], each[2]) for each in entries], *bounds)
 
     async def groups(self) -> list[PartitionGroupView]:
-        return [view_of(each.name, each.observer) for each in await self._home.all()]
+        return [_kept_view(each) for each in await self._home.all()]
 
     async def group(self, group: str) -> PartitionGroupView:
-        return view_of(group, (await self._home.group(group)).observer)
+        return _kept_view(await self._home.group(group))
 
     async def partitions(self, group: str, query: GroupPartitionQuery) -> GroupPartitionPage:
         return page_of((await self._home.group(group)).observer, query)
@@ -86,13 +90,19 @@ def page_of(observer: GroupObserver, query: GroupPartitionQuery) -> GroupPartiti
     return GroupPartitionPage(shown, shown[-1].token if len(found) > query.limit else None)
 
 
-def view_of(group: str, observer: GroupObserver) -> PartitionGroupView:
-    """A group as its log says."""
+def _kept_view(kept: KeptGroup) -> PartitionGroupView:
+    return view_of(kept.name, kept.observer, kept.hub.members)
+
+
+def view_of(
+    group: str, observer: GroupObserver, there: Collection[MemberId] | None = None
+) -> PartitionGroupView:
+    """A group as its log says, and which of its members are still there, where that is known."""
     found = observer.summary()
     members = [
         GroupMemberView(
             each.member, each.owned, each.running, each.parked, each.shared,
-            each.member == found.leader,
+            each.member == found.leader, there is not None and each.member not in there,
         )
         for each in found.members
     ]  # fmt: skip

@@ -78,6 +78,7 @@ class GroupMemberView(Shape, frozen=True):
     parked: int = 0
     shared: int = 0  # partitions that it offers to others
     is_leader: bool = False
+    is_away: bool = False  # it has left or is not heard; its partitions do not run there any more
 
 
 class PartitionGroupView(Shape, frozen=True):
