@@ -87,7 +87,7 @@ def _one_by_one(run: Run) -> Iterator[Figure]:
             return number
 
         def acknowledged() -> float:
-            return _median(lambda n: nothing.submit(n, delay=3_600), ONE_BY_ONE)
+            return _median(lambda n: nothing.bind(n).submit(delay=3_600), ONE_BY_ONE)
 
         def done() -> float:
             return _median(lambda n: nothing.submit(n).result(10), ONE_BY_ONE)

@@ -52,7 +52,7 @@ def nodes(run: Run) -> Iterator[Figure]:
         nothing = app.task(name="kafka-latency")(lambda number: None)
 
         def acknowledged() -> float:
-            return 1e6 * _median(lambda n: nothing.submit(n, delay=3_600), ONE_BY_ONE)
+            return 1e6 * _median(lambda n: nothing.bind(n).submit(delay=3_600), ONE_BY_ONE)
 
         yield Figure(
             name="one task at a time over Kafka, acknowledged, p50",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client.group_work import Owned
     from holdfast.client.groups import PartitionGroup
     from holdfast.client.process import ProcessHandle
+    from holdfast.client.task import CoroutineTask, FunctionTask
     from holdfast.client.transaction import MessageHandle, Transaction
     from holdfast.config import Config
     from holdfast.content.subscriber.conditions import SubscriberCondition
@@ -67,9 +68,11 @@ __all__ = [
     "ContentPublisher",
     "ContentQueue",
     "ContentSubscriber",
+    "CoroutineTask",
     "DataLoss",
     "DeadlineExceeded",
     "Forbidden",
+    "FunctionTask",
     "GiveUpError",
     "Handle",
     "Holdfast",
@@ -125,6 +128,7 @@ _HOMES = {
     "holdfast.client.group_work": ("Owned",),
     "holdfast.client.groups": ("PartitionGroup",),
     "holdfast.client.process": ("ProcessHandle",),
+    "holdfast.client.task": ("CoroutineTask", "FunctionTask"),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
     "holdfast.client.content_publisher": ("ContentPublisher", "ContentQueue"),
     "holdfast.client.content_subscriber": ("ContentSubscriber",),

@@ -237,8 +237,9 @@ def test_the_async_methods_do_the_same_on_another_loop(app: Holdfast) -> None:
 
 def test_the_public_names_are_these_and_no_others() -> None:
     assert set(holdfast.__all__) == {
-        "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "Config", "DataLoss",
-        "DeadlineExceeded", "Forbidden", "GiveUpError", "Handle", "Holdfast", "HoldfastError",
+        "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "Config", "CoroutineTask",
+        "DataLoss", "DeadlineExceeded", "Forbidden", "FunctionTask", "GiveUpError", "Handle",
+        "Holdfast", "HoldfastError",
         "Internal", "InvalidArgument", "InvalidState", "Moved", "NotFound", "Process",
         "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
         "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",

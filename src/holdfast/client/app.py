@@ -3,7 +3,7 @@
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -17,7 +17,18 @@ from holdfast.client.handle import Handle
 from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process_calls import ProcessCalls
-from holdfast.client.task import BoundTask, Options, Span, Task, backoff_of, span_ms
+from holdfast.client.task import (
+    BoundTask,
+    CoroutineTask,
+    FunctionTask,
+    Options,
+    Span,
+    Task,
+    TaskDecorator,
+    backoff_of,
+    span_ms,
+    task_of,
+)
 from holdfast.client.transaction import Transaction
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
@@ -159,7 +170,12 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
     # --- tasks --------------------------------------------------------------------------------
 
     @overload
-    def task(self, function: Callable[P, R]) -> Task[P, R]: ...
+    def task(  # pyright: ignore[reportOverlappingOverload]
+        self, function: Callable[P, Coroutine[Any, Any, R]]
+    ) -> CoroutineTask[P, R]: ...
+
+    @overload
+    def task(self, function: Callable[P, R]) -> FunctionTask[P, R]: ...
 
     @overload
     def task(
@@ -173,11 +189,11 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         priority: int = 0,
         remember_key: Span | None = None,
         keep_result: Span | None = None,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    ) -> TaskDecorator: ...
 
     def task(
         self,
-        function: Callable[P, R] | None = None,
+        function: Callable[..., Any] | None = None,
         *,
         name: str | None = None,
         retries: int = 3,
@@ -186,7 +202,7 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         priority: int = 0,
         remember_key: Span | None = None,
         keep_result: Span | None = None,
-    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
+    ) -> Any:
         """Makes a function a task. It can still be called; `submit` stores it instead.
 
         `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and
@@ -194,7 +210,7 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         configuration.
         """
 
-        def make(function: Callable[P, R]) -> Task[P, R]:
+        def make(function: Callable[..., Any]) -> Task[..., Any]:
             options = Options(
                 name=function.__name__ if name is None else name,
                 retries=retries,
@@ -207,7 +223,7 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
             if options.name in self.tasks:
                 raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
             task_defaults(options.name, options.told())  # refused where it is written
-            task = Task(self, function, options)
+            task = task_of(self, function, options)
             self.tasks[options.name] = task
             if self._worker is not None:
                 self._worker.add(task)

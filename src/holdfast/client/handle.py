@@ -16,14 +16,14 @@ from holdfast.limits import WAIT_MS_MAX
 if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class Handle(Generic[R]):
+class Handle(Generic[R_co]):
     """A task that is durable. It can be asked for from anywhere by its key: `app.handle(key)`."""
 
     def __init__(
-        self, app: "Holdfast", key: str, decode: Callable[[Any], R], created: bool = True
+        self, app: "Holdfast", key: str, decode: Callable[[Any], R_co], created: bool = True
     ) -> None:
         self.key = key
         self.created = created  # False: its idempotency key named a task that was there already
@@ -33,25 +33,36 @@ class Handle(Generic[R]):
     def __repr__(self) -> str:
         return f"Handle(key={self.key!r})"
 
-    def result(self, timeout: float | None = None) -> R:
+    def result(self, timeout: float | None = None) -> R_co:
         """The task's result, waiting for it; TaskFailed if it ended, or is stuck, without one."""
         self._app.begin()
         return self._app.portal.call(self._result(timeout))
 
-    async def result_async(self, timeout: float | None = None) -> R:
+    async def result_async(self, timeout: float | None = None) -> R_co:
         """Like `result`, for an event loop."""
         self._app.begin()
         return await self._app.portal.reach(self._result(timeout))
 
     def view(self) -> TaskView:
         """All that is known of the task."""
-        return self._app.portal.call(self._app.api.tasks.get(self.key))
+        return self._app.portal.call(self._view())
+
+    async def view_async(self) -> TaskView:
+        """Like `view`, for an event loop."""
+        return await self._app.portal.reach(self._view())
+
+    async def _view(self) -> TaskView:
+        return await self._app.api.tasks.get(self.key)
 
     def cancel(self) -> None:
         """Ends the task; what a worker is doing for it meanwhile counts for nothing."""
         self._app.portal.call(self._app.api.tasks.cancel(self.key))
 
-    async def _result(self, timeout: float | None) -> R:
+    async def cancel_async(self) -> None:
+        """Like `cancel`, for an event loop."""
+        await self._app.portal.reach(self._app.api.tasks.cancel(self.key))
+
+    async def _result(self, timeout: float | None) -> R_co:
         outcome = await wait_for_outcome(self._app.api, self.key, timeout)
         if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
             return self._decode(outcome.result)

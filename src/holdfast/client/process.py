@@ -70,18 +70,38 @@ class ProcessHandle:
 
     def view(self) -> ProcessInstanceView:
         """All that is known of the instance: its variables and the tree of its elements."""
-        return self._app.portal.call(self._app.api.instances.get(self.key))
+        return self._app.portal.call(self._view())
+
+    async def view_async(self) -> ProcessInstanceView:
+        """Like `view`, for an event loop."""
+        return await self._app.portal.reach(self._view())
+
+    async def _view(self) -> ProcessInstanceView:
+        return await self._app.api.instances.get(self.key)
 
     def cancel(self) -> None:
         """Ends the instance and everything in it."""
         self._app.portal.call(self._app.api.instances.cancel(self.key))
 
+    async def cancel_async(self) -> None:
+        """Like `cancel`, for an event loop."""
+        await self._app.portal.reach(self._app.api.instances.cancel(self.key))
+
     def set_variables(
         self, variables: Variables, *, scope: str | None = None, local: bool = False
     ) -> None:
         """Sets variables, as seen from the instance or from an element instance in it."""
+        self._app.portal.call(self._set_variables(variables, scope, local))
+
+    async def set_variables_async(
+        self, variables: Variables, *, scope: str | None = None, local: bool = False
+    ) -> None:
+        """Like `set_variables`, for an event loop."""
+        await self._app.portal.reach(self._set_variables(variables, scope, local))
+
+    async def _set_variables(self, variables: Variables, scope: str | None, local: bool) -> None:
         new = NewVariables(_json(variables), local)
-        self._app.portal.call(self._app.api.instances.set_variables(scope or self.key, new))
+        await self._app.api.instances.set_variables(scope or self.key, new)
 
     def modify(
         self,
@@ -95,6 +115,26 @@ class ProcessHandle:
 
         `terminate` takes element ids, which end all their instances, or element instance keys.
         """
+        self._app.portal.call(self._modify(activate, terminate, move, variables))
+
+    async def modify_async(
+        self,
+        *,
+        activate: Iterable[str | ActivateElement] = (),
+        terminate: Iterable[str] = (),
+        move: Mapping[str, str] | None = None,
+        variables: Variables | None = None,
+    ) -> None:
+        """Like `modify`, for an event loop."""
+        await self._app.portal.reach(self._modify(activate, terminate, move, variables))
+
+    async def _modify(
+        self,
+        activate: Iterable[str | ActivateElement],
+        terminate: Iterable[str],
+        move: Mapping[str, str] | None,
+        variables: Variables | None,
+    ) -> None:
         ended = list(terminate)
         new = NewModification(
             [ActivateElement(each) if isinstance(each, str) else each for each in activate],
@@ -103,7 +143,7 @@ class ProcessHandle:
             [MoveTokens(source, target) for source, target in (move or {}).items()],
             _json(variables or {}),
         )
-        self._app.portal.call(self._app.api.instances.modify(self.key, new))
+        await self._app.api.instances.modify(self.key, new)
 
     def migrate(
         self, definition: ProcessDefinition | str, elements: Mapping[str, str] | None = None
@@ -112,11 +152,22 @@ class ProcessHandle:
 
         `elements` says which element becomes which; without it, each active one keeps its id.
         """
+        self._app.portal.call(self._migrate(definition, elements))
+
+    async def migrate_async(
+        self, definition: ProcessDefinition | str, elements: Mapping[str, str] | None = None
+    ) -> None:
+        """Like `migrate`, for an event loop."""
+        await self._app.portal.reach(self._migrate(definition, elements))
+
+    async def _migrate(
+        self, definition: ProcessDefinition | str, elements: Mapping[str, str] | None
+    ) -> None:
         key = definition if isinstance(definition, str) else definition.process_definition_key
         if elements is None:
-            elements = {id_: id_ for id_ in active_ids(self.view())}
+            elements = {id_: id_ for id_ in active_ids(await self._view())}
         mapped = [MapElement(source, target) for source, target in elements.items()]
-        self._app.portal.call(self._app.api.instances.migrate(self.key, NewMigration(key, mapped)))
+        await self._app.api.instances.migrate(self.key, NewMigration(key, mapped))
 
 
 def new_instance(

@@ -1,13 +1,14 @@
 """A task: a function that can be submitted."""
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
-from holdfast.client.arguments import Arguments
+from holdfast.client.arguments import RESERVED, Arguments
 from holdfast.client.handle import Handle
 from holdfast.engine.jobs.values import BackoffKind
 from holdfast.errors import InvalidArgument
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 Span = float | timedelta  # seconds, or a timedelta
 
@@ -75,10 +77,10 @@ def backoff_of(backoff: str | RetryBackoff) -> RetryBackoff:
     return RetryBackoff(BackoffKind(backoff))
 
 
-class BoundTask(Generic[R]):
+class BoundTask(Generic[R_co]):
     """A task with its arguments, ready to be submitted, alone or with others."""
 
-    def __init__(self, task: "Task[..., R]", payload: bytes) -> None:
+    def __init__(self, task: "Task[..., R_co]", payload: bytes) -> None:
         self.task = task
         self.payload = payload
 
@@ -89,9 +91,21 @@ class BoundTask(Generic[R]):
         delay: Span | None = None,
         due: datetime | None = None,
         priority: int | None = None,
-    ) -> Handle[R]:
-        """Durable when it returns."""
+    ) -> Handle[R_co]:
+        """Durable when it returns. The same `key` within its window is the same task."""
         return self.task.app.submit(self, key=key, delay=delay, due=due, priority=priority)
+
+    async def submit_async(
+        self,
+        *,
+        key: str | None = None,
+        delay: Span | None = None,
+        due: datetime | None = None,
+        priority: int | None = None,
+    ) -> Handle[R_co]:
+        """Like `submit`, for an event loop."""
+        app = self.task.app
+        return await app.submit_async(self, key=key, delay=delay, due=due, priority=priority)
 
     def new_task(
         self,
@@ -111,9 +125,17 @@ class BoundTask(Generic[R]):
 
 
 class Task(Generic[P, R]):
-    """A function that runs when it is called, and is stored and run by a worker when submitted."""
+    """A function that runs when it is called, and is stored and run by a worker when submitted.
 
-    def __init__(self, app: "Holdfast", function: Callable[P, R], options: Options) -> None:
+    `R` is what the function gives in the end: of a coroutine function, what awaiting it gives.
+    """
+
+    def __init__(
+        self,
+        app: "Holdfast",
+        function: Callable[P, R] | Callable[P, Coroutine[Any, Any, R]],
+        options: Options,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.app = app
         self.function = function
@@ -125,35 +147,67 @@ class Task(Generic[P, R]):
     def name(self) -> str:
         return self.options.name
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | Coroutine[Any, Any, R]:
         return self.function(*args, **kwargs)
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R]:
-        """The task with these arguments; checked by the type checker like a call."""
+        """The task with these arguments: to submit it with a key or a delay, or with others."""
         return BoundTask(self, self.arguments.encode(args, kwargs))
 
-    def submit(
-        self,
-        *args: Any,
-        key: str | None = None,
-        delay: Span | None = None,
-        due: datetime | None = None,
-        priority: int | None = None,
-        **kwargs: Any,
-    ) -> Handle[R]:
-        """Durable when it returns. The same `key` within its window is the same task."""
-        bound = BoundTask(self, self.arguments.encode(args, kwargs))
-        return self.app.submit(bound, key=key, delay=delay, due=due, priority=priority)
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Durable when it returns. Type checkers check the arguments like those of a call.
 
-    async def submit_async(
-        self,
-        *args: Any,
-        key: str | None = None,
-        delay: Span | None = None,
-        due: datetime | None = None,
-        priority: int | None = None,
-        **kwargs: Any,
-    ) -> Handle[R]:
+        `task.bind(...).submit(key=..., delay=...)` submits it with options. They may also be given
+        here beside the arguments, but a type checker cannot tell them apart.
+        """
+        options: dict[str, Any] = _taken_out(kwargs) if kwargs else {}
+        return self.app.submit(BoundTask(self, self.arguments.encode(args, kwargs)), **options)
+
+    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Like `submit`, for an event loop."""
+        options: dict[str, Any] = _taken_out(kwargs) if kwargs else {}
         bound = BoundTask(self, self.arguments.encode(args, kwargs))
-        return await self.app.submit_async(bound, key=key, delay=delay, due=due, priority=priority)
+        return await self.app.submit_async(bound, **options)
+
+    def handle(self, key: str) -> Handle[R]:
+        """A handle on a task of this function that was submitted earlier, here or elsewhere."""
+        return Handle(self.app, key, self.arguments.result_decoder)
+
+
+class FunctionTask(Task[P, R]):
+    """A task of a plain function: calling it gives the result."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+class CoroutineTask(Task[P, R]):
+    """A task of a coroutine function: calling it gives the coroutine, submitting it the result."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]: ...
+
+
+class TaskDecorator(Protocol):
+    """What `app.task(...)` with options gives: it makes a function a task."""
+
+    @overload
+    def __call__(  # pyright: ignore[reportOverlappingOverload]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> CoroutineTask[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTask[P, R]: ...
+
+
+def task_of(app: "Holdfast", function: Callable[..., Any], options: Options) -> Task[..., Any]:
+    """The task of a function, by what the function is."""
+    kind = CoroutineTask if inspect.iscoroutinefunction(function) else FunctionTask
+    return kind(app, function, options)
+
+
+def _taken_out(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The options of a submission, taken out of the arguments that they were given beside."""
+    return {name: kwargs.pop(name) for name in RESERVED if name in kwargs}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import uuid4
 
 import msgspec
@@ -35,6 +35,7 @@ from holdfast.gateway.transactions.shapes import (
 if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
 
+P = ParamSpec("P")
 R = TypeVar("R")
 _NONE = type(None)
 
@@ -89,26 +90,25 @@ class Transaction:
     @overload
     def submit(
         self,
-        task: Task[..., R],
-        *args: Any,
-        key: str | None = None,
-        delay: Span | None = None,
-        due: datetime | None = None,
-        priority: int | None = None,
-        **kwargs: Any,
+        task: Task[P, R],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> Handle[R]: ...
 
     def submit(
         self,
-        task: Task[..., R] | BoundTask[R],
+        task: Any,
         *args: Any,
         key: str | None = None,
         delay: Span | None = None,
         due: datetime | None = None,
         priority: int | None = None,
         **kwargs: Any,
-    ) -> Handle[R]:
-        """Submits a task with its arguments. A `key` that names a task already is refused."""
+    ) -> Handle[Any]:
+        """Submits a task with its arguments. A `key` that names a task already is refused.
+
+        `t.submit(task.bind(...), key=...)` submits it with options.
+        """
         expect("task", task, Task, BoundTask, named="a task of this app, alone or bound")
         expect("key", key, str, _NONE)
         expect("delay", delay, *SPAN, _NONE)
