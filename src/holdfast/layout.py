@@ -17,6 +17,7 @@ import msgspec
 
 from holdfast.errors import DataLoss, InvalidArgument, InvalidState
 from holdfast.files import replace_file, sync_folder
+from holdfast.folder_format import check_format
 from holdfast.journal.cluster.identity import FILE as REPLICA
 from holdfast.limits import PROCESSES_MAX
 
@@ -64,8 +65,10 @@ class Layout(msgspec.Struct, frozen=True):
 def layout_of(folder: Path) -> Layout:
     """How a folder is divided; a folder without a word about it has one member.
 
-    InvalidState while another division takes effect: files of both are in the folder.
+    InvalidState while another division takes effect: files of both are in the folder. And for a
+    folder of a newer format, or one that is being restored.
     """
+    check_format(folder)
     if (coming := switching_to(folder)) is not None:
         raise InvalidState(
             f"Expected {folder} to be divided in one way, but a rebalance was interrupted while it"

@@ -69,6 +69,7 @@ from holdfast.state.moving import has_rows, remove_partition
 from holdfast.state.rocks import RocksStore
 from holdfast.state.snapshots import Snapshots
 from holdfast.steady_clock import SteadyClock
+from holdfast.upgrades import make_current
 from holdfast.upkeep import Processors, Upkeep
 from holdfast.uploads import Uploads
 
@@ -250,6 +251,7 @@ class LocalNode(Node):
         home = None if place is None else place.home
         check_division(folder, home)
         try:
+            make_current(folder if home is None else home)
             make_private(folder)
             steady = SteadyClock(clock)
             local: LocalJournal | None = None

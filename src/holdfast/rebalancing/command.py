@@ -13,6 +13,7 @@ from holdfast.config import load_config
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import InvalidState, NotFound, ResourceExhausted, Unavailable
 from holdfast.files import make_folder, replace_file, sync_tree
+from holdfast.folder_format import check_format
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import SETTINGS
 from holdfast.layout import Layout, begin_switch, new_layout, settled_layout
@@ -49,6 +50,7 @@ async def rebalance(
     Unavailable while a node runs there, NotFound if the folder is no node's, ResourceExhausted if
     the disk has no room for both divisions.
     """
+    check_format(folder)
     with _alone(folder):
         try:
             was_interrupted = finish(folder, told) is not None

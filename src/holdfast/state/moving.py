@@ -11,9 +11,18 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.errors import AlreadyExists, DataLoss, InvalidArgument, InvalidState, NotFound
+from holdfast.folder_format import FORMAT
 from holdfast.state.api import Store
 from holdfast.state.families import Progress, partition_range, progress_key
-from holdfast.state.portable import VERSION, ExportReader, Header, Row, pages, written
+from holdfast.state.portable import (
+    PROGRAM,
+    VERSION,
+    ExportReader,
+    Header,
+    Row,
+    pages,
+    written,
+)
 
 _PARTITION_BYTES = 2  # of every key, which an export leaves out
 
@@ -52,7 +61,7 @@ def export_partition(
     offset = progress.replay_from
     header = Header(
         VERSION, partition, progress.applied_position + 1, offset, first[1], offset == end,
-        partitions,
+        partitions, FORMAT, PROGRAM,
     )  # fmt: skip
     return header, written(header, pages(_without_partition(found)))
 

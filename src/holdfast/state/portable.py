@@ -18,7 +18,9 @@ import msgspec
 
 from holdfast.blobs import Blobs
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument
+from holdfast.folder_format import FORMAT
 from holdfast.limits import EXPORT_BLOCK_BYTES, EXPORT_BLOCK_BYTES_MAX, EXPORT_BLOCK_ROWS, KIB
+from holdfast.version import VERSION as PROGRAM
 
 VERSION = 1
 _MAGIC = b"holdfast partition\n"
@@ -43,6 +45,8 @@ class Header(msgspec.Struct, frozen=True):
     # whether nothing of that journal is needed to go on: the partition may begin a log of its own
     is_whole: bool = False
     partitions: int = 0  # of the node; 0: not known
+    format: int = 0  # of the folder that it was made from; 0: that had none
+    program: str = ""  # the version that made it
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -132,6 +136,11 @@ class ExportReader:
             raise self._damaged(f"its header cannot be read: {error}") from error
         if kind != _HEADER:
             raise self._damaged("its header is missing")
+        if header.format > FORMAT:
+            raise self._refused(
+                f"it was written by holdfast {header.program} (format {header.format}); this is"
+                f" holdfast {PROGRAM} (format {FORMAT}): upgrade holdfast"
+            )
         return header
 
     def pages(self) -> Iterator[list[Row]]:

@@ -14,6 +14,7 @@ from holdfast.cli.exit_codes import ExitCode
 from holdfast.cli.output import number
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError
+from holdfast.folder_format import FORMAT, format_of
 from holdfast.journal.local import JournalReader, verify
 from holdfast.journal.local.names import LOCK
 from holdfast.layout import layout_of
@@ -28,12 +29,19 @@ def folder_checks(folder: Path) -> list[Run]:
     layout = layout_of(folder)
     if layout.members > 1:
         return [
-            partial(_of_member, member, run)
-            for member in range(1, layout.members + 1)
-            for run in folder_checks(layout.member_folder(member))
+            partial(check_version, folder),
+            *(
+                partial(_of_member, member, run)
+                for member in range(1, layout.members + 1)
+                for run in _checks(layout.member_folder(member))
+            ),
         ]
     if not (folder / "journal").is_dir():
         return [partial(_no_node, folder)]
+    return [partial(check_version, folder), *_checks(folder)]
+
+
+def _checks(folder: Path) -> list[Run]:
     return [
         partial(check_lock, folder),
         partial(check_journal, folder),
@@ -52,6 +60,19 @@ def _of_member(member: int, run: Run) -> Check:
 def _no_node(folder: Path) -> Check:
     advice = f"start one: holdfast start {folder}"
     return Check("folder", Status.WARN, f"no node in {folder} yet", advice)
+
+
+def check_version(folder: Path) -> Check:
+    """Which format the files have; one that is newer than the program is refused before this."""
+    found = format_of(folder)
+    if found is None or found.format < FORMAT:
+        written = "an earlier version" if found is None else f"holdfast {found.program}"
+        return Check(
+            "format", Status.OK,
+            f"format {0 if found is None else found.format}, written by {written}; the next start"
+            f" upgrades it to format {FORMAT}",
+        )  # fmt: skip
+    return Check("format", Status.OK, f"format {found.format}, written by holdfast {found.program}")
 
 
 class _Holder(msgspec.Struct):
