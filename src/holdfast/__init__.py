@@ -7,14 +7,10 @@ from holdfast.version import VERSION as __version__  # noqa: N811 - the name tha
 
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
+    from holdfast.client.attempt import BusinessError, GiveUpError, RetryLaterError
     from holdfast.client.content_publisher import ContentPublisher, ContentQueue
     from holdfast.client.content_subscriber import ContentSubscriber
-    from holdfast.client.execution import (
-        BusinessError,
-        GiveUpError,
-        RetryLaterError,
-        current_job,
-    )
+    from holdfast.client.execution import current_job
     from holdfast.client.group_work import Owned
     from holdfast.client.groups import PartitionGroup
     from holdfast.client.process import ProcessHandle
@@ -119,12 +115,8 @@ __all__ = [
 # little of it, and all of it takes a quarter of a second.
 _HOMES = {
     "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
-    "holdfast.client.execution": (
-        "BusinessError",
-        "GiveUpError",
-        "RetryLaterError",
-        "current_job",
-    ),
+    "holdfast.client.attempt": ("BusinessError", "GiveUpError", "RetryLaterError"),
+    "holdfast.client.execution": ("current_job",),
     "holdfast.client.group_work": ("Owned",),
     "holdfast.client.groups": ("PartitionGroup",),
     "holdfast.client.process": ("ProcessHandle",),

@@ -53,7 +53,7 @@ from holdfast.gateway.service import Gateway
 from holdfast.groups_life import GroupsLife
 from holdfast.journal import Bounds, DiskJournal, Journal
 from holdfast.journal.local import LocalJournal
-from holdfast.logs import configure_unless_done, log
+from holdfast.logs import configure_embedded, log
 from holdfast.metrics import Metrics, PipelineLag
 from holdfast.partitions import Partitions
 from holdfast.pieces import finished
@@ -246,7 +246,7 @@ class LocalNode(Node):
         one that has no files here.
         """
         config, clock, metrics = config or Config(), clock or SystemClock(), Metrics()
-        configure_unless_done(json=config.log_json, level=config.log_level)
+        configure_embedded(json=config.log_json, level=config.log_level)
         gc.set_threshold(*_GC_THRESHOLD)
         home = None if place is None else place.home
         check_division(folder, home)

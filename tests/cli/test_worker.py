@@ -1,9 +1,24 @@
-"""The worker command: what it refuses, and how it stops."""
+"""The worker command: what it refuses, what it logs, and how it stops."""
 
+import json
 import signal
 import time
 
+import pytest
+
 from .shell import Shell
+
+NOISY = """
+import logging
+from holdfast import Holdfast
+
+app = Holdfast.connect()
+
+@app.task(retries=0)
+def noisy() -> None:
+    logging.getLogger("shop.noisy").info("about to fail")
+    raise ValueError("no such luck")
+"""
 
 
 def test_an_app_that_cannot_be_found_is_said_so(shell: Shell) -> None:
@@ -20,6 +35,37 @@ def test_tasks_run_in_child_processes_too(shell: Shell) -> None:
     shell.begin("worker", "shop:app", "--mode", "processes", "--concurrency", "1")
     done = shell.run("tasks", "submit", "add", '{"a": 1, "b": 1}', "--wait")
     assert (done.code, done.out) == (0, "2\n")
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_what_tasks_raise_and_log_is_on_standard_error(shell: Shell, mode: str) -> None:
+    (shell.folder / "noise.py").write_text(NOISY)
+    shell.serve_node(partitions=1)
+    worker = shell.begin("worker", "noise:app", "--mode", mode, "--log-level", "info")
+    assert shell.run("tasks", "submit", "noisy", "--wait").code == 7
+    lines = [json.loads(line) for line in worker.end().err.splitlines()]
+    assert [line["event"] for line in lines] == ["about to fail", "task failed"]
+    assert lines[0]["logger"] == "shop.noisy"
+    assert (lines[1]["task"], lines[1]["attempt"]) == ("noisy", 1)
+    assert lines[1]["next"] == "incident: no retries left"
+    assert lines[1]["exception"].endswith("ValueError: no such luck")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("worker", "shop:app"),
+        ("start", "data"),
+        ("demo",),
+        ("content", "subscribe", "edge", "--of", "site", "--into", "www"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_wrong_log_level_is_one_clear_line(shell: Shell, command: tuple[str, ...]) -> None:
+    refused = shell.run(*command, "--log-level", "loud")
+    assert refused.code == 2
+    assert len(refused.err.splitlines()) == 1
+    assert "debug, info, warning, error" in refused.err and "'loud'" in refused.err
 
 
 def test_a_stop_finishes_what_runs_and_gives_the_rest_back(shell: Shell) -> None:

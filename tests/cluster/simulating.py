@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-import structlog
 from tests.cluster.node_checks import CutsChecker, EffectChecker
 from tests.cluster.simulated import PARTITIONS, SimulatedCluster, run_machines
 from tests.cluster.simulated_faults import TICK_S, Faults
@@ -325,6 +324,6 @@ if __name__ == "__main__":
     if "PYTHONHASHSEED" not in os.environ:  # no step depends on it, unless there is a bug
         command = [sys.executable, "-m", "tests.cluster.simulating", *sys.argv[1:]]
         os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
     first = int(sys.argv[1])
     sys.exit(0 if main(first, int(sys.argv[2]) if len(sys.argv) > 2 else first + 1) else 1)

@@ -11,6 +11,15 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_FOLDER = Path("data")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
+LogLevel = Annotated[
+    str,
+    typer.Option(
+        "--log-level",
+        envvar="HOLDFAST_LOG_LEVEL",
+        help="debug, info, warning or error.",
+        metavar="LEVEL",
+    ),
+]
 Url = Annotated[
     str, typer.Option("--url", envvar="HOLDFAST_URL", help="Where the node is.", metavar="URL")
 ]

@@ -8,6 +8,7 @@ import typer
 from holdfast.cli.extras import check_installed
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import Json
+from holdfast.cli.start_options import LogLevel
 
 if TYPE_CHECKING:
     from holdfast.pipeline.lag import Lag
@@ -56,6 +57,7 @@ def run(
             metavar="CUT",
         ),
     ] = None,
+    log_level: LogLevel = None,
     json: Json = False,
 ) -> None:
     """Keep the tables fresh until SIGINT or SIGTERM.
@@ -86,7 +88,7 @@ def run(
 
     check_installed()
     root = _root(node, tables)
-    config = load_config(Path(node) if Path(node).is_dir() else None)
+    config = load_config(Path(node) if Path(node).is_dir() else None, log_level=log_level)
     configure(json=config.log_json, level=config.log_level)
     clock = SystemClock()
     log = open_log(node)

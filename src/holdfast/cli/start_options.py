@@ -89,7 +89,8 @@ Authorization = Annotated[
 
 # --- logs ---------------------------------------------------------------------------------------
 LogLevel = Annotated[
-    str | None, typer.Option(help="debug, info, warning or error. [default: warning]")
+    str | None,
+    typer.Option(help="debug, info, warning or error. [default: warning]", metavar="LEVEL"),
 ]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")]
 

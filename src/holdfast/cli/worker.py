@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli import spans
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, LogLevel
 
 if TYPE_CHECKING:
     from holdfast.client import Holdfast, Worker
@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
             "holdfast worker shop:app",
             "holdfast worker shop:app --concurrency 16 --tasks charge,send_invoice",
             "holdfast worker shop.tasks:app --mode processes --concurrency 2",
+            "holdfast worker shop:app --log-level info",
             "HOLDFAST_URL=http://127.0.0.1:9000 holdfast worker shop:app",
         )
     )(worker)
@@ -48,17 +49,22 @@ def worker(
         str | None, typer.Option(help="Only these tasks, by name: a,b.", metavar="NAMES")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The name of this worker.")] = None,
+    log_level: LogLevel = "warning",
     json: Json = False,
 ) -> None:
     """Run the tasks of an app until SIGINT or SIGTERM.
 
     The first signal stops gracefully: no more is taken, what runs is finished, the rest is given
     back. The second signal stops at once; others get the work when the leases run out.
-    """
-    from holdfast.logs import configure
 
-    configure(json=json, level="warning")
+    An exception in a task is logged with its traceback, and so is what the app itself logs by
+    Python's logging, unless its module sets up logging itself.
+    """
+    from holdfast.logs import configure, join_program
+
+    configure(json=json, level=log_level)
     app = _import_app(target)
+    join_program()
     chosen = None if tasks is None else _known_tasks(app, tasks)
     made = app.worker(
         concurrency=concurrency, mode=mode, prefetch=prefetch,

@@ -22,26 +22,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from holdfast.client.attempt import BusinessError, Done, log_failure, raised
 from holdfast.client.codec import encode
 from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
-from holdfast.errors import InvalidArgument, InvalidState
-from holdfast.gateway.tasks.shapes import ActivatedJob, JobError
-from holdfast.logs import log
-
-
-class Done(msgspec.Struct, frozen=True, gc=False):
-    """What became of one job."""
-
-    job: ActivatedJob
-    result: bytes | None = None  # JSON; None with an error
-    error: str | None = None
-    final: bool = False
-    retry_after_ms: int | None = None
-    thrown: "BusinessError | None" = None  # for the process that the job belongs to
-    is_over: bool = False  # a transaction completed it: there is nothing to report
-
+from holdfast.errors import InvalidState
+from holdfast.gateway.tasks.shapes import ActivatedJob
+from holdfast.logs import LogSettings, command_settings, configure, join_program
 
 Report = Callable[[Done], None]
 
@@ -54,39 +42,6 @@ class Executor(Protocol):
     def close(self) -> None:
         """No more jobs come; running ones are finished by then or abandoned."""
         ...
-
-
-class RetryLaterError(Exception):
-    """Raised by a task: try again after this many seconds, instead of the back-off."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"asked to be retried in {seconds} s")
-        self.seconds = seconds
-
-
-class GiveUpError(Exception):
-    """Raised by a task: trying again is of no use."""
-
-
-class BusinessError(Exception):
-    """Raised by a task of a process: the work ends in an error that the process knows.
-
-    A boundary event with the code catches it; variables go along. Outside a process it is a failure
-    that trying again does not fix.
-    """
-
-    def __init__(self, code: str, message: str = "", **variables: Any) -> None:
-        super().__init__(f"{code}: {message}" if message else code)
-        self.error_code = code
-        self.message = message
-        self.variables = variables
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _business_error, (self.error_code, self.message, self.variables)
-
-
-def _business_error(code: str, message: str, variables: dict[str, Any]) -> BusinessError:
-    return BusinessError(code, message, **variables)
 
 
 _encode_job = msgspec.json.Encoder().encode
@@ -142,29 +97,9 @@ def failed(job: ActivatedJob, error: BaseException) -> Done:
     """What is told of an attempt that raised."""
     running = _current.get(None)
     if running is not None and running.is_over and running.job.job_key == job.job_key:
-        log.warning("task raised after its job was completed", job=job.job_key, error=repr(error))
-        return Done(job, is_over=True)
-    if isinstance(error, BusinessError) and job.origin is not None:
-        try:
-            encode(error.variables, place="variables")
-        except InvalidArgument as refused:
-            return Done(job, error=f"{error}, but its variables: {refused.message}", final=True)
-        return Done(job, thrown=error)
-    if isinstance(error, RetryLaterError):
-        return Done(job, error=str(error), retry_after_ms=int(error.seconds * 1000))
-    text = "".join(traceback.format_exception(error)).rstrip()
-    final = isinstance(
-        error, GiveUpError | BusinessError | msgspec.ValidationError
-    )  # bad arguments stay bad
-    return Done(job, error=text, final=final)
-
-
-def job_error(done: Done) -> JobError:
-    """The error of a job as the node is told it."""
-    thrown = done.thrown
-    assert thrown is not None
-    variables = msgspec.Raw(encode(thrown.variables, place="variables"))
-    return JobError(done.job.job_key, done.job.lease, thrown.error_code, thrown.message, variables)
+        text = "".join(traceback.format_exception(error)).rstrip()
+        return Done(job, error=text, is_over=True)
+    return raised(job, error)
 
 
 class Threads:
@@ -194,6 +129,7 @@ class Threads:
                 done = returned(task, job, run_function(task, job))
             except BaseException as error:
                 done = failed(job, error)
+                log_failure(task, done, error)
             report(done)
 
     def close(self) -> None:
@@ -221,6 +157,7 @@ class Loop:
                 done = returned(task, job, await run_function(task, job))
             except BaseException as error:
                 done = failed(job, error)
+                log_failure(task, done, error)
             self._report(done)
 
     def close(self) -> None:
@@ -241,7 +178,9 @@ class Processes:
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._count, context, initializer=_begin_child)
+        return ProcessPoolExecutor(
+            self._count, context, initializer=_begin_child, initargs=(command_settings(),)
+        )
 
     def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
         self._waiting.append((task, job))
@@ -268,16 +207,18 @@ class Processes:
             except BrokenProcessPool:  # a child was killed: its jobs failed, here is a new pool
                 self._pool = self._new_pool()
                 future = self._pool.submit(*call)
-        future.add_done_callback(lambda done: self._finished(job, done))
+        future.add_done_callback(lambda done: self._finished(task, job, done))
 
-    def _finished(self, job: ActivatedJob, future: "Future[_Outcome]") -> None:
+    def _finished(
+        self, task: Task[..., Any], job: ActivatedJob, future: "Future[_Outcome]"
+    ) -> None:
         with self._lock:
             self._busy -= 1
         error = future.exception()
-        if error is not None:
-            self._report(failed(job, error))
-        else:
-            self._report(Done(job, *future.result()))
+        done = Done(job, *future.result()) if error is None else failed(job, error)
+        if done.error is not None or done.thrown is not None:
+            log_failure(task, done, error)
+        self._report(done)
         self._begin_next()
 
     def close(self) -> None:
@@ -295,8 +236,13 @@ def _importable(function: Callable[..., Any]) -> str:
     return module
 
 
-def _begin_child() -> None:
+_logs: LogSettings | None = None  # how a child is to log, until it does
+
+
+def _begin_child(logs: LogSettings | None) -> None:
     """A child ends with its worker, even when that one is killed."""
+    global _logs
+    _logs = logs
     worker = multiprocessing.parent_process()
     assert worker is not None, "a pool's child has a parent"
 
@@ -307,7 +253,7 @@ def _begin_child() -> None:
     threading.Thread(target=end_with_worker, name="holdfast-parent", daemon=True).start()
 
 
-_Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None, bool]
+_Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None, bool, bool]
 """The fields of a `Done` behind its job."""
 
 _decode_job = msgspec.json.Decoder(ActivatedJob).decode
@@ -318,14 +264,25 @@ def _in_child(module: str, name: str, encoded: bytes) -> _Outcome:
     job = _decode_job(encoded)
     try:
         task: Any = importlib.import_module(module)
+        _begin_logs()
         for part in name.split("."):
             task = getattr(task, part)
         done = returned(task, job, run_function(task, job))
     except BaseException as error:
         done = failed(job, error)
     return (
-        done.result, done.error, done.final, done.retry_after_ms, done.thrown, done.is_over
+        done.result, done.error, done.final, done.retry_after_ms, done.thrown, done.is_over,
+        done.is_expected,
     )  # fmt: skip
+
+
+def _begin_logs() -> None:
+    """A child of `holdfast worker` logs as that does, unless the user's module says otherwise."""
+    global _logs
+    if _logs is not None:
+        configure(json=_logs.json, level=_logs.level)
+        join_program()
+        _logs = None
 
 
 def is_async(task: Task[..., Any]) -> bool:

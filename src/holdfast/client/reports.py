@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from holdfast.client.execution import Done
+from holdfast.client.attempt import Done
 from holdfast.limits import JOBS_PER_REPORT_MAX, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX
 
 

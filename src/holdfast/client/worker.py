@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.client.execution import Done, Executor, Loop, Processes, Threads, is_async, job_error
+from holdfast.client.attempt import Done, job_error, log_failure
+from holdfast.client.execution import Executor, Loop, Processes, Threads, is_async
 from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
 from holdfast.client.reports import pieces, too_large
@@ -283,6 +284,7 @@ class Worker:
         """Called from any thread; wakes the loop once for all that gathers until it comes."""
         if done.result is not None and len(done.result) > PAYLOAD_BYTES_MAX:
             done = too_large(done)
+            log_failure(self._tasks[done.job.type], done)
         self._done.append(done)
         if not self._told:
             self._told = True
@@ -319,7 +321,7 @@ class Worker:
                 item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms
             )
             for item in done
-            if item.error is not None
+            if item.error is not None and not item.is_over
         ]
         errors = [job_error(item) for item in done if item.thrown is not None]
         self.completed += sum(item.is_over for item in done)

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.client.app import Holdfast
-from holdfast.client.execution import encoded_result, failed, is_async, job_error, run_function
+from holdfast.client.attempt import job_error, log_failure
+from holdfast.client.execution import encoded_result, failed, is_async, run_function
 from holdfast.client.group_work import GroupFunction, Run
 from holdfast.client.process import ProcessHandle
 from holdfast.client.task import Span, Task, span_ms
@@ -159,6 +160,7 @@ class TestApp(Holdfast):
             encoded = msgspec.Raw(encoded_result(task, result))
         except Exception as error:
             done = failed(job, error)
+            log_failure(task, done, error)
             if done.thrown is not None:
                 self.portal.call(self.api.jobs.throw([job_error(done)]))
                 return

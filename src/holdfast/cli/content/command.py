@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli.content import farm, queues
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, Json, Url
+from holdfast.cli.options import DEFAULT_URL, Json, LogLevel, Url
 from holdfast.limits import RETRIES_MAX
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def subscribe(
         bool, typer.Option("--once", help="End when all that is published by now is there.")
     ] = False,
     store: _Store = None,
+    log_level: LogLevel = "warning",
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -169,7 +170,7 @@ def subscribe(
     from holdfast.cli.content.running import run
     from holdfast.logs import configure
 
-    configure(json=json, level="warning")
+    configure(json=json, level=log_level)
     with _connected(url) as app:
         opened = app.subscriber(
             subscriber, of=of, into=into, editable=editable,

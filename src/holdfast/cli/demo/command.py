@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, LogLevel
 
 _TASKS = 20_000
 _TASKS_MIN = 100  # fewer are over before a worker can be killed in the middle
@@ -29,6 +29,7 @@ def demo(
         Path | None, typer.Option(help="A new folder to work in; it is kept. [default: temporary]")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the temporary folder.")] = False,
+    log_level: LogLevel = "warning",
     json: Json = False,
 ) -> None:
     """See holdfast work: a shop on a fresh node, with a worker killed in the middle.
@@ -45,6 +46,7 @@ def demo(
     what was published. Exit code 1 if anything is lost, doubled or differs.
     """
     import asyncio
+    import os
     import shutil
     import tempfile
 
@@ -53,7 +55,10 @@ def demo(
     from holdfast.cli.demo.workload import Workload
     from holdfast.cli.exit_codes import ExitCode
     from holdfast.cli.output import print_json, print_note
+    from holdfast.logs import level_number
 
+    level_number(log_level)  # a wrong one is refused before anything is started
+    os.environ["HOLDFAST_LOG_LEVEL"] = log_level  # of the node and the workers: FOLDER/*.log
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else _fresh(folder)
     # Beside a temporary folder, so that the pictures are still there when the folder is not.
     beside = f"{place}-" if folder is None else f"{place}/"

@@ -28,7 +28,7 @@ from holdfast.pipeline.session import open_session
 def main(node: str, root: Path, name: str) -> None:
     """Follows the log until it is ended from outside."""
     config = load_config(Path(node))
-    configure(json=config.log_json, level="warning")
+    configure(json=config.log_json, level=config.log_level)
     threading.Thread(target=_listen, args=(config, node, root, name), daemon=True).start()
     Pipeline(node, root, config, SystemClock()).run()
 

@@ -1,0 +1,231 @@
+"""What is logged of a task that raises: where, which attempt, what happens next, and why."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from waiting import WAIT, wait_until
+
+import holdfast.testing
+from holdfast import (
+    BusinessError,
+    GiveUpError,
+    Holdfast,
+    Process,
+    RetryBackoff,
+    RetryLaterError,
+    TaskFailed,
+    error,
+    path,
+)
+from holdfast.logs import log
+
+
+class Logged:
+    """The records of holdfast's logger that name a task."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
+        self._caplog = caplog
+
+    @property
+    def records(self) -> list[logging.LogRecord]:
+        return [each for each in self._caplog.records if "task" in getattr(each, "fields", {})]
+
+    def fields(self) -> list[dict[str, Any]]:
+        return [getattr(each, "fields") for each in self.records]  # noqa: B009
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
+    monkeypatch.setattr(logging.getLogger("holdfast"), "propagate", True)
+    caplog.set_level(logging.DEBUG, logger="holdfast")
+    yield Logged(caplog)
+
+
+# --- in all modes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["threads", "async"])
+def test_every_attempt_that_raises_is_logged_with_its_exception(
+    tmp_path: Path, logged: Logged, is_async: bool
+) -> None:
+    error = LookupError("no such order")
+    with Holdfast.open(tmp_path / "data", workers=1) as app:
+
+        def charge() -> None:
+            raise error
+
+        async def charge_async() -> None:
+            raise error
+
+        quick = RetryBackoff(base_ms=20, jitter_percent=0)
+        task = app.task(name="charge", retries=1, backoff=quick)(
+            charge_async if is_async else charge
+        )
+        handle = task.submit()
+        with pytest.raises(TaskFailed):
+            handle.result(timeout=WAIT)
+    first, second = logged.records
+    assert [each["attempt"] for each in logged.fields()] == [1, 2]
+    assert {(each["task"], each["key"]) for each in logged.fields()} == {("charge", handle.key)}
+    assert [each["next"] for each in logged.fields()] == [
+        "retried in about 0.0 s (1 retry left)",
+        "incident: no retries left",
+    ]
+    assert (first.levelname, second.levelname) == ("WARNING", "ERROR")
+    assert first.exc_info is not None and first.exc_info[1] is error
+
+
+def test_an_exception_in_a_child_process_is_logged_by_its_worker(
+    process_tasks: Any, logged: Logged
+) -> None:
+    worker = process_tasks.app.worker(concurrency=1, mode="processes").start()
+    with pytest.raises(TaskFailed):
+        process_tasks.broken.submit().result(timeout=WAIT)
+    worker.stop()
+    (record,) = logged.records
+    assert record.levelname == "ERROR"
+    assert "in broken" in (record.exc_text or "")
+    assert (record.exc_text or "").endswith("LookupError: from the child")
+    assert "task=broken" in record.getMessage() and "attempt=1" in record.getMessage()
+
+
+def test_a_result_that_is_too_large_is_logged(tmp_path: Path, logged: Logged) -> None:
+    with Holdfast.open(tmp_path / "data", workers=1) as app:
+        large = app.task(name="large")(lambda: "x" * 5_000_000)
+        with pytest.raises(TaskFailed):
+            large.submit().result(timeout=WAIT)
+    assert "Expected a result of at most" in (logged.records[0].exc_text or "")
+
+
+# --- what a task does on purpose ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raised", "retries", "level", "follows"),
+    [
+        (RetryLaterError(5), 2, "INFO", "retried in 5 s (2 retries left)"),
+        (RetryLaterError(5), 0, "WARNING", "incident: no retries left"),
+        (BusinessError("DECLINED", "no cover"), 2, "WARNING", "incident: not to be retried"),
+    ],
+)
+def test_errors_that_are_part_of_the_work_have_no_traceback(
+    logged: Logged, raised: Exception, retries: int, level: str, follows: str
+) -> None:
+    with holdfast.testing.app() as app:
+
+        @app.task(retries=retries)
+        def charge() -> None:
+            raise raised
+
+        charge.submit()
+        app.run_all()
+    (record,) = logged.records
+    assert record.levelname == level
+    assert record.exc_info is None and record.exc_text is None
+    assert logged.fields()[0]["next"] == follows
+    assert str(raised) in logged.fields()[0]["error"]
+
+
+def test_a_business_error_is_news_and_names_its_process(logged: Logged) -> None:
+    with holdfast.testing.app() as app:
+
+        @app.task
+        def charge() -> None:
+            raise BusinessError("DECLINED", "no cover")
+
+        refused = error("DECLINED", path().end("refused"))
+        app.deploy(Process("order").task("charge", on=[refused]).end("done"))
+        handle = app.start("order")
+        app.run_all()
+    (record,), (fields,) = logged.records, logged.fields()
+    assert (record.levelname, record.exc_text) == ("INFO", None)
+    assert fields["next"] == "the process gets error 'DECLINED'"
+    assert (fields["process"], fields["instance"]) == ("order", handle.key)
+
+
+def test_giving_up_is_an_error_with_its_traceback(logged: Logged) -> None:
+    with holdfast.testing.app() as app:
+
+        @app.task
+        def charge() -> None:
+            raise GiveUpError("the account is closed")
+
+        charge.submit()
+        app.run_all()
+    (record,) = logged.records
+    assert record.levelname == "ERROR" and record.exc_info is not None
+    assert logged.fields()[0]["next"] == "incident: not to be retried"
+
+
+def test_what_is_raised_after_the_job_was_completed_is_logged_and_changes_nothing(
+    tmp_path: Path, logged: Logged
+) -> None:
+    with Holdfast.open(tmp_path / "data", workers=1) as app:
+
+        @app.task
+        def charge() -> str:
+            with app.transaction() as transaction:
+                transaction.complete(result="paid")
+            raise LookupError("too late")
+
+        assert charge.submit().result(timeout=WAIT) == "paid"
+        wait_until(lambda: bool(logged.records))
+    assert logged.fields()[0]["next"] == "nothing: a transaction completed the job"
+
+
+# --- in programs ------------------------------------------------------------------------------
+
+PROGRAM = """
+import logging, sys
+from holdfast import Holdfast
+{setup}
+with Holdfast.open("data", workers=1) as app:
+    @app.task(retries=0)
+    def charge() -> None:
+        raise LookupError("no such order")
+    try:
+        charge.submit().result(timeout=30)
+    except Exception:
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("setup", "sign", "absent"),
+    [
+        ("", "[error", "OWN"),
+        ('logging.basicConfig(level="INFO", format="OWN %(levelname)s %(message)s")',
+         "OWN ERROR task failed task=charge", "[error"),
+    ],
+    ids=["nothing set up", "logging set up"],
+)  # fmt: skip
+def test_a_program_sees_the_exceptions_of_its_tasks_once_and_nothing_else(
+    tmp_path: Path, setup: str, sign: str, absent: str
+) -> None:
+    program = PROGRAM.format(setup=setup)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert sign in done.stderr and absent not in done.stderr
+    assert done.stderr.count("LookupError: no such order") == 1
+    assert done.stderr.count("task failed") == 1
+    assert done.stderr.count("Traceback") == 1
+    assert "info" not in done.stderr.lower()
+
+
+# --- records ----------------------------------------------------------------------------------
+
+
+def test_a_record_knows_who_wrote_it_and_a_message_is_one_line(logged: Logged) -> None:
+    log.warning("hello", task="a b", lines="one\ntwo", empty="", number=3)
+    (record,) = logged.records
+    assert record.filename == Path(__file__).name
+    assert record.getMessage() == r"hello task='a b' lines='one\ntwo' empty='' number=3"
+    assert json.dumps(logged.fields()[0])
