@@ -19,6 +19,19 @@ ROOT = Path(__file__).parents[1]
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
+# What takes long to start is started once: the tests that use it are run by one process.
+_SHARED = ("spark", "kafka")
+
+
+@pytest.hookimpl(tryfirst=True)  # before groups are made of the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in _SHARED:
+            is_used = isinstance(item, pytest.Function) and name in item.fixturenames
+            if is_used and item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:
     """Commands of the CLI that run in this process leave files to their owner; tests go on."""
@@ -30,7 +43,7 @@ def umask() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    """Two tasks at a time, each tried up to four times; for tests of the group `spark`.
+    """Two tasks at a time, each tried up to four times, for all tests of the group `spark`.
 
     Tests that start Spark in processes of their own are the group `spark-processes`: they run
     beside these, one after the other.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from node_story import NodeStory, StoredTables
 from served_node import ServedNode
 
@@ -56,7 +55,6 @@ def follow(spark: Any, story: NodeStory, root: Path) -> None:
     query.awaitTermination()
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_has_tables_of_content_beside_those_of_records(spark: Any, tmp_path: Path) -> None:
     story, root = NodeStory(tmp_path / "node"), tmp_path / "tables"
     story.tell(2)
@@ -106,7 +104,6 @@ def test_spark_has_tables_of_content_beside_those_of_records(spark: Any, tmp_pat
     assert load_progress(root).records() == story.ends()
 
 
-@pytest.mark.xdist_group("spark")
 def test_messages_that_retention_dropped_before_they_were_read_do_not_stop_the_stream(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -182,7 +182,6 @@ def test_tables_whose_checkpoint_is_gone_are_not_written(story: NodeStory, tmp_p
         projection.start(None)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("small_records", [0, 150], ids=["by executors", "by the driver"])
 def test_spark_keeps_the_tables_fresh(
     spark: Any,
@@ -216,7 +215,6 @@ def test_spark_keeps_the_tables_fresh(
     assert frame.count() == len(StoredTables(root, None).rows("jobs"))
 
 
-@pytest.mark.xdist_group("spark")
 def test_the_whole_log_is_what_the_tables_have_and_what_came_since(
     spark: Any, story: NodeStory, tmp_path: Path
 ) -> None:

@@ -40,8 +40,6 @@ PARTITIONS = 3
 FRESHNESS = Freshness(datetime.fromtimestamp(T0 // 1000, UTC), 3, 4.5, True)
 AS_OF_TEXT = "as of then"
 
-needs_spark = pytest.mark.xdist_group("spark")
-
 
 # --- rows that somebody could have written ----------------------------------------------------
 
@@ -199,7 +197,6 @@ def percentile(values: list[int], part: int) -> int:
 # --- the numbers ------------------------------------------------------------------------------
 
 
-@needs_spark
 def test_throughput_counts_what_was_completed_and_written(
     spark: "SparkSession", tables: Tables
 ) -> None:
@@ -226,7 +223,6 @@ def test_throughput_counts_what_was_completed_and_written(
         assert sum(row[name] for row in rows) == sum(moment >= first for moment in found)
 
 
-@needs_spark
 def test_backlog_is_what_has_begun_and_not_ended(spark: "SparkSession", tables: Tables) -> None:
     rows = made(spark, tables, "backlog")
 
@@ -247,7 +243,6 @@ def test_backlog_is_what_has_begun_and_not_ended(spark: "SparkSession", tables: 
     assert rows[-1]["instances"] == level("process_instances", "started", END)
 
 
-@needs_spark
 def test_latency_is_measured_from_start_to_end(spark: "SparkSession", tables: Tables) -> None:
     spans: dict[tuple[str, str | None, str | None], list[int]] = defaultdict(list)
 
@@ -279,7 +274,6 @@ def test_latency_is_measured_from_start_to_end(spark: "SparkSession", tables: Ta
     assert order == sorted(order)
 
 
-@needs_spark
 def test_incidents_are_counted_by_what_they_say(spark: "SparkSession", tables: Tables) -> None:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in ROWS["incidents"]:
@@ -310,7 +304,6 @@ def test_incidents_are_counted_by_what_they_say(spark: "SparkSession", tables: T
     assert order == sorted(order)
 
 
-@needs_spark
 def test_partitions_are_told_apart_and_the_slowest_is_first(
     spark: "SparkSession", tables: Tables
 ) -> None:
@@ -345,7 +338,6 @@ def test_partitions_are_told_apart_and_the_slowest_is_first(
     assert found[-1]["job_p90_ms"] is None
 
 
-@needs_spark
 def test_content_tells_who_is_how_far_behind_and_what_was_given_up_on(
     spark: "SparkSession", tables: Tables
 ) -> None:
@@ -389,7 +381,6 @@ def test_content_tells_who_is_how_far_behind_and_what_was_given_up_on(
 # --- what becomes of them ---------------------------------------------------------------------
 
 
-@needs_spark
 def test_reports_have_their_columns_and_are_kept_beside_the_tables(
     spark: "SparkSession", tables: Tables, tmp_path: Path
 ) -> None:
@@ -414,7 +405,6 @@ def test_reports_have_their_columns_and_are_kept_beside_the_tables(
     _draw_all(results, tmp_path)
 
 
-@needs_spark
 def test_of_empty_tables_there_is_nothing_to_tell_yet(
     spark: "SparkSession", empty: Tables, tmp_path: Path
 ) -> None:
@@ -440,7 +430,6 @@ def _draw_all(results: list[Result], folder: Path) -> None:
         assert AS_OF_TEXT in (folder / f"{result.report.name}.svg").read_text()
 
 
-@needs_spark
 def test_a_time_after_the_last_record_leaves_only_what_is_open(
     spark: "SparkSession", root: Path
 ) -> None:

@@ -189,7 +189,6 @@ def test_the_zip_of_the_package_is_kept_from_a_driver_that_runs_alone(
     assert run.stdout == ("hidden\n" if is_hidden else f"{spark}\n")
 
 
-@pytest.mark.xdist_group("spark")
 def test_processes_of_spark_import_what_is_compiled_already(spark: "SparkSession") -> None:
     def home_of_pyspark(_: int) -> str:
         import pyspark

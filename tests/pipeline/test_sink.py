@@ -25,8 +25,6 @@ from holdfast.records import ValueType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-with_spark = pytest.mark.xdist_group("spark")
-
 
 def send(
     url: str, options: dict[str, str], columns: dict[str, list[Any]], patience_s: float = 10
@@ -166,7 +164,6 @@ def write(frame: "DataFrame", url: str, **options: str) -> None:
     frame.write.format("holdfast").mode("append").options(**options).save(url)
 
 
-@with_spark
 def test_nothing_is_lost_or_doubled_when_spark_runs_its_tasks_again(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
@@ -189,7 +186,6 @@ def test_nothing_is_lost_or_doubled_when_spark_runs_its_tasks_again(
     node.close()
 
 
-@with_spark
 def test_a_stream_of_one_node_becomes_work_of_another(
     spark: "SparkSession", node: ServedNode, tmp_path: Path
 ) -> None:
@@ -208,7 +204,6 @@ def test_a_stream_of_one_node_becomes_work_of_another(
     other.close()
 
 
-@with_spark
 def test_spark_tells_which_row_is_wrong(spark: "SparkSession", node: ServedNode) -> None:
     frame = spark.range(0, 10, 1, 1).selectExpr("'k' || id AS key", "id * 300000 AS priority")
     with pytest.raises(Exception, match="row 4 of partition 0, with the key 'k4'"):

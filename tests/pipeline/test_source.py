@@ -23,7 +23,6 @@ from holdfast.pipeline.wanted import Wanted, wanted_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-with_spark = pytest.mark.xdist_group("spark")
 
 Place = tuple[int, int]  # partition and position
 
@@ -77,7 +76,6 @@ def read_with(address: str, options: dict[str, str]) -> tuple[list[Range], list[
 # --- what is there ----------------------------------------------------------------------------
 
 
-@with_spark
 def test_far_and_near_every_record_is_a_row(spark: "SparkSession", lived: ServedNode) -> None:
     expected = expected_rows(lived)
     assert len(expected) > 150
@@ -90,7 +88,6 @@ def test_far_and_near_every_record_is_a_row(spark: "SparkSession", lived: Served
     assert shown_rows(far) == expected
 
 
-@with_spark
 def test_workers_are_forked_with_what_they_need(spark: "SparkSession") -> None:
     def is_imported(_: int) -> bool:
         needed = {"pandas", "pyarrow", "holdfast.pipeline.source", "holdfast.pipeline.project"}
@@ -100,7 +97,6 @@ def test_workers_are_forked_with_what_they_need(spark: "SparkSession") -> None:
     assert found == [True, True]
 
 
-@with_spark
 def test_filters_of_one_frame_do_not_meet(spark: "SparkSession", lived: ServedNode) -> None:
     """Spark keeps filters that a reader takes with the frame: this one must not take any."""
     frame = load(spark, str(lived.folder), columns="position")
@@ -177,7 +173,6 @@ def test_what_was_written_before_is_not_even_read(
 # --- columns ----------------------------------------------------------------------------------
 
 
-@with_spark
 def test_only_the_wanted_columns_are_made(spark: "SparkSession", lived: ServedNode) -> None:
     frame = load(spark, str(lived.folder), columns="intent, key").where("intent = 'CREATED'")
     assert frame.columns == ["intent", "key"]
@@ -278,7 +273,6 @@ def follow(
     assert query.awaitTermination(60)
 
 
-@with_spark
 def test_a_stream_goes_on_where_it_was_without_loss_or_doubles(
     spark: "SparkSession", node: ServedNode, tmp_path: Path
 ) -> None:
@@ -301,7 +295,6 @@ def test_a_stream_goes_on_where_it_was_without_loss_or_doubles(
     assert len(taken) == before
 
 
-@with_spark
 def test_where_nothing_is_wanted_there_are_no_rows(
     spark: "SparkSession", lived: ServedNode
 ) -> None:
