@@ -5,6 +5,7 @@ A comment in the line before a block says what it is for:
     <!-- not run -->        it needs something that a test does not have
     <!-- file: shop.py -->  it is written to this file
     <!-- background -->     it goes on running beside the blocks that follow
+    <!-- first time -->     a second run prints something else
 """
 
 import re

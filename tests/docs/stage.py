@@ -1,6 +1,7 @@
 """A folder with a free port in which the examples of one document are run."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +24,7 @@ class Stage:
         self._port = _free_port()
         self._url = f"http://127.0.0.1:{self._port}"
         self._background: list[subprocess.Popen[str]] = []
-        self._variables = folder / ".variables"
+        self._variables = folder.parent / f"{folder.name}.variables"
 
     def __enter__(self) -> "Stage":
         return self
@@ -34,31 +35,36 @@ class Stage:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for process in reversed(self._background):
-            process.terminate()
-            process.wait(_SECONDS)
-            assert process.stdout is not None
-            process.stdout.close()
+        self.interrupt()
 
-    def python(self, text: str) -> None:
-        """Runs a program."""
-        self._run([sys.executable, "-c", text])
+    def interrupt(self) -> str:
+        """Stops what runs in the background, as Ctrl-C does, and returns what it printed."""
+        printed: list[str] = []
+        while self._background:
+            process = self._background.pop()
+            process.send_signal(signal.SIGINT)
+            printed.append(process.communicate(timeout=_SECONDS)[0])
+            assert process.returncode == 0, f"{process.args}\n{printed[-1]}"
+        return "".join(printed)
+
+    def python(self, text: str) -> str:
+        """Runs a program and returns what it prints."""
+        return self._run([sys.executable, "-c", text])
 
     def write(self, name: str, text: str) -> None:
         """Writes a file that the document asks for."""
         (self._folder / name).write_text(text)
 
-    def shell(self, block: Block) -> None:
-        """Runs commands; variables that they set are there for the next ones."""
+    def shell(self, block: Block) -> str:
+        """Runs commands and returns what they print; the next ones have the variables they set."""
         text = block.text.replace(_DEFAULT_URL, self._url)
         if block.marker == "background":
-            self._start(text)
-            return
+            return self._start(text)
         script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"
         keep = f"declare -p {_KEPT} 2>/dev/null > {self._variables} || true"
-        self._run(["bash", "-c", script + keep])
+        return self._run(["bash", "-c", script + keep])
 
-    def _start(self, command: str) -> None:
+    def _start(self, command: str) -> str:
         process = subprocess.Popen(
             command.split(),
             cwd=self._folder, env=self._environment(), text=True,
@@ -71,13 +77,15 @@ class Stage:
         line = process.stdout.readline()  # the line that says that it is up
         watchdog.cancel()
         assert line and process.poll() is None, f"{command}\n{line}{process.stdout.read()}"
+        return line
 
-    def _run(self, command: list[str]) -> None:
+    def _run(self, command: list[str]) -> str:
         done = subprocess.run(
             command, check=False, cwd=self._folder, env=self._environment(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, f"{command[-1]}\n{done.stdout}"
+        return done.stdout
 
     def _environment(self) -> dict[str, str]:
         commands = Path(sys.executable).parent
@@ -86,6 +94,7 @@ class Stage:
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "HOLDFAST_PORT": str(self._port),
             "HOLDFAST_URL": self._url,
+            "COLUMNS": "80",
         }
 
 

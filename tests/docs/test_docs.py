@@ -9,15 +9,13 @@ import pytest
 from documents import DOCS, ROOT, Block, anchors_of, blocks_of, documents, links_of
 from stage import Stage
 
+# README and the other tutorials are in test_first_hour.py.
+_WITH_SPARK = DOCS / "tutorial-ask-your-work-log.md"
 _EXAMPLES = [
-    ROOT / "README.md",
-    *sorted(DOCS.glob("tutorial*.md")),
+    pytest.param(_WITH_SPARK, marks=pytest.mark.xdist_group("spark-processes")),
     *sorted((DOCS / "how-to").glob("*.md")),
     *sorted((DOCS / "explanation").glob("*.md")),
 ]
-
-# One Spark at a time is enough for a machine.
-_WITH_SPARK = {DOCS / "tutorial-ask-your-work-log.md"}
 
 
 def _name(path: Path) -> str:
@@ -32,14 +30,7 @@ def test_the_reference_is_what_the_code_says():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-_SPARK = pytest.mark.xdist_group("spark-processes")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=_SPARK if path in _WITH_SPARK else ()) for path in _EXAMPLES],
-    ids=_name,
-)
+@pytest.mark.parametrize("path", _EXAMPLES, ids=_name)
 def test_the_examples_of_a_document_run(path: Path, tmp_path: Path):
     blocks = [
         block
