@@ -8,7 +8,8 @@ from holdfast.version import VERSION as __version__  # noqa: N811 - the name tha
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
     from holdfast.client.attempt import BusinessError, GiveUpError, RetryLaterError
-    from holdfast.client.content_publisher import ContentPublisher, ContentQueue
+    from holdfast.client.content_publisher import ContentPublisher
+    from holdfast.client.content_queue import ContentQueue
     from holdfast.client.content_subscriber import ContentSubscriber
     from holdfast.client.execution import current_job
     from holdfast.client.group_work import Owned
@@ -122,7 +123,8 @@ _HOMES = {
     "holdfast.client.process": ("ProcessHandle",),
     "holdfast.client.task": ("CoroutineTask", "FunctionTask"),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
-    "holdfast.client.content_publisher": ("ContentPublisher", "ContentQueue"),
+    "holdfast.client.content_publisher": ("ContentPublisher",),
+    "holdfast.client.content_queue": ("ContentQueue",),
     "holdfast.client.content_subscriber": ("ContentSubscriber",),
     "holdfast.content.subscriber.conditions": ("SubscriberCondition",),
     "holdfast.content.subscriber.decisions": ("Admission",),

@@ -1,12 +1,14 @@
 """`Holdfast`: what a user's program holds, opened on a folder or connected to a node."""
 
+import asyncio
 import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from holdfast.client.codec import decode
 from holdfast.client.content import ContentCalls
@@ -14,9 +16,12 @@ from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
 from holdfast.client.groups import GroupCalls
 from holdfast.client.handle import Handle
+from holdfast.client.incidents import IncidentCalls
+from holdfast.client.opening import Opening
 from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process_calls import ProcessCalls
+from holdfast.client.schedules import ScheduleCalls
 from holdfast.client.task import (
     BoundTask,
     CoroutineTask,
@@ -32,25 +37,17 @@ from holdfast.client.task import (
 from holdfast.client.transaction import Transaction
 from holdfast.client.worker import Worker, WorkerMode
 from holdfast.config import Config, load_config
-from holdfast.engine.timers.values import CatchUp, catch_up_of
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.new_jobs import task_defaults
-from holdfast.gateway.tasks.shapes import (
-    IncidentQuery,
-    IncidentView,
-    NewSchedule,
-    RetryBackoff,
-    ScheduleView,
-    TaskReceipt,
-)
+from holdfast.gateway.tasks.shapes import RetryBackoff, TaskReceipt
 from holdfast.limits import TASKS_PER_SUBMIT_MAX
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
+class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls):
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(
@@ -108,6 +105,18 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         return cls(portal, patient(node.gateway, seconds), close, workers, seconds)
 
     @classmethod
+    def open_async(
+        cls,
+        folder: str | Path,
+        *,
+        workers: int = 4,
+        config: Config | None = None,
+        patience: Span = 10.0,
+    ) -> Opening:
+        """Like `open`, for an event loop: `await` it, or `async with` it, which also closes it."""
+        return Opening(partial(cls.open, folder, workers=workers, config=config, patience=patience))
+
+    @classmethod
     def connect(
         cls,
         url: str | None = None,
@@ -149,11 +158,32 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         left_open = weakref.finalize(app, portal.abandon, api.close)  # nobody closes it
         return app
 
+    @classmethod
+    def connect_async(
+        cls,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+        patience: Span = 10.0,
+    ) -> Opening:
+        """Like `connect`, for an event loop: `await` it, or `async with` it, which closes it."""
+        return Opening(
+            partial(cls.connect, url, token=token, ca=ca, verify=verify, patience=patience)
+        )
+
     def __enter__(self) -> "Holdfast":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> "Holdfast":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close_async()
 
     def close(self) -> None:
         """Stops the worker and subscribers gracefully, then the node or the connection."""
@@ -166,6 +196,10 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         self.close_groups()
         self.close_content()
         self._close()
+
+    async def close_async(self) -> None:
+        """Like `close`, for an event loop. A close that has begun goes on if this is cancelled."""
+        await asyncio.to_thread(self.close)
 
     # --- tasks --------------------------------------------------------------------------------
 
@@ -312,49 +346,6 @@ class Holdfast(ProcessCalls, ContentCalls, GroupCalls):
         done again: its outcome is the same. It is aborted if partitions do not answer in `timeout`.
         """
         return Transaction(self, id, timeout)
-
-    # --- schedules and incidents --------------------------------------------------------------
-
-    def schedule(
-        self,
-        schedule_id: str,
-        bound: BoundTask[Any],
-        *,
-        cron: str | None = None,
-        every: Span | None = None,
-        timezone: str = "UTC",
-        catch_up: CatchUp | Literal["all", "one", "none"] | bool = "one",
-    ) -> ScheduleView:
-        """Submits the task at each due time of a cron expression, or every so often.
-
-        Each due time fires once. `catch_up` says what is done about due times that were missed:
-        `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
-        `True` and `False` are all and one.
-        """
-        self._ensure_worker()
-        interval_ms = None if every is None else span_ms(every)
-        policy = catch_up if isinstance(catch_up, bool) else catch_up_of(catch_up)
-        new = NewSchedule(bound.new_task(), cron, interval_ms, timezone, policy)
-        return self.portal.call(self.api.schedules.put(schedule_id, new))
-
-    def unschedule(self, schedule_id: str) -> None:
-        """The schedule fires no more."""
-        self.portal.call(self.api.schedules.delete(schedule_id))
-
-    def incidents(
-        self, task: str | None = None, limit: int = 100, *, process: str | None = None
-    ) -> list[IncidentView]:
-        """Tasks and elements of processes that wait for a decision."""
-        query = IncidentQuery(task, limit=limit, process_id=process)
-        return self.portal.call(self.api.incidents.page(query)).items
-
-    def retry_incident(self, incident_key: str, retries: int = 0) -> None:
-        """Tries a task again whose cause is fixed, with this many retries beyond the next."""
-        self.portal.call(self.api.incidents.resolve(incident_key, retries))
-
-    def discard_incident(self, incident_key: str) -> None:
-        """The task ends without a result."""
-        self.portal.call(self.api.incidents.discard(incident_key))
 
     # --- working ------------------------------------------------------------------------------
 

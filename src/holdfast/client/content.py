@@ -1,5 +1,6 @@
 """Content from a user's program: publishers and subscribers of a node, here or elsewhere."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,19 @@ class ContentCalls:
         log = self._log(name, store)
         return ContentPublisher(self.portal, self.api, log, name, source, skip_links)
 
+    async def publisher_async(
+        self,
+        name: str,
+        source: "Source | None" = None,
+        *,
+        skip_links: bool = False,
+        store: str | None = None,
+    ) -> "ContentPublisher":
+        """Like `publisher`, for an event loop: a repository may be opened and modules loaded."""
+        return await asyncio.to_thread(
+            self.publisher, name, source, skip_links=skip_links, store=store
+        )
+
     def subscriber(
         self,
         name: str,
@@ -92,9 +106,35 @@ class ContentCalls:
         self._subscribers.append(opened)
         return opened
 
+    async def subscriber_async(
+        self,
+        name: str,
+        *,
+        of: str | Sequence[str],
+        into: "str | Path | Repository",
+        editable: bool = False,
+        retries_max: int = -1,
+        precondition: "Admit | None" = None,
+        only_after: str | None = None,
+        seed_from: str | None = None,
+        invalidated: "Invalidated | None" = None,
+        accept_gap: bool = False,
+        store: str | None = None,
+    ) -> "ContentSubscriber":
+        """Like `subscriber`, for an event loop: its store is opened in a thread."""
+        return await asyncio.to_thread(
+            self.subscriber, name, of=of, into=into, editable=editable, retries_max=retries_max,
+            precondition=precondition, only_after=only_after, seed_from=seed_from,
+            invalidated=invalidated, accept_gap=accept_gap, store=store,
+        )  # fmt: skip
+
     def publishers(self) -> "list[FarmView]":
         """All publishers, each with its subscribers in one view."""
         return self.portal.call(self.api.content.publishers())
+
+    async def publishers_async(self) -> "list[FarmView]":
+        """Like `publishers`, for an event loop."""
+        return await self.portal.reach(self.api.content.publishers())
 
     def _log(self, publisher: str, store: str | None) -> "ContentLog":
         """A node in this process is asked directly; another one over its Api."""

@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.client.content_progress import Progress, PublishCounter
+from holdfast.client.content_queue import PAGE, ContentQueue
 from holdfast.client.portal import Portal
 from holdfast.content.messages import PackageAction
 from holdfast.content.package.building import BuiltPackage, build_package, store_package
@@ -22,7 +23,6 @@ from holdfast.gateway.content.shapes import (
     FarmView,
     PackageReceipt,
     QueuedPackage,
-    QueuePage,
     QueueQuery,
     SubscriberView,
 )
@@ -31,7 +31,6 @@ from holdfast.version import VERSION
 Source = str | Path | Repository | ContentSource
 Paths = str | Sequence[str]
 
-_PAGE = 1_000
 _EVENTS_WAIT_MS = 20_000
 
 
@@ -64,11 +63,21 @@ class ContentPublisher:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> "ContentPublisher":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close_async()
+
     def close(self) -> None:
         """Closes the source, if it was opened here."""
         if self._repository is not None:
             self._repository.close()
             self._repository = None
+
+    async def close_async(self) -> None:
+        """Like `close`, for an event loop."""
+        await asyncio.to_thread(self.close)
 
     @property
     def skipped(self) -> list[Path]:
@@ -130,6 +139,17 @@ class ContentPublisher:
         built = self._build(PackageAction.DELETE, paths)
         return self._portal.call(self._publish(built, metadata, package_id))
 
+    async def delete_async(
+        self,
+        paths: Paths,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        package_id: str | None = None,
+    ) -> PackageReceipt:
+        """Like `delete`, for an event loop."""
+        built = await asyncio.to_thread(self._build, PackageAction.DELETE, paths)
+        return await self._portal.reach(self._publish(built, metadata, package_id))
+
     def invalidate(
         self,
         paths: Paths,
@@ -141,9 +161,25 @@ class ContentPublisher:
         built = self._build(PackageAction.INVALIDATE, paths)
         return self._portal.call(self._publish(built, metadata, package_id))
 
+    async def invalidate_async(
+        self,
+        paths: Paths,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        package_id: str | None = None,
+    ) -> PackageReceipt:
+        """Like `invalidate`, for an event loop."""
+        built = await asyncio.to_thread(self._build, PackageAction.INVALIDATE, paths)
+        return await self._portal.reach(self._publish(built, metadata, package_id))
+
     def test(self) -> PackageReceipt:
         """Publishes a package that changes nothing and is in no queue."""
         return self._portal.call(self._publish(self._build(PackageAction.TEST, ()), None, None))
+
+    async def test_async(self) -> PackageReceipt:
+        """Like `test`, for an event loop."""
+        built = await asyncio.to_thread(self._build, PackageAction.TEST, ())
+        return await self._portal.reach(self._publish(built, None, None))
 
     def _build(
         self,
@@ -174,17 +210,23 @@ class ContentPublisher:
 
     # --- queues -------------------------------------------------------------------------------
 
-    def queue(self, subscriber: str) -> "ContentQueue":
+    def queue(self, subscriber: str) -> ContentQueue:
         """What a subscriber has still to take in, as it is when it is looked at."""
         return ContentQueue(self._portal, self._api, self.name, subscriber)
 
     def errors(self, subscriber: str) -> list[QueuedPackage]:
         """The packages that a subscriber gave up on."""
+        return self._portal.call(self._errors(subscriber))
+
+    async def errors_async(self, subscriber: str) -> list[QueuedPackage]:
+        """Like `errors`, for an event loop."""
+        return await self._portal.reach(self._errors(subscriber))
+
+    async def _errors(self, subscriber: str) -> list[QueuedPackage]:
         found: list[QueuedPackage] = []
         after: int | None = -1
         while after is not None:
-            query = QueueQuery(after, _PAGE)
-            page = self._portal.call(self._content.errors(self.name, subscriber, query))
+            page = await self._content.errors(self.name, subscriber, QueueQuery(after, PAGE))
             found += page.items
             after = page.after
         return found
@@ -193,13 +235,25 @@ class ContentPublisher:
         """Lets an editable subscriber skip all packages up to an offset."""
         return self._portal.call(self._content.clear(self.name, subscriber, up_to))
 
+    async def clear_async(self, subscriber: str, *, up_to: int) -> CommandReceipt:
+        """Like `clear`, for an event loop."""
+        return await self._portal.reach(self._content.clear(self.name, subscriber, up_to))
+
     def remove(self, subscriber: str, offset: int) -> CommandReceipt:
         """Lets an editable subscriber skip one package, or drops one that failed."""
         return self._portal.call(self._content.remove(self.name, subscriber, offset))
 
+    async def remove_async(self, subscriber: str, offset: int) -> CommandReceipt:
+        """Like `remove`, for an event loop."""
+        return await self._portal.reach(self._content.remove(self.name, subscriber, offset))
+
     def retry(self, subscriber: str, offset: int) -> CommandReceipt:
         """Lets a subscriber import a package that it gave up on."""
         return self._portal.call(self._content.retry(self.name, subscriber, offset))
+
+    async def retry_async(self, subscriber: str, offset: int) -> CommandReceipt:
+        """Like `retry`, for an event loop."""
+        return await self._portal.reach(self._content.retry(self.name, subscriber, offset))
 
     # --- subscribers --------------------------------------------------------------------------
 
@@ -207,49 +261,38 @@ class ContentPublisher:
         """All subscribers, by name, and how far they are."""
         return self._portal.call(self._content.subscribers(self.name))
 
+    async def subscribers_async(self) -> list[SubscriberView]:
+        """Like `subscribers`, for an event loop."""
+        return await self._portal.reach(self._content.subscribers(self.name))
+
     def farm(self) -> FarmView:
         """All subscribers in one view."""
         return self._portal.call(self._content.farm(self.name))
 
+    async def farm_async(self) -> FarmView:
+        """Like `farm`, for an event loop."""
+        return await self._portal.reach(self._content.farm(self.name))
+
     def events(self, after: int = -1, *, wait: bool = False) -> Iterator[DistributedPackage]:
         """The packages that every subscriber has, behind an event; with `wait` it goes on."""
-        while True:
-            wait_ms = _EVENTS_WAIT_MS if wait else 0
-            query = EventQuery(after, _PAGE, wait_ms)
-            page = self._portal.call(self._content.events(self.name, query))
-            yield from page.items
-            if not page.items and page.after == after and not wait:
-                return
-            after = page.after
+        following: int | None = after
+        while following is not None:
+            items, following = self._portal.call(self._events(following, wait))
+            yield from items
 
+    async def events_async(
+        self, after: int = -1, *, wait: bool = False
+    ) -> AsyncIterator[DistributedPackage]:
+        """Like `events`, for an event loop: `async for`."""
+        following: int | None = after
+        while following is not None:
+            items, following = await self._portal.reach(self._events(following, wait))
+            for each in items:
+                yield each
 
-class ContentQueue:
-    """What a subscriber has still to take in: iterated page by page, never held as a whole."""
-
-    def __init__(self, portal: Portal, api: Api, publisher: str, subscriber: str) -> None:
-        self.publisher = publisher
-        self.subscriber = subscriber
-        self._portal = portal
-        self._content = api.content
-
-    def __repr__(self) -> str:
-        return f"ContentQueue({self.publisher!r}, {self.subscriber!r})"
-
-    def __iter__(self) -> Iterator[QueuedPackage]:
-        after: int | None = -1
-        while after is not None:
-            page = self._page(after, _PAGE)
-            yield from page.items
-            after = page.after
-
-    def __len__(self) -> int:
-        return self._page(-1, 1).length
-
-    @property
-    def head(self) -> QueuedPackage | None:
-        """The package that is next; None if the queue is empty."""
-        return next(iter(self._page(-1, 1).items), None)
-
-    def _page(self, after: int, limit: int) -> QueuePage:
-        query = QueueQuery(after, limit)
-        return self._portal.call(self._content.queue(self.publisher, self.subscriber, query))
+    async def _events(self, after: int, wait: bool) -> tuple[list[DistributedPackage], int | None]:
+        """The next packages, and after which one to go on; None at the end."""
+        query = EventQuery(after, PAGE, _EVENTS_WAIT_MS if wait else 0)
+        page = await self._content.events(self.name, query)
+        is_end = not page.items and page.after == after and not wait
+        return page.items, None if is_end else page.after

@@ -62,6 +62,12 @@ class ContentSubscriber:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> "ContentSubscriber":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close_async()
+
     # --- how it is ----------------------------------------------------------------------------
 
     @property
@@ -132,6 +138,10 @@ class ContentSubscriber:
         self._is_closed = True
         self._portal.call(self._subscriber.close())
         self._close_repository()
+
+    async def close_async(self) -> None:
+        """Like `close`, for an event loop."""
+        await asyncio.to_thread(self.close)
 
     def _close_repository(self) -> None:
         if self._closes_repository:

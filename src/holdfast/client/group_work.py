@@ -84,15 +84,16 @@ class Owned:
         self._call(lambda: self._loop.create_task(self._flush(done)))
         done.result(None if timeout is None else span_ms(timeout) / 1_000)
 
-    async def flush_async(self) -> None:
+    async def flush_async(self, timeout: Span | None = None) -> None:
         """Like `flush`, for coroutine functions."""
-        if asyncio.get_running_loop() is self._loop:
-            self.hand_in()
-            await self._inner.flush()
-            return
-        done: concurrent.futures.Future[None] = concurrent.futures.Future()
-        self._call(lambda: self._loop.create_task(self._flush(done)))
-        await asyncio.wrap_future(done)
+        async with asyncio.timeout(None if timeout is None else span_ms(timeout) / 1_000):
+            if asyncio.get_running_loop() is self._loop:
+                self.hand_in()
+                await self._inner.flush()
+                return
+            done: concurrent.futures.Future[None] = concurrent.futures.Future()
+            self._call(lambda: self._loop.create_task(self._flush(done)))
+            await asyncio.wrap_future(done)
 
     def split(self, children: Sequence[str | NewPartition]) -> None:
         """Finishes this partition when the function returns, and creates its children."""

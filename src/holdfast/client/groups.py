@@ -107,10 +107,24 @@ class PartitionGroup:
         self._app.portal.call(self._start(self._named()))
         return self
 
+    async def start_async(self) -> "PartitionGroup":
+        """Like `start`, for an event loop. A function that names partitions is called in it."""
+        await self._app.portal.reach(self._start(self._named()))
+        return self
+
     def stop(self) -> None:
         """Hands over all partitions and leaves. Raises what ended the group before."""
         if self._task is not None:
             self._app.portal.call_over_time(self._stop())
+        self._raise_error()
+
+    async def stop_async(self) -> None:
+        """Like `stop`, for an event loop."""
+        if self._task is not None:
+            await self._app.portal.reach(self._stop())
+        self._raise_error()
+
+    def _raise_error(self) -> None:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -122,12 +136,10 @@ class PartitionGroup:
         self.stop()
 
     async def __aenter__(self) -> "PartitionGroup":
-        await self._app.portal.reach(self._start(self._named()))
-        return self
+        return await self.start_async()
 
     async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            await self._app.portal.reach(self._stop())
+        await self.stop_async()
 
     async def _start(self, partitions: "Sequence[NewPartition]") -> None:
         from holdfast.client.group_home import NodeMembership, NodeSyncLog
@@ -165,13 +177,14 @@ class PartitionGroup:
 
     def declare(self, partitions: "Sequence[str | NewPartition]") -> None:
         """These partitions are to exist, too. Those that exist, or existed, stay as they are."""
-        found = _checked(partitions)
-        group = self._running()
+        self._app.portal.call(self._declare(_checked(partitions)))
 
-        async def tell() -> None:
-            group.declare(found)
+    async def declare_async(self, partitions: "Sequence[str | NewPartition]") -> None:
+        """Like `declare`, for an event loop."""
+        await self._app.portal.reach(self._declare(_checked(partitions)))
 
-        self._app.portal.call(tell())
+    async def _declare(self, partitions: "Sequence[NewPartition]") -> None:
+        self._running().declare(partitions)
 
     def _named(self) -> "Sequence[NewPartition]":
         return _checked(self._given()) if callable(self._given) else self._given

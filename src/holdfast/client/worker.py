@@ -128,6 +128,15 @@ class Worker:
         self.start()
         self._running.result()
 
+    async def run_async(self) -> None:
+        """Like `run`, for an event loop. A worker whose caller is cancelled stops gracefully."""
+        self.start()
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._running))
+        except asyncio.CancelledError:
+            await self.stop_async()
+            raise
+
     def stop(self) -> None:
         """Stops gracefully: takes no more, finishes what is running, gives back the rest."""
         self._stopping.set()
@@ -136,16 +145,17 @@ class Worker:
         if self._running is not None:
             self._running.result()
 
+    async def stop_async(self) -> None:
+        """Like `stop`, for an event loop."""
+        await asyncio.to_thread(self.stop)
+
     def _wake(self) -> None:
         self._room.set()
         self._reports.set()
 
     async def _run(self) -> None:
         for asynchronous in {is_async(task) for task in self._tasks.values()}:
-            make = (
-                Loop if asynchronous else {"threads": Threads, "processes": Processes}[self._mode]
-            )
-            self._executors[asynchronous] = make(self._concurrency, self._report, self._begin)
+            self._executor(asynchronous)
         fetching = asyncio.create_task(self._fetch())
         reporting = asyncio.create_task(self._report_done())
         beating = asyncio.create_task(self._extend_leases())

@@ -1,0 +1,76 @@
+"""Schedules from a user's program: tasks that are submitted at due times."""
+
+from typing import Any, Literal
+
+from holdfast.client.portal import Portal
+from holdfast.client.task import BoundTask, Span, span_ms
+from holdfast.engine.timers.values import CatchUp, catch_up_of
+from holdfast.gateway.api import Api
+from holdfast.gateway.tasks.shapes import NewSchedule, ScheduleView
+
+CatchUpWord = CatchUp | Literal["all", "one", "none"] | bool
+
+
+class ScheduleCalls:
+    """The part of `Holdfast` that is about schedules."""
+
+    portal: Portal
+    api: Api
+
+    def begin(self) -> None:
+        """Begins to run what is waiting for this app's tasks."""
+
+    def schedule(
+        self,
+        schedule_id: str,
+        bound: BoundTask[Any],
+        *,
+        cron: str | None = None,
+        every: Span | None = None,
+        timezone: str = "UTC",
+        catch_up: CatchUpWord = "one",
+    ) -> ScheduleView:
+        """Submits the task at each due time of a cron expression, or every so often.
+
+        Each due time fires once. `catch_up` says what is done about due times that were missed:
+        `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
+        `True` and `False` are all and one.
+        """
+        self.begin()
+        new = _new_schedule(bound, cron, every, timezone, catch_up)
+        return self.portal.call(self.api.schedules.put(schedule_id, new))
+
+    async def schedule_async(
+        self,
+        schedule_id: str,
+        bound: BoundTask[Any],
+        *,
+        cron: str | None = None,
+        every: Span | None = None,
+        timezone: str = "UTC",
+        catch_up: CatchUpWord = "one",
+    ) -> ScheduleView:
+        """Like `schedule`, for an event loop."""
+        self.begin()
+        new = _new_schedule(bound, cron, every, timezone, catch_up)
+        return await self.portal.reach(self.api.schedules.put(schedule_id, new))
+
+    def unschedule(self, schedule_id: str) -> None:
+        """The schedule fires no more."""
+        self.portal.call(self.api.schedules.delete(schedule_id))
+
+    async def unschedule_async(self, schedule_id: str) -> None:
+        """Like `unschedule`, for an event loop."""
+        await self.portal.reach(self.api.schedules.delete(schedule_id))
+
+
+def _new_schedule(
+    bound: BoundTask[Any],
+    cron: str | None,
+    every: Span | None,
+    timezone: str,
+    catch_up: CatchUpWord,
+) -> NewSchedule:
+    interval_ms = None if every is None else span_ms(every)
+    policy = catch_up if isinstance(catch_up, bool) else catch_up_of(catch_up)
+    return NewSchedule(bound.new_task(), cron, interval_ms, timezone, policy)
