@@ -5,6 +5,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import iscoroutinefunction
 from types import CoroutineType, NoneType
 from typing import Any, TypeVar
 
@@ -149,19 +150,23 @@ class _Patient:
         return found
 
     def _asking(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        is_async = iscoroutinefunction(method)
+
         def ask(*args: Any, **named: Any) -> Any:
+            if is_async:  # it is called when somebody awaits it
+                return self._patiently(method, args, named)
             asked = method(*args, **named)
             if type(asked) is not CoroutineType:
                 return asked
-            return self._patiently(asked, method, args, named)
+            return self._patiently(method, args, named, asked)
 
         return ask
 
     async def _patiently(
-        self, asked: Awaitable[T], method: Callable[..., Any], args: Any, named: Any
-    ) -> T:
+        self, method: Callable[..., Any], args: Any, named: Any, asked: Any = None
+    ) -> Any:
         try:
-            return await asked
+            return await (method(*args, **named) if asked is None else asked)
         except HoldfastError as error:
             if not _may_be_repeated(error, args):
                 raise
