@@ -17,7 +17,7 @@ from holdfast.client.embedded import open_node
 from holdfast.client.groups import GroupCalls
 from holdfast.client.handle import Handle
 from holdfast.client.incidents import IncidentCalls
-from holdfast.client.opening import Opening
+from holdfast.client.opening import AppOpening
 from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process_calls import ProcessCalls
@@ -112,9 +112,11 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         workers: int = 4,
         config: Config | None = None,
         patience: Span = 10.0,
-    ) -> Opening:
+    ) -> AppOpening:
         """Like `open`, for an event loop: `await` it, or `async with` it, which also closes it."""
-        return Opening(partial(cls.open, folder, workers=workers, config=config, patience=patience))
+        return AppOpening(
+            partial(cls.open, folder, workers=workers, config=config, patience=patience)
+        )
 
     @classmethod
     def connect(
@@ -167,9 +169,9 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
         patience: Span = 10.0,
-    ) -> Opening:
+    ) -> AppOpening:
         """Like `connect`, for an event loop: `await` it, or `async with` it, which closes it."""
-        return Opening(
+        return AppOpening(
             partial(cls.connect, url, token=token, ca=ca, verify=verify, patience=patience)
         )
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
 
 
-class Opening:
+class AppOpening:
     """An app on its way: `await` it, or use it in `async with`, which also closes it.
 
     It is opened in a thread, which reads files and loads modules. A caller that is cancelled

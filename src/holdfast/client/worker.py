@@ -154,8 +154,6 @@ class Worker:
         self._reports.set()
 
     async def _run(self) -> None:
-        for asynchronous in {is_async(task) for task in self._tasks.values()}:
-            self._executor(asynchronous)
         fetching = asyncio.create_task(self._fetch())
         reporting = asyncio.create_task(self._report_done())
         beating = asyncio.create_task(self._extend_leases())
