@@ -1,7 +1,8 @@
 """What all tests have in common: Spark, etcd and Kafka where they are needed; no traces."""
 
+import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,16 @@ def umask() -> Iterator[None]:
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture
+def logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], list[logging.LogRecord]]:
+    """What holdfast has logged so far, of any level; a record has its `event` and its `fields`."""
+    monkeypatch.setattr(logging.getLogger("holdfast"), "propagate", True)
+    caplog.set_level(logging.DEBUG, logger="holdfast")
+    return lambda: [each for each in caplog.records if each.name == "holdfast"]
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +26,23 @@ from holdfast import (
 from holdfast.logs import log
 
 
-class Logged:
+class Told:
     """The records of holdfast's logger that name a task."""
 
-    def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
-        self._caplog = caplog
+    def __init__(self, logged: Callable[[], list[logging.LogRecord]]) -> None:
+        self._logged = logged
 
     @property
     def records(self) -> list[logging.LogRecord]:
-        return [each for each in self._caplog.records if "task" in getattr(each, "fields", {})]
+        return [each for each in self._logged() if "task" in vars(each)["fields"]]
 
     def fields(self) -> list[dict[str, Any]]:
-        return [getattr(each, "fields") for each in self.records]  # noqa: B009
+        return [vars(each)["fields"] for each in self.records]
 
 
 @pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
-    monkeypatch.setattr(logging.getLogger("holdfast"), "propagate", True)
-    caplog.set_level(logging.DEBUG, logger="holdfast")
-    yield Logged(caplog)
+def told(logged: Callable[[], list[logging.LogRecord]]) -> Told:
+    return Told(logged)
 
 
 # --- in all modes -----------------------------------------------------------------------------
@@ -52,7 +50,7 @@ def logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["threads", "async"])
 def test_every_attempt_that_raises_is_logged_with_its_exception(
-    tmp_path: Path, logged: Logged, is_async: bool
+    tmp_path: Path, told: Told, is_async: bool
 ) -> None:
     error = LookupError("no such order")
     with Holdfast.open(tmp_path / "data", workers=1) as app:
@@ -70,10 +68,10 @@ def test_every_attempt_that_raises_is_logged_with_its_exception(
         handle = task.submit()
         with pytest.raises(TaskFailed):
             handle.result(timeout=WAIT)
-    first, second = logged.records
-    assert [each["attempt"] for each in logged.fields()] == [1, 2]
-    assert {(each["task"], each["key"]) for each in logged.fields()} == {("charge", handle.key)}
-    assert [each["next"] for each in logged.fields()] == [
+    first, second = told.records
+    assert [each["attempt"] for each in told.fields()] == [1, 2]
+    assert {(each["task"], each["key"]) for each in told.fields()} == {("charge", handle.key)}
+    assert [each["next"] for each in told.fields()] == [
         "retried in about 0.0 s (1 retry left)",
         "incident: no retries left",
     ]
@@ -82,25 +80,25 @@ def test_every_attempt_that_raises_is_logged_with_its_exception(
 
 
 def test_an_exception_in_a_child_process_is_logged_by_its_worker(
-    process_tasks: Any, logged: Logged
+    process_tasks: Any, told: Told
 ) -> None:
     worker = process_tasks.app.worker(concurrency=1, mode="processes").start()
     with pytest.raises(TaskFailed):
         process_tasks.broken.submit().result(timeout=WAIT)
     worker.stop()
-    (record,) = logged.records
+    (record,) = told.records
     assert record.levelname == "ERROR"
     assert "in broken" in (record.exc_text or "")
     assert (record.exc_text or "").endswith("LookupError: from the child")
     assert "task=broken" in record.getMessage() and "attempt=1" in record.getMessage()
 
 
-def test_a_result_that_is_too_large_is_logged(tmp_path: Path, logged: Logged) -> None:
+def test_a_result_that_is_too_large_is_logged(tmp_path: Path, told: Told) -> None:
     with Holdfast.open(tmp_path / "data", workers=1) as app:
         large = app.task(name="large")(lambda: "x" * 5_000_000)
         with pytest.raises(TaskFailed):
             large.submit().result(timeout=WAIT)
-    assert "Expected a result of at most" in (logged.records[0].exc_text or "")
+    assert "Expected a result of at most" in (told.records[0].exc_text or "")
 
 
 # --- what a task does on purpose ----------------------------------------------------------------
@@ -115,7 +113,7 @@ def test_a_result_that_is_too_large_is_logged(tmp_path: Path, logged: Logged) ->
     ],
 )
 def test_errors_that_are_part_of_the_work_have_no_traceback(
-    logged: Logged, raised: Exception, retries: int, level: str, follows: str
+    told: Told, raised: Exception, retries: int, level: str, follows: str
 ) -> None:
     with holdfast.testing.app() as app:
 
@@ -125,14 +123,14 @@ def test_errors_that_are_part_of_the_work_have_no_traceback(
 
         charge.submit()
         app.run_all()
-    (record,) = logged.records
+    (record,) = told.records
     assert record.levelname == level
     assert record.exc_info is None and record.exc_text is None
-    assert logged.fields()[0]["next"] == follows
-    assert str(raised) in logged.fields()[0]["error"]
+    assert told.fields()[0]["next"] == follows
+    assert str(raised) in told.fields()[0]["error"]
 
 
-def test_a_business_error_is_news_and_names_its_process(logged: Logged) -> None:
+def test_a_business_error_is_news_and_names_its_process(told: Told) -> None:
     with holdfast.testing.app() as app:
 
         @app.task
@@ -143,13 +141,13 @@ def test_a_business_error_is_news_and_names_its_process(logged: Logged) -> None:
         app.deploy(Process("order").task("charge", on=[refused]).end("done"))
         handle = app.start("order")
         app.run_all()
-    (record,), (fields,) = logged.records, logged.fields()
+    (record,), (fields,) = told.records, told.fields()
     assert (record.levelname, record.exc_text) == ("INFO", None)
     assert fields["next"] == "the process gets error 'DECLINED'"
     assert (fields["process"], fields["instance"]) == ("order", handle.key)
 
 
-def test_giving_up_is_an_error_with_its_traceback(logged: Logged) -> None:
+def test_giving_up_is_an_error_with_its_traceback(told: Told) -> None:
     with holdfast.testing.app() as app:
 
         @app.task
@@ -158,13 +156,13 @@ def test_giving_up_is_an_error_with_its_traceback(logged: Logged) -> None:
 
         charge.submit()
         app.run_all()
-    (record,) = logged.records
+    (record,) = told.records
     assert record.levelname == "ERROR" and record.exc_info is not None
-    assert logged.fields()[0]["next"] == "incident: not to be retried"
+    assert told.fields()[0]["next"] == "incident: not to be retried"
 
 
 def test_what_is_raised_after_the_job_was_completed_is_logged_and_changes_nothing(
-    tmp_path: Path, logged: Logged
+    tmp_path: Path, told: Told
 ) -> None:
     with Holdfast.open(tmp_path / "data", workers=1) as app:
 
@@ -175,8 +173,8 @@ def test_what_is_raised_after_the_job_was_completed_is_logged_and_changes_nothin
             raise LookupError("too late")
 
         assert charge.submit().result(timeout=WAIT) == "paid"
-        wait_until(lambda: bool(logged.records))
-    assert logged.fields()[0]["next"] == "nothing: a transaction completed the job"
+        wait_until(lambda: bool(told.records))
+    assert told.fields()[0]["next"] == "nothing: a transaction completed the job"
 
 
 # --- in programs ------------------------------------------------------------------------------
@@ -223,9 +221,9 @@ def test_a_program_sees_the_exceptions_of_its_tasks_once_and_nothing_else(
 # --- records ----------------------------------------------------------------------------------
 
 
-def test_a_record_knows_who_wrote_it_and_a_message_is_one_line(logged: Logged) -> None:
+def test_a_record_knows_who_wrote_it_and_a_message_is_one_line(told: Told) -> None:
     log.warning("hello", task="a b", lines="one\ntwo", empty="", number=3)
-    (record,) = logged.records
+    (record,) = told.records
     assert record.filename == Path(__file__).name
     assert record.getMessage() == r"hello task='a b' lines='one\ntwo' empty='' number=3"
-    assert json.dumps(logged.fields()[0])
+    assert json.dumps(told.fields()[0])

@@ -2,13 +2,13 @@
 
 import asyncio
 import io
+import logging
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-import structlog
 
 from holdfast import Holdfast
 from holdfast.cli.checks.folder import check_version
@@ -29,6 +29,8 @@ UNMARKED = Path(__file__).with_name("folders") / "unmarked.tar.gz"
 GREETING = "2251799813685249"
 FUTURE = FolderFormat(FORMAT + 1, "9.4.0")
 
+Logged = Callable[[], list[logging.LogRecord]]
+
 
 @pytest.fixture
 def unmarked(tmp_path: Path) -> Path:
@@ -44,22 +46,22 @@ def open_and_close(folder: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_new_folder_is_marked_without_a_word(tmp_path: Path) -> None:
-    with structlog.testing.capture_logs() as logs:
-        open_and_close(tmp_path / "data")
+def test_a_new_folder_is_marked_without_a_word(tmp_path: Path, logged: Logged) -> None:
+    open_and_close(tmp_path / "data")
     assert format_of(tmp_path / "data") == CURRENT
-    assert [each for each in logs if "upgraded" in each["event"]] == []
+    assert [each for each in logged() if "upgraded" in each.getMessage()] == []
 
 
-def test_a_folder_without_a_mark_is_upgraded_and_says_so_once(unmarked: Path) -> None:
+def test_a_folder_without_a_mark_is_upgraded_and_says_so_once(
+    unmarked: Path, logged: Logged
+) -> None:
     assert format_of(unmarked) == FolderFormat(0, "0.1.0 or earlier")
     assert "next start upgrades it" in check_version(unmarked).found
-    with structlog.testing.capture_logs() as logs:
-        app = Holdfast.open(unmarked)
-        assert app.handle(GREETING).result(timeout=10) == "hello world"
-        app.close()
-        open_and_close(unmarked)
-    said = [each for each in logs if each["event"] == "data folder upgraded"]
+    app = Holdfast.open(unmarked)
+    assert app.handle(GREETING).result(timeout=10) == "hello world"
+    app.close()
+    open_and_close(unmarked)
+    said = [vars(each)["fields"] for each in logged() if "folder upgraded" in each.getMessage()]
     assert [(each["from_format"], each["to_format"]) for each in said] == [(0, FORMAT)]
     assert format_of(unmarked) == CURRENT
     assert check_version(unmarked).found == f"format {FORMAT}, written by holdfast {VERSION}"
