@@ -97,6 +97,8 @@ def _parts() -> list[str]:
         for intent in intents:
             kind = values[intent]
             seen[kind] = None
+            if kind in DISPATCH.variants:
+                seen[DISPATCH.variants[kind]] = None
             what = "command" if _is_command(value_type, intent) else "event"
             link = f"[{kind.__name__}](#{kind.__name__.lower()})"
             rows.append((str(int(intent)), code(intent.name), what, link, comments[intent.name]))

@@ -404,6 +404,9 @@ REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events
 TASKS_PER_SUBMIT_MAX = 10_000  # one atomic append; about 100 ms of work
 JOBS_PER_ACTIVATION_MAX = 10_000
 JOBS_PER_REPORT_MAX = 10_000  # completions or failures in one request
+# Headers of a task: W3C's traceparent takes 55 bytes, its tracestate 512 and its baggage the rest.
+HEADERS_MAX = 64  # W3C allows 64 entries of baggage, and each may be a header of its own
+HEADERS_BYTES_MAX = 8_192  # of all names and values in UTF-8: as much as W3C allows for baggage
 NAME_CHARS_MAX = 200  # task types, worker names, idempotency keys, schedule ids
 PRIORITY_MAX = 1_000_000  # and -PRIORITY_MAX at the least
 RETRIES_MAX = 1_000

@@ -1,5 +1,6 @@
 """What is on disk stays readable: numbers and bytes are pinned, and are only ever added to."""
 
+import msgspec
 import pytest
 from record_examples import EXAMPLES
 from test_codec import CODEC, example
@@ -25,17 +26,29 @@ from holdfast.engine.identity.values import (
     UserIntent,
 )
 from holdfast.engine.incidents.values import IncidentIntent, IncidentReason
-from holdfast.engine.jobs.values import BackoffKind, JobBatchIntent, JobIntent, JobState
+from holdfast.engine.jobs.values import (
+    BackoffKind,
+    HeadedJob,
+    JobBatchIntent,
+    JobIntent,
+    JobState,
+)
 from holdfast.engine.messages.values import MessageIntent, SubscriptionIntent
 from holdfast.engine.parcels.values import ParcelIntent
-from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.values import InstanceIntent, ProcessIntent
+from holdfast.engine.partition import DISPATCH
+from holdfast.engine.processes.ops import Headed, Phase
+from holdfast.engine.processes.values import (
+    Advance,
+    HeadedInstance,
+    InstanceIntent,
+    ProcessIntent,
+)
 from holdfast.engine.requests.values import RequestIntent
-from holdfast.engine.timers.values import ScheduleIntent
+from holdfast.engine.timers.values import Schedule, ScheduleIntent
 from holdfast.engine.transactions.values import TransactionIntent, TransactionState
-from holdfast.errors import Code
+from holdfast.errors import Code, DataLoss
 from holdfast.model.definition import ElementKind, TimerKind
-from holdfast.records import RecordKind, ValueType
+from holdfast.records import Record, RecordKind, ValueType
 
 NUMBERS = {
     TransactionIntent: (
@@ -982,6 +995,67 @@ def test_the_bytes_of_every_record_are_pinned() -> None:
         for value_type, intent in EXAMPLES
     }
     assert encoded == GOLDEN
+
+
+# Structs with more fields, which stand in the place of another where they are needed.
+HEADERS = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+VARIANTS = {
+    "JOB CREATED": HeadedJob("send", b"{}", 7, keep_ms=60_000, headers=HEADERS),
+    "PROCESS_INSTANCE CREATE": HeadedInstance("order", 2, b"{}", keep_ms=60_000, headers=HEADERS),
+    "PROCESS_INSTANCE CREATED": Advance(12, (Headed(HEADERS),), 99),
+    "SCHEDULE CREATE": Schedule("nightly", HeadedJob("send", b"{}", headers=HEADERS), "0 3 * * *"),
+}
+GOLDEN_VARIANTS = {
+    "JOB CREATED": (
+        "9b11010101cf000800000000000310cf0000018bcfe568009e0aa473656e64c4027b7d070394ab657870"
+        "6f6e656e7469616ccd03e8ce0036ee80140000a000cdea60000081ab7472616365706172656e74d93730"
+        "302d30616637363531393136636434336464383434386562323131633830333139632d62376164366237"
+        "3136393230333333312d3031c0c0c0"
+    ),
+    "PROCESS_INSTANCE CREATE": (
+        "9b11000600cf000800000000000310cf0000018bcfe568009e3aa56f7264657202c4027b7da000cdea60"
+        "0000ffa0000081ab7472616365706172656e74d93730302d306166373635313931366364343364643834"
+        "34386562323131633830333139632d623761643662373136393230333333312d303182a674656e616e74"
+        "a4626c7565a5726f6c657391a561646d696ec0c0"
+    ),
+    "PROCESS_INSTANCE CREATED": (
+        "9b11010601cf000800000000000310cf0000018bcfe5680094330c91921d81ab7472616365706172656e"
+        "74d93730302d30616637363531393136636434336464383434386562323131633830333139632d623761"
+        "643662373136393230333333312d303163c0c0c0"
+    ),
+    "SCHEDULE CREATE": (
+        "9b11000400cf000800000000000310cf0000018bcfe568009728a76e696768746c799e0aa473656e64c4"
+        "027b7d000394ab6578706f6e656e7469616ccd03e8ce0036ee80140000a00000000081ab747261636570"
+        "6172656e74d93730302d3061663736353139313663643433646438343438656232313163383033313963"
+        "2d623761643662373136393230333333312d3031a9302033202a202a202a00a3555443c382a674656e61"
+        "6e74a4626c7565a5726f6c657391a561646d696ec0c0"
+    ),
+}
+
+
+def variant(name: str) -> Record:
+    value_type, intent = next(each for each in EXAMPLES if f"{each[0].name} {each[1].name}" == name)
+    return msgspec.structs.replace(example(value_type, intent), value=VARIANTS[name])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_bytes_of_records_with_headers_are_pinned_and_come_back(name: str) -> None:
+    record = variant(name)
+    payload = CODEC.encode(record)
+    assert payload.hex() == GOLDEN_VARIANTS[name]
+    for decoded in (CODEC.decode(payload), *CODEC.decode_many([payload])):
+        assert decoded == record
+        assert type(decoded.value) is type(record.value)
+    kept = DISPATCH.decode_value(
+        record.value_type, record.intent, msgspec.msgpack.encode(record.value)
+    )
+    assert kept == record.value and type(kept) is type(record.value)
+
+
+def test_a_variant_in_the_place_of_another_value_is_data_loss() -> None:
+    wrong = msgspec.structs.replace(variant("JOB CREATED"), intent=JobIntent.FAILED)
+    with pytest.raises(DataLoss, match="no FailureRecorded"):
+        CODEC.decode(CODEC.encode(wrong))
 
 
 @pytest.mark.parametrize("name", EARLIER)

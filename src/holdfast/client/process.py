@@ -176,10 +176,13 @@ def new_instance(
     version: int,
     key: str | None,
     keep_result: Span | None,
+    headers: Mapping[str, str] | None = None,
 ) -> NewProcessInstance:
     """A process to start, as it goes to the node."""
     keep_ms = None if keep_result is None else span_ms(keep_result)
-    return NewProcessInstance(process_id, version, _json(variables or {}), key, None, keep_ms)
+    return NewProcessInstance(
+        process_id, version, _json(variables or {}), key, None, keep_ms, dict(headers or {})
+    )
 
 
 def new_message(

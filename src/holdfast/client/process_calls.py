@@ -1,7 +1,7 @@
 """Processes from a user's program: deploy them, start them, and publish messages to them."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,10 +81,14 @@ class ProcessCalls:
         version: int = 0,
         key: str | None = None,
         keep_result: Span | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> ProcessHandle:
-        """Starts a process; durable when it returns. The same `key` is the same instance."""
+        """Starts a process; durable when it returns. The same `key` is the same instance.
+
+        `headers` are for the workers of its jobs, as `current_job().headers`.
+        """
         self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result)
+        new = new_instance(process_id, variables, version, key, keep_result, headers)
         return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
 
     async def start_async(
@@ -95,10 +99,11 @@ class ProcessCalls:
         version: int = 0,
         key: str | None = None,
         keep_result: Span | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> ProcessHandle:
         """Like `start`, for an event loop."""
         self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result)
+        new = new_instance(process_id, variables, version, key, keep_result, headers)
         return self._process_handles(await self.portal.reach(self.api.instances.start([new])))[0]
 
     def start_many(

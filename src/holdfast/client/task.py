@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -80,9 +80,16 @@ def backoff_of(backoff: str | RetryBackoff) -> RetryBackoff:
 class BoundTask(Generic[R_co]):
     """A task with its arguments, ready to be submitted, alone or with others."""
 
-    def __init__(self, task: "Task[..., R_co]", payload: bytes) -> None:
+    def __init__(
+        self, task: "Task[..., R_co]", payload: bytes, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.task = task
         self.payload = payload
+        self.headers = headers
+
+    def with_headers(self, headers: Mapping[str, str]) -> "BoundTask[R_co]":
+        """The same with headers for the worker: `current_job().headers`."""
+        return BoundTask(self.task, self.payload, {**(self.headers or {}), **headers})
 
     def submit(
         self,
@@ -91,9 +98,14 @@ class BoundTask(Generic[R_co]):
         delay: Span | None = None,
         due: datetime | None = None,
         priority: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Handle[R_co]:
-        """Durable when it returns. The same `key` within its window is the same task."""
-        return self.task.app.submit(self, key=key, delay=delay, due=due, priority=priority)
+        """Durable when it returns. The same `key` within its window is the same task.
+
+        `headers` are for the worker, as `current_job().headers`.
+        """
+        bound = self if headers is None else self.with_headers(headers)
+        return self.task.app.submit(bound, key=key, delay=delay, due=due, priority=priority)
 
     async def submit_async(
         self,
@@ -102,10 +114,11 @@ class BoundTask(Generic[R_co]):
         delay: Span | None = None,
         due: datetime | None = None,
         priority: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Handle[R_co]:
         """Like `submit`, for an event loop."""
-        app = self.task.app
-        return await app.submit_async(self, key=key, delay=delay, due=due, priority=priority)
+        app, bound = self.task.app, self if headers is None else self.with_headers(headers)
+        return await app.submit_async(bound, key=key, delay=delay, due=due, priority=priority)
 
     def new_task(
         self,
@@ -121,6 +134,7 @@ class BoundTask(Generic[R_co]):
             said.priority if priority is None else priority,
             said.retries, said.backoff, said.timeout_ms,
             0 if delay is None else span_ms(delay), due, options.window_ms, options.keep_ms,
+            dict(self.headers) if self.headers else {},
         )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import msgspec
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.limits import (
     ERROR_CHARS_MAX,
+    HEADERS_BYTES_MAX,
+    HEADERS_MAX,
     KEY_COUNTER_BITS,
     NAME_CHARS_MAX,
     TIMESTAMP_MS_MAX,
@@ -92,6 +94,26 @@ def within(value: int, low: int, high: int, what: str) -> int:
             f"Expected {what} from {low} to {high}, but found {value}", field=what
         )
     return value
+
+
+def headers(given: dict[str, str]) -> dict[str, str]:
+    """The headers of a task or a process, within their limits."""
+    if not isinstance(given, dict):
+        raise InvalidArgument(f"Expected a dict of headers, but found {given!r}", field="headers")
+    within(len(given), 0, HEADERS_MAX, "number of headers")
+    for key, value in given.items():
+        text(value, f"header {name(key, 'name of a header')!r}")
+    try:
+        size_bytes = headers_bytes(given)
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"Expected headers in UTF-8, but {error}", field="headers") from None
+    within(size_bytes, 0, HEADERS_BYTES_MAX, "bytes of headers")
+    return dict(given)  # the caller may go on to change its own
+
+
+def headers_bytes(given: dict[str, str]) -> int:
+    """How much the names and values of headers are together."""
+    return sum(len(key.encode()) + len(value.encode()) for key, value in given.items())
 
 
 def shortened(error: str) -> str:

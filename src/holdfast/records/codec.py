@@ -22,12 +22,18 @@ class Schema:
     """Which struct the value of a (value type, intent) is. Built once from the domains' tables.
 
     Each struct has a tag of its own, a number that is on disk: it says what the bytes are without a
-    second look.
+    second look. A struct may have a variant with more fields, for the few records that need them:
+    the bytes of all others stay as they are.
     """
 
-    def __init__(self, values: Mapping[tuple[int, int], type[msgspec.Struct]]) -> None:
+    def __init__(
+        self,
+        values: Mapping[tuple[int, int], type[msgspec.Struct]],
+        variants: Mapping[type[msgspec.Struct], type[msgspec.Struct]] | None = None,
+    ) -> None:
         self.values = dict(values)
-        kinds = dict.fromkeys(self.values.values())
+        self.variants = dict(variants or {})
+        kinds = dict.fromkeys([*self.values.values(), *self.variants.values()])
         tags = [kind.__struct_config__.tag for kind in kinds]
         assert all(isinstance(tag, int) for tag in tags), "the value of a record has no tag"
         assert len(set(tags)) == len(tags), "two values of records have the same tag"
@@ -39,6 +45,7 @@ class Codec:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.values
+        self._variants = schema.variants
         self._encode = msgspec.msgpack.Encoder().encode
         record = Record[schema.union]
         self._decode = msgspec.msgpack.Decoder(record).decode
@@ -60,7 +67,10 @@ class Codec:
         expected = self._schema.get((record.value_type, record.intent))
         if expected is None:
             raise _undecodable(payload, "it is of a kind that this version does not know")
-        if record.kind != RecordKind.REJECTION and type(record.value) is not expected:
+        kind = type(record.value)
+        if record.kind == RecordKind.REJECTION or kind is expected:
+            return record
+        if kind is not self._variants.get(expected):
             raise _undecodable(payload, f"its value is no {expected.__name__}")
         return record
 

@@ -10,6 +10,7 @@ from holdfast.engine.jobs.values import (
     Extension,
     Failure,
     FailureRecorded,
+    HeadedJob,
     Job,
     JobBatchIntent,
     JobEnded,
@@ -233,12 +234,16 @@ def _activated(
 ) -> ActivatedJob:  # fmt: skip
     """The job as its worker gets it; that of an element comes with the variables it can see."""
     new, attempt = job.submitted, job.failures + job.expiries + 1
-    payload, origin = new.payload, None
+    payload, origin, headers = new.payload, None, None
     if new.element_key:
-        payload, origin = turn.state.processes.work_of(new.element_key, new.instance_key, wanted)
+        processes = turn.state.processes
+        payload, origin, headers = processes.work_of(new.element_key, new.instance_key, wanted)
+    elif type(new) is HeadedJob:
+        headers = new.headers
     return ActivatedJob(
-        key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin, new.priority
-    )
+        key, new.type, payload, lease, deadline, attempt, job.retries, fixed, origin, new.priority,
+        headers,
+    )  # fmt: skip
 
 
 def extend(turn: Turn[EngineState], command: Record) -> None:

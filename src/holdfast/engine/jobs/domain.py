@@ -8,11 +8,13 @@ from holdfast.engine.jobs.values import (
     JOB_BATCH_VALUES,
     JOB_VALUES,
     ActivatedJob,
+    HeadedJob,
     JobBatchIntent,
     JobEnded,
     JobIntent,
     JobList,
     JobsAvailable,
+    NewJob,
     Purge,
     TaskDefined,
 )
@@ -97,4 +99,5 @@ def job_domain(owner: Owner) -> Domain:
             JobIntent.DEFINE_TASK: needs.define_task,
         },
         followed=(JobEnded, TaskDefined),
+        variants={NewJob: HeadedJob},
     )

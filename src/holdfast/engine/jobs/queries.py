@@ -39,7 +39,7 @@ def find_task(reader: Reader, query: FindTask) -> FoundTask | None:
         new = job.submitted
         payload = new.payload
         if new.instance_key:  # the variables as they are now
-            payload, _ = state.processes.work_of(new.element_key, new.instance_key, None)
+            payload, *_ = state.processes.work_of(new.element_key, new.instance_key, None)
         return _found(reader, key, job, payload)
     outcome = state.jobs.outcome(key)
     # One with a definition is that of a process instance, which is no task.

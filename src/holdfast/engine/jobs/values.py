@@ -120,10 +120,16 @@ class NewJob(Value, frozen=True, tag=1):
     instance_key: int = 0  # ... and the process instance
 
 
+class HeadedJob(NewJob, frozen=True, tag=10):
+    """A job that was submitted with headers: in the place of a `NewJob`."""
+
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A job in the state: what was submitted and what has happened since."""
 
-    submitted: NewJob
+    submitted: NewJob | HeadedJob
     retries: int
     due_ms: int = 0  # when it wakes up, while it is scheduled
     incident_key: int = 0
@@ -280,6 +286,7 @@ class ActivatedJob(msgspec.Struct, frozen=True, gc=False):
     fixed: bool
     origin: JobOrigin | None = None
     priority: int = 0
+    headers: dict[str, str] | None = None  # of the task, or of the process instance
 
 
 JOB_VALUES: dict[JobIntent, type[msgspec.Struct]] = {

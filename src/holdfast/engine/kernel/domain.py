@@ -94,6 +94,8 @@ class Domain(msgspec.Struct, frozen=True):
     answers: Mapping[Any, Any] = {}
     followed: tuple[type[Any], ...] = ()  # effects that the followers of a topic are told of
     due: Mapping[int, WhenDue] = {}  # kind of due date -> what is done then
+    # a struct of `values` -> one with more fields that may stand in its place
+    variants: Mapping[type[msgspec.Struct], type[msgspec.Struct]] = {}
 
 
 class Requests(Protocol):
@@ -138,6 +140,7 @@ class Dispatch:
         self.followed: dict[str, type[Any]] = {}
         self.due: dict[int, tuple[ValueType, WhenDue]] = {}
         values: dict[tuple[int, int], type[msgspec.Struct]] = {}
+        variants: dict[type[msgspec.Struct], type[msgspec.Struct]] = {}
         for domain in domains:
             known = set(domain.commands) | set(domain.appliers)
             assert known == set(domain.intents), f"{domain.value_type.name}: an intent is unhandled"
@@ -163,9 +166,13 @@ class Dispatch:
             if domain.last_key is not None:
                 self.last_keys[tag] = domain.last_key
             values.update({(tag, int(i)): kind for i, kind in domain.values.items()})
-        self.values = values
-        self.codec = Codec(Schema(values))
-        self._decoders = {each: msgspec.msgpack.Decoder(values[each]).decode for each in values}
+            variants.update(domain.variants)
+        self.values, self.variants = values, variants
+        self.codec = Codec(Schema(values, variants))
+        self._decoders = {
+            each: msgspec.msgpack.Decoder(kind | variants.get(kind, kind)).decode
+            for each, kind in values.items()
+        }
 
     def refusal(self, state: Any, command: Record) -> Rejection | None:
         """Why the asker of a command may not have it done; None if it is permitted.

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.jobs.values import Backoff, NewJob
 from holdfast.engine.processes import bounds, happenings, loops, ops, tree, waits
@@ -9,7 +11,7 @@ from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import Assignment, Node
 from holdfast.engine.processes.state import ElementInstance, json_object
 from holdfast.engine.processes.stuck import Stuck, check_size
-from holdfast.engine.processes.values import InstanceIntent, NewInstance
+from holdfast.engine.processes.values import HeadedInstance, InstanceIntent, NewInstance
 from holdfast.engine.processes.variables import Seen, assign, to_json
 from holdfast.engine.processes.walk import Walk
 from holdfast.limits import CALL_EAGER_MOVES, CALL_MOVES, CALLS_EAGER, RETRIES_MAX
@@ -177,6 +179,8 @@ def _call(
             process_id, version, variables, parent=key, depth=walk.row.depth + 1, root=root,
             moves=walk.spent + walk.moves,
         )  # fmt: skip
+        if walk.row.headers:
+            new = HeadedInstance(**msgspec.structs.asdict(new), headers=walk.row.headers)
         turn.command(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATE, called, new)
 
     walk.behind.append(create)

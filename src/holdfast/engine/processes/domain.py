@@ -7,8 +7,10 @@ from holdfast.engine.processes import commands, deployments, events, migrate, mo
 from holdfast.engine.processes.values import (
     INSTANCE_VALUES,
     PROCESS_VALUES,
+    HeadedInstance,
     InstanceIntent,
     InstanceRef,
+    NewInstance,
     ProcessIntent,
     StartFiring,
 )
@@ -72,4 +74,5 @@ PROCESS_INSTANCE: Domain = Domain(
         DueKind.CONTINUE: WhenDue(InstanceIntent.CONTINUE, lambda _: InstanceRef()),
         DueKind.TREE: WhenDue(InstanceIntent.PROCEED, lambda _: InstanceRef()),
     },
+    variants={NewInstance: HeadedInstance},
 )

@@ -337,6 +337,12 @@ def _remembered(state: EngineState, place: Place, op: ops.Remembered) -> None:
     state.jobs.remember(op.key, place.instance, place.now_ms, op.window_ms)
 
 
+def _headed(state: EngineState, place: Place, op: ops.Headed) -> None:
+    instance = state.processes.instances.get(place.instance)
+    assert instance is not None
+    state.processes.instances.put(place.instance, _replace(instance, headers=op.headers))
+
+
 APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
     ops.Began: _began,
     ops.Activated: _activated,
@@ -366,4 +372,5 @@ APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
     ops.Remembered: _remembered,
     ops.TokensGone: _tokens_gone,
     ops.TreePaced: tree_paced,
+    ops.Headed: _headed,
 }

@@ -5,7 +5,7 @@ from holdfast.engine.processes import happenings, ops
 from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance, Instance
-from holdfast.engine.processes.values import InstanceIntent, NewInstance
+from holdfast.engine.processes.values import HeadedInstance, InstanceIntent, NewInstance
 from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
 
@@ -18,9 +18,10 @@ def begin(
     plan = turn.state.processes.plan(definition)
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
+    headers = new.headers if type(new) is HeadedInstance else None
     row = Instance(
         definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock,
-        root=new.root,
+        root=new.root, headers=headers,
     )  # fmt: skip
     walk = Walk(turn, key, row, plan, BEHAVIOURS)
     walk.intent = InstanceIntent.CREATED
@@ -31,6 +32,8 @@ def begin(
     is_mapped = bool(node.outputs) and node.element.message is not None
     known = {} if is_mapped else variables
     walk.do(ops.Began(known, new.parent, new.depth, new.keep_ms, new.lock, new.root))
+    if headers:
+        walk.do(ops.Headed(headers))
     if new.idempotency_key:
         walk.do(ops.Remembered(remembered_key(new), new.window_ms))
     if is_mapped:

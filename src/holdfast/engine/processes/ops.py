@@ -258,9 +258,15 @@ class TreePaced(_Op, frozen=True, tag=28):
     granted: int  # how often a person has granted it another budget
 
 
+class Headed(_Op, frozen=True, tag=29):
+    """The headers that the instance was started with, for its jobs and the processes it calls."""
+
+    headers: dict[str, str]
+
+
 Op = (
     Began | Activated | Passed | Completed | Terminated | Changed | Counted | Arrived | Joined
     | VariablesSet | TimerSet | TimerGone | Subscribed | Unsubscribed | LoopBegan | LoopTaken
     | LoopDone | LoopEnded | Ended | Deferred | Resumed | Rebased | Remapped | TokensRemapped
-    | WaitRemapped | Remembered | TokensGone | TreePaced
+    | WaitRemapped | Remembered | TokensGone | TreePaced | Headed
 )  # fmt: skip

@@ -58,6 +58,7 @@ class Instance(_Row, frozen=True):
     then: int = -1
     root: int = 0  # of its tree of calls; 0: itself
     tree: Tree | None = None  # of a root; None: it has put off nothing and called nobody
+    headers: dict[str, str] | None = None  # for its jobs
 
 
 class ElementInstance(_Row, frozen=True):
@@ -225,15 +226,15 @@ class Processes:
 
     def work_of(
         self, element: int, instance: int, wanted: tuple[str, ...] | None
-    ) -> tuple[bytes, JobOrigin]:
-        """What a worker gets for the job of an element: variables in JSON, and for whom it is."""
+    ) -> tuple[bytes, JobOrigin, dict[str, str] | None]:
+        """What a worker gets for the job of an element: variables in JSON, for whom, headers."""
         row, root = self.elements.get(element), self.instances.get(instance)
         assert row is not None and root is not None, "a job is there whose element is not"
         inner = element if row.local else row.scope
         values = self.visible(inner, instance)
         if wanted is not None:
             values = {name: values[name] for name in wanted if name in values}
-        return json_object(values), self._origin(element, row, root)
+        return json_object(values), self._origin(element, row, root), root.headers
 
     def origin(self, element: int) -> JobOrigin | None:
         """What a worker is told about the element that it works for."""

@@ -89,6 +89,12 @@ class NewInstance(Value, frozen=True, tag=50):
     moves: int = 0  # made by its callers since they last waited
 
 
+class HeadedInstance(NewInstance, frozen=True, tag=58):
+    """An instance to create with headers for its jobs: in the place of a `NewInstance`."""
+
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class Advance(Value, frozen=True, tag=51):
     """What happened in one step of an instance: the value of all its events."""
 

@@ -4,7 +4,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from holdfast.engine.jobs.values import NewJob
+from holdfast.engine.jobs.values import HeadedJob, NewJob
 from holdfast.errors import InvalidArgument
 from holdfast.records import Value
 
@@ -43,7 +43,7 @@ class Schedule(Value, frozen=True, tag=40):
     """A rule that creates a job at each of its due times: by cron, or at an interval."""
 
     id: str
-    job: NewJob
+    job: NewJob | HeadedJob
     cron: str = ""
     interval_ms: int = 0
     timezone: str = "UTC"

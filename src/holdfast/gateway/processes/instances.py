@@ -10,6 +10,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.processes.queries import FindInstance, ListInstances
 from holdfast.engine.processes.values import (
     Activate,
+    HeadedInstance,
     InstanceIntent,
     InstanceRef,
     Migration,
@@ -65,6 +66,8 @@ class InstanceService(InstanceApi):
         for index, instance in enumerate(instances):
             new = instance_of(instance, self._config)
             size_bytes += len(new.variables)
+            if instance.headers:
+                size_bytes += checks.headers_bytes(instance.headers)
             key = new.idempotency_key
             partition = partition_for(key, self._asked.count) if key else anywhere
             group = groups.setdefault(partition, ([], []))
@@ -160,10 +163,13 @@ def instance_of(new: NewProcessInstance, config: Config) -> NewInstance:
     variables = bytes(new.variables)
     checks.within(len(variables), 0, VARIABLES_BYTES_MAX, "bytes of variables")
     checks.within(new.version, 0, VERSION_MAX, "version")
-    return NewInstance(
-        checks.name(new.process_id, "process id"), new.version, variables, key, window_ms,
-        keep_ms,
-    )  # fmt: skip
+    process_id = checks.name(new.process_id, "process id")
+    if new.headers:
+        return HeadedInstance(
+            process_id, new.version, variables, key, window_ms, keep_ms,
+            headers=checks.headers(new.headers),
+        )  # fmt: skip
+    return NewInstance(process_id, new.version, variables, key, window_ms, keep_ms)
 
 
 def modification_of(new: NewModification, partitions: int) -> Modification:

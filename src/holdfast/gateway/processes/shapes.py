@@ -87,6 +87,8 @@ class NewProcessInstance(Question, frozen=True):
     )
     window_ms: PauseMs | None = None  # how long the key is remembered; None: the node's setting
     keep_ms: SpanMs | None = None  # how long the outcome is kept; None: the node's setting
+    # for the workers of its jobs, such as W3C's traceparent
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class NewProcessInstances(Question, frozen=True):

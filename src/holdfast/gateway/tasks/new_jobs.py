@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from holdfast.config import Config
-from holdfast.engine.jobs.values import Backoff, BackoffKind, NewJob, TaskDefaults
+from holdfast.engine.jobs.values import Backoff, BackoffKind, HeadedJob, NewJob, TaskDefaults
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.checks import kind, name, within
+from holdfast.gateway.checks import headers, kind, name, within
 from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff, TaskOptions
 from holdfast.limits import PAYLOAD_BYTES_MAX, PRIORITY_MAX, RETRIES_MAX, SPAN_MS_MAX
 
@@ -47,17 +47,14 @@ def new_job(task: NewTask, now_ms: int, config: Config, defaults_of: DefaultsOf)
         and type(priority) is type(retries) is type(timeout_ms) is type(keep_ms) is int
     ):
         _refuse(len(payload), priority, retries, timeout_ms, keep_ms)
+    at_ms = due_ms(task, now_ms) if task.delay_ms or task.due else 0
+    if task.headers:
+        return HeadedJob(
+            type_, payload, priority, retries, backoff, timeout_ms, at_ms, key, window_ms, keep_ms,
+            headers=headers(task.headers),
+        )  # fmt: skip
     return NewJob(
-        type_,
-        payload,
-        priority,
-        retries,
-        backoff,
-        timeout_ms,
-        due_ms(task, now_ms) if task.delay_ms or task.due else 0,
-        key,
-        window_ms,
-        keep_ms,
+        type_, payload, priority, retries, backoff, timeout_ms, at_ms, key, window_ms, keep_ms
     )
 
 

@@ -64,6 +64,8 @@ class TaskService(TaskApi):
         for index, task in enumerate(tasks):
             job: NewJob = new_job(task, now_ms, config, defaults_of)
             size_bytes += len(job.payload)
+            if task.headers:
+                size_bytes += checks.headers_bytes(task.headers)
             key = job.idempotency_key
             partition = partition_for(key, self._asked.count) if key else anywhere
             group = groups.get(partition)

@@ -57,6 +57,8 @@ class NewTask(Question, frozen=True):
         None  # how long the idempotency key is remembered; None: the node's setting
     )
     keep_ms: SpanMs | None = None  # how long the outcome is kept; None: the node's setting
+    # for its worker, such as W3C's traceparent
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class NewTasks(Question, frozen=True):
@@ -192,6 +194,8 @@ class ActivatedJob(Shape, frozen=True, omit_defaults=True):
     extendable: bool  # False: the lease is the job's own timeout
     origin: JobOrigin | None = None  # None: it is a task
     priority: int = 0
+    # those that the task was submitted with, or the process started with
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class ActivatedJobs(Shape, frozen=True):
