@@ -4,7 +4,8 @@ A comment in the line before a block says what it is for:
 
     <!-- not run -->        it needs something that a test does not have
     <!-- file: shop.py -->  it is written to this file
-    <!-- background -->     it goes on running beside the blocks that follow
+    <!-- background -->     it goes on running beside the blocks that follow;
+                            with `: logs failures` the page tells that it does
     <!-- first time -->     a second run prints something else
 """
 
@@ -27,6 +28,11 @@ class Block(NamedTuple):
     language: str
     marker: str
     text: str
+
+    @property
+    def background(self) -> bool:
+        """Does it go on running beside the blocks that follow?"""
+        return self.marker.startswith("background")
 
     @property
     def file(self) -> str | None:

@@ -14,7 +14,7 @@ _HOST_OF_THE_PAGES = "web"
 _KINDS = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "<digest>"),
     (re.compile(r"\b\d{15,}\b"), "<key>"),
-    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:(\d\d(\.\d+)?(\+00(:00)?)?|\.\.\.)"), "<time>"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:(\d\d(\.\d+)?(Z|\+00(:00)?)?|\.\.\.)"), "<time>"),
     (re.compile(r"(\d+ days )?\b\d\d:\d\d:\d\d(\.\d+)?"), "<time>"),
     (re.compile(r"\b\d+(\.\d+)? (ms|s|min|h)\b"), "<duration>"),
     (re.compile(r"\b\d+(\.\d+)? (B|kB|MB|KiB|MiB)\b"), "<size>"),

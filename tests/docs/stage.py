@@ -58,7 +58,7 @@ class Stage:
     def shell(self, block: Block) -> str:
         """Runs commands and returns what they print; the next ones have the variables they set."""
         text = block.text.replace(_DEFAULT_URL, self._url)
-        if block.marker == "background":
+        if block.background:
             return self._start(text)
         script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"
         keep = f"declare -p {_KEPT} 2>/dev/null > {self._variables} || true"
@@ -95,6 +95,7 @@ class Stage:
             "HOLDFAST_PORT": str(self._port),
             "HOLDFAST_URL": self._url,
             "COLUMNS": "80",
+            "PYTHONUNBUFFERED": "1",  # in the order in which a terminal shows it
         }
 
 
