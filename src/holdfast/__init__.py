@@ -8,6 +8,7 @@ from holdfast.version import VERSION as __version__  # noqa: N811 - the name tha
 if TYPE_CHECKING:
     from holdfast.client import BoundTask, Handle, Holdfast, Task, Worker, WorkerMode
     from holdfast.client.attempt import BusinessError, GiveUpError, RetryLaterError
+    from holdfast.client.codec import ValueCodec
     from holdfast.client.content_publisher import ContentPublisher
     from holdfast.client.content_queue import ContentQueue
     from holdfast.client.content_subscriber import ContentSubscriber
@@ -96,6 +97,7 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "Unknown",
+    "ValueCodec",
     "Worker",
     "WorkerMode",
     "__version__",
@@ -123,6 +125,7 @@ _HOMES = {
     "holdfast.client.process": ("ProcessHandle",),
     "holdfast.client.task": ("CoroutineTask", "FunctionTask"),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
+    "holdfast.client.codec": ("ValueCodec",),
     "holdfast.client.content_publisher": ("ContentPublisher",),
     "holdfast.client.content_queue": ("ContentQueue",),
     "holdfast.client.content_subscriber": ("ContentSubscriber",),

@@ -9,7 +9,7 @@ import pytest
 from holdfast import BoundTask, Handle, Holdfast, Process, ProcessHandle, Task, TaskFailed
 
 # What neither asks a node nor waits.
-_AT_ONCE = {"bind", "handle", "name", "new_task"}
+_AT_ONCE = {"bind", "handle", "name", "new_task", "with_headers"}
 
 
 @pytest.mark.parametrize("kind", [Handle, ProcessHandle, Task, BoundTask])

@@ -237,7 +237,8 @@ def test_the_async_methods_do_the_same_on_another_loop(app: Holdfast) -> None:
 
 def test_the_public_names_are_these_and_no_others() -> None:
     assert set(holdfast.__all__) == {
-        "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "Config", "CoroutineTask",
+        "AlreadyExists", "BackoffKind", "BoundTask", "BusinessError", "ValueCodec", "Config",
+        "CoroutineTask",
         "DataLoss", "DeadlineExceeded", "Forbidden", "FunctionTask", "GiveUpError", "Handle",
         "Holdfast", "HoldfastError",
         "Internal", "InvalidArgument", "InvalidState", "Moved", "NotFound", "Process",

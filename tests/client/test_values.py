@@ -23,10 +23,11 @@ from holdfast import (
     when,
 )
 from holdfast.client.arguments import Arguments
-from holdfast.client.codec import decode, decoder_of, encode
+from holdfast.client.codec import PLAIN_VALUES
 from holdfast.errors import HoldfastError
 from holdfast.testing import app
 
+decode, decoder_of, encode = PLAIN_VALUES.decode, PLAIN_VALUES.decoder_of, PLAIN_VALUES.encode
 NAN, INFINITY = float("nan"), math.inf
 
 
@@ -58,8 +59,8 @@ class Point(msgspec.Struct):
         ({b"k": 1}, "a key of variables: expected a value that JSON carries"),
         ({"p": Point(1.0, b"x")}, "variables.p.more: expected a value that JSON carries"),
         ({"p": Photo(b"fine", b"x")}, "variables.p.note: expected a value that JSON carries"),
-        ({"o": object()}, "Expected variables to be JSON, but"),
-        ({"o": "\ud800"}, "Expected variables to be JSON, but"),
+        ({"o": object()}, "variables.o: expected a value that JSON carries, but found object"),
+        ({"o": "\ud800"}, "variables.o: 'utf-8' codec can't encode"),
     ],
 )
 def test_what_json_cannot_carry_is_refused_by_its_place(value: Any, said: str) -> None:
@@ -122,7 +123,7 @@ def test_an_argument_that_would_change_on_the_way_is_refused(value: Any, hint: A
     def take(first: int, second: Any = None) -> None: ...
 
     take.__annotations__["second"] = hint
-    with pytest.raises(InvalidArgument, match=r"^second"):
+    with pytest.raises(InvalidArgument, match=r"^(Argument )?second"):
         Arguments(take).encode((1, value), {})
 
 

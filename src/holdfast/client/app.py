@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
-from holdfast.client.codec import decode
+from holdfast.client.codec import ValueCodec, Values
 from holdfast.client.content import ContentCalls
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
@@ -57,10 +57,12 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         close: Callable[[], None],
         workers: int,
         patience_s: float = 0.0,
+        codec: ValueCodec | None = None,
     ) -> None:
         self.portal = portal
         self.patience_s = patience_s  # how long what is not known, or not possible now, is asked
         self.api = api
+        self.values = Values(codec)
         self.tasks: dict[str, Task[..., Any]] = {}
         self._close = close
         self._workers = workers
@@ -81,15 +83,17 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         workers: int = 4,
         config: Config | None = None,
         patience: Span = 10.0,
+        codec: ValueCodec | None = None,
     ) -> "Holdfast":
         """A node inside this process, in a folder. Its tasks are run here by `workers` threads.
 
         With `workers=0` nothing is run here by itself; see `worker`. `patience` is how long a call
         waits when the node has no room at the moment; with 0 it raises `ResourceExhausted` at once.
+        `codec` sends values of other types, and encrypts.
         """
         portal = Portal("holdfast")
         if DETACHED:
-            return cls(portal, detached_api(), portal.close, 0)
+            return cls(portal, detached_api(), portal.close, 0, codec=codec)
         path = Path(folder)
         try:
             node = portal.call(open_node(path, config or load_config(path)))
@@ -102,7 +106,7 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
             portal.close()
 
         seconds = span_ms(patience) / 1000
-        return cls(portal, patient(node.gateway, seconds), close, workers, seconds)
+        return cls(portal, patient(node.gateway, seconds), close, workers, seconds, codec)
 
     @classmethod
     def open_async(
@@ -112,11 +116,11 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         workers: int = 4,
         config: Config | None = None,
         patience: Span = 10.0,
+        codec: ValueCodec | None = None,
     ) -> AppOpening:
         """Like `open`, for an event loop: `await` it, or `async with` it, which also closes it."""
-        return AppOpening(
-            partial(cls.open, folder, workers=workers, config=config, patience=patience)
-        )
+        options = {"workers": workers, "config": config, "patience": patience, "codec": codec}
+        return AppOpening(partial(cls.open, folder, **options))
 
     @classmethod
     def connect(
@@ -127,6 +131,7 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
         patience: Span = 10.0,
+        codec: ValueCodec | None = None,
     ) -> "Holdfast":
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
 
@@ -140,7 +145,7 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         """
         portal = Portal("holdfast")
         if DETACHED:
-            return cls(portal, detached_api(), portal.close, 0)
+            return cls(portal, detached_api(), portal.close, 0, codec=codec)
         from holdfast.client.remote import RemoteApi  # an embedded app need not load an HTTP client
 
         config = load_config()
@@ -156,7 +161,7 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
             portal.close()
 
         seconds = span_ms(patience) / 1000
-        app = cls(portal, patient(api, seconds), close, 0, seconds)
+        app = cls(portal, patient(api, seconds), close, 0, seconds, codec)
         left_open = weakref.finalize(app, portal.abandon, api.close)  # nobody closes it
         return app
 
@@ -169,11 +174,11 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
         patience: Span = 10.0,
+        codec: ValueCodec | None = None,
     ) -> AppOpening:
         """Like `connect`, for an event loop: `await` it, or `async with` it, which closes it."""
-        return AppOpening(
-            partial(cls.connect, url, token=token, ca=ca, verify=verify, patience=patience)
-        )
+        options = {"ca": ca, "verify": verify, "patience": patience, "codec": codec}
+        return AppOpening(partial(cls.connect, url, token=token, **options))
 
     def __enter__(self) -> "Holdfast":
         return self
@@ -329,7 +334,7 @@ class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCa
 
     def handle(self, key: str) -> Handle[Any]:
         """A handle on a task that was submitted earlier, here or elsewhere."""
-        return Handle(self, key, decode)
+        return Handle(self, key, self.values.decode)
 
     def _handle(self, receipt: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
         decode = bound.task.arguments.result_decoder

@@ -1,11 +1,12 @@
 """How one attempt of a job ended: what the node is told of it, and what is logged."""
 
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from holdfast.client.codec import encode
+from holdfast.client.codec import PLAIN_VALUES, Values
 from holdfast.client.task import Task
 from holdfast.engine.jobs.backoff import pause_ms
 from holdfast.engine.jobs.values import Backoff
@@ -60,11 +61,11 @@ class Done(msgspec.Struct, frozen=True, gc=False):
     is_expected: bool = False  # the task raised one of the errors above, as part of its work
 
 
-def raised(job: ActivatedJob, error: BaseException) -> Done:
+def raised(job: ActivatedJob, error: BaseException, values: Values = PLAIN_VALUES) -> Done:
     """What is told of an attempt that raised."""
     if isinstance(error, BusinessError) and job.origin is not None:
         try:
-            encode(error.variables, place="variables")
+            values.variables(error.variables)
         except InvalidArgument as refused:
             return Done(job, error=f"{error}, but its variables: {refused.message}", final=True)
         return Done(job, thrown=error, is_expected=True)
@@ -78,11 +79,11 @@ def raised(job: ActivatedJob, error: BaseException) -> Done:
     return Done(job, error=text, final=final, is_expected=is_expected)
 
 
-def job_error(done: Done) -> JobError:
+def job_error(done: Done, tasks: Mapping[str, Task[..., Any]]) -> JobError:
     """The error of a job as the node is told it."""
     thrown = done.thrown
     assert thrown is not None
-    variables = msgspec.Raw(encode(thrown.variables, place="variables"))
+    variables = tasks[done.job.type].app.values.variables(thrown.variables)
     return JobError(done.job.job_key, done.job.lease, thrown.error_code, thrown.message, variables)
 
 

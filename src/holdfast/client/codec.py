@@ -1,214 +1,189 @@
-"""A user's values as JSON and back: exact, or refused with the place of what JSON cannot carry.
+"""A user's values as JSON and back: by their types, by the program's own codec, and encrypted."""
 
-JSON has no NaN, no infinities and no bytes. msgspec would write null for the first two and base64
-text for the third, and a reader could not tell them apart. Numbers keep all their digits: a Decimal
-is a number, and where no type says what to read, a number that a float cannot hold exactly becomes
-a Decimal.
-"""
-
-import dataclasses
-import math
-import typing
-from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from functools import lru_cache
-from typing import Any
-from uuid import UUID
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import msgspec
+import msgspec.inspect
 
+from holdfast.client.exactness import (
+    PLAIN,
+    check_bytes,
+    check_numbers,
+    has_suspects,
+    is_known,
+    is_pydantic,
+    number_of,
+    refuse_other,
+)
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.tasks.shapes import ActivatedJob
 
-DIGITS_EXACT = 15  # so many decimal digits every float keeps
-
-_BYTES = (bytes, bytearray, memoryview)
-PLAIN = frozenset({str, int, bool, type(None)})  # can be neither wrong nor hold anything
-_TIMES = {datetime, date, time, timedelta}
-_SINGLE = PLAIN | _TIMES | {float, Decimal, UUID}  # hold nothing; a wrong number shows in the JSON
-_LISTS = (list, tuple, set, frozenset)
-_OPEN = (Any, object, dict, *_LISTS)  # annotations that say nothing of what is inside
-
-encode_unchecked = msgspec.json.Encoder(decimal_format="number").encode
-"""A value as JSON, whatever becomes of it."""
+_SEALED = "$sealed"  # the one key of the object that stands for an encrypted value
+_MARK = b'"$sealed"'
 
 
-def encode(value: Any, *, place: str, is_open: bool = True) -> bytes:
-    """A value as JSON; InvalidArgument, with the place, for what JSON cannot carry.
+class ValueCodec:
+    """How values of other types travel, and how values are encrypted. Override what you need.
 
-    It is open if no annotation says what it is, so that bytes in it would arrive as text.
+    Give it to `Holdfast.open(..., codec=...)` and `Holdfast.connect(..., codec=...)`: the same one
+    in every program that sends the values or reads them.
     """
-    try:
-        data = encode_unchecked(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgument(f"Expected {place} to be JSON, but {error}") from error
-    if type(value) not in PLAIN:
-        if is_open:
-            check_bytes(value, place)
-        if has_suspects(data):
-            check_numbers(value, place)
-    return data
 
+    def encode(self, value: Any) -> Any:
+        """What stands for a value in JSON: text, a number, a list or a dict. TypeError if none."""
+        raise TypeError(
+            f"expected a value that JSON carries, but found {type(value).__name__};"
+            " a codec can encode it"
+        )
 
-def has_suspects(data: bytes) -> bool:
-    """Whether JSON may come from a NaN or an infinity, of a float or a Decimal."""
-    return b"null" in data or b"NaN" in data or b"Infinity" in data
+    def decode(self, value: Any, kind: type[Any]) -> Any:
+        """The value of an annotated type again, from what `encode` made of it."""
+        raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
 
-
-def check_bytes(value: Any, place: str) -> None:
-    """InvalidArgument if there are bytes in a value that nothing says to be bytes."""
-    if _may_hold_bytes(value):
-        _refuse_first(_bytes_in(value, place))
-
-
-def check_numbers(value: Any, place: str) -> None:
-    """InvalidArgument if there is a number in a value that JSON does not know."""
-    _refuse_first(_numbers_in(value, place))
-
-
-def _refuse_first(found: Iterator[str]) -> None:
-    for reason in found:
-        raise InvalidArgument(reason)
-
-
-# --- bytes ------------------------------------------------------------------------------------
-
-
-def _may_hold_bytes(value: Any) -> bool:
-    """Whether a closer look is needed; quick for what is mostly sent."""
-    single = _SINGLE
-    todo = [value]
-    for each in todo:  # which grows meanwhile
-        kind = type(each)
-        if kind is dict:
-            for key in each:
-                if type(key) not in single:
-                    return True
-            held = each.values()
-        elif kind in _LISTS:
-            held = each
-        elif kind in single:
-            continue
-        else:
-            return True
-        todo += [inner for inner in held if type(inner) not in single]
-    return False
-
-
-def _bytes_in(value: Any, place: str) -> Iterator[str]:
-    for each, where in _walk(value, place):
-        if isinstance(each, _BYTES):
-            yield (
-                f"{where}: expected a value that JSON carries, but found {type(each).__name__};"
-                " annotate it as bytes on both sides, or send text"
-            )
-
-
-# --- numbers ----------------------------------------------------------------------------------
-
-
-def _numbers_in(value: Any, place: str) -> Iterator[str]:
-    for each, where in _walk(value, place, into_bytes_fields=True):
-        if isinstance(each, float) and not math.isfinite(each):
-            yield f"{where}: {_shown(each)} is not a number that JSON can carry"
-        elif isinstance(each, Decimal) and not each.is_finite():
-            yield f"{where}: {each} is not a number that JSON can carry"
-
-
-def _shown(number: float) -> str:
-    return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-
-
-# --- every part of a value, with its place ----------------------------------------------------
-
-
-def _walk(value: Any, place: str, *, into_bytes_fields: bool = False) -> Iterator[tuple[Any, str]]:
-    """Every single value in a value. What a field is annotated with as bytes may be bytes."""
-    todo: list[tuple[Any, str]] = [(value, place)]
-    while todo:
-        each, where = todo.pop()
-        if isinstance(each, Mapping):
-            for key, held in reversed(each.items()) if isinstance(each, dict) else each.items():
-                inner = f"{where}.{key}" if where else str(key)
-                todo.append((held, inner))
-                todo.append((key, f"a key of {where or 'the value'}"))
-        elif isinstance(each, list | tuple | set | frozenset):
-            held = list(each)
-            todo += [(held[at], f"{where}[{at}]") for at in range(len(held) - 1, -1, -1)]
-        elif (fields := _fields(type(each))) is not None:
-            for name, is_bytes in fields:
-                if into_bytes_fields or not is_bytes:
-                    held = getattr(each, name, None)
-                    todo.append((held, f"{where}.{name}" if where else name))
-        else:
-            yield each, where or "the value"
-
-
-@lru_cache(maxsize=1_024)
-def _fields(kind: type[Any]) -> tuple[tuple[str, bool], ...] | None:
-    """The fields of a class of values, and which may be bytes; None for other classes."""
-    if issubclass(kind, msgspec.Struct):
-        names: tuple[str, ...] = kind.__struct_fields__
-    elif dataclasses.is_dataclass(kind):
-        names = tuple(field.name for field in dataclasses.fields(kind))
-    elif hasattr(kind, "__attrs_attrs__"):
-        names = tuple(field.name for field in kind.__attrs_attrs__)
-    else:
+    def seal(self, name: str, data: bytes) -> bytes | None:
+        """Encrypts an argument, a variable or a `"result"`; None leaves it readable."""
         return None
-    try:
-        hints = typing.get_type_hints(kind)
-    except (NameError, TypeError):
-        hints = {}
-    return tuple((name, _says_bytes(hints.get(name, Any))) for name in names)
+
+    def unseal(self, data: bytes) -> bytes:
+        """What `seal` was given, from what it returned."""
+        raise ValueError("this codec opens nothing")
 
 
-def is_open(hint: Any) -> bool:
-    """Whether an annotation leaves open what a value, or a part of it, is: bytes would be lost."""
-    return not _says_bytes(hint) and _leaves_open(hint)
+class _Sealed(msgspec.Struct, rename={"data": _SEALED}, forbid_unknown_fields=True):
+    """An encrypted value, as it stands in JSON."""
+
+    data: bytes
 
 
-def _says_bytes(hint: Any) -> bool:
-    """Whether an annotation says that a value is bytes, or holds some, and they come back so."""
-    return _mentions_bytes(hint) and is_known(hint)
+_encode = msgspec.json.Encoder().encode
+_encode_exact = msgspec.json.Encoder(decimal_format="string").encode  # as pydantic reads Decimals
+_decode_sealed = msgspec.json.Decoder(_Sealed).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def _mentions_bytes(hint: Any) -> bool:
-    return hint in _BYTES or any(map(_mentions_bytes, typing.get_args(hint)))
+class Values:
+    """What an app makes of its values, by its codec."""
+
+    def __init__(self, codec: ValueCodec | None = None) -> None:
+        self.codec = ValueCodec() if codec is None else codec
+        self.seals = type(self.codec).seal is not ValueCodec.seal
+        self.encode_unchecked = msgspec.json.Encoder(
+            decimal_format="number", enc_hook=self._stand_in
+        ).encode
+        self.decode = self.decoder_of(Any)
+
+    def has_own(self, kind: Any) -> bool:
+        """Whether values of a class are read by pydantic or by the codec."""
+        is_own = isinstance(kind, type) and type(self.codec).decode is not ValueCodec.decode
+        return is_pydantic(kind) or (is_own and _is_foreign(kind))
+
+    # --- to JSON ------------------------------------------------------------------------------
+
+    def encode(self, value: Any, *, place: str, is_open: bool = True) -> bytes:
+        """A value as JSON; InvalidArgument, with the place, for what JSON cannot carry.
+
+        It is open if no annotation says what it is, so that bytes in it would arrive as text.
+        """
+        try:
+            data = self.encode_unchecked(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            self.refuse(value, place, error)
+        if type(value) not in PLAIN:
+            if is_open:
+                check_bytes(value, place)
+            if has_suspects(data):
+                check_numbers(value, place)
+        return data
+
+    def refuse(self, value: Any, place: str, error: Exception) -> NoReturn:
+        """InvalidArgument for a value that cannot be encoded, with the place of the culprit."""
+        if not isinstance(error, RecursionError):
+            refuse_other(value, place, self.encode_unchecked)
+        raise InvalidArgument(f"Expected {place} to be JSON, but {error}") from error
+
+    def variables(self, values: Any) -> msgspec.Raw:
+        """Variables as they go to the node."""
+        data = self.encode(values, place="variables")
+        return msgspec.Raw(self.seal_fields(data) if self.seals else data)
+
+    def _stand_in(self, value: Any) -> Any:
+        if is_pydantic(type(value)):
+            return value.model_dump(mode="json", by_alias=True, round_trip=True)
+        return self.codec.encode(value)
+
+    # --- from JSON ----------------------------------------------------------------------------
+
+    def decoder_of(self, hint: Any) -> Callable[[Any], Any]:
+        """Reads values of a type; what msgspec does not know arrives as plain JSON."""
+        decode = self.reader_of(hint if is_known(hint) else Any)
+        return (lambda data: decode(self.unsealed(data))) if self.seals else decode
+
+    def reader_of(self, hint: Any, *, strict: bool = False) -> Callable[[Any], Any]:
+        """Reads what is not encrypted."""
+        decoder = msgspec.json.Decoder(
+            hint, strict=strict, float_hook=number_of, dec_hook=self._by_type
+        )
+        return decoder.decode
+
+    def fields(self, data: bytes | msgspec.Raw) -> Any:
+        """Variables, or the payload of a task, as plain values."""
+        return _plain(self.unsealed_fields(data) if self.seals else data)
+
+    def _by_type(self, kind: type[Any], value: Any) -> Any:
+        if is_pydantic(kind):
+            return kind.model_validate_json(_encode_exact(value))
+        return value if isinstance(value, kind) else self.codec.decode(value, kind)
+
+    # --- encrypted ----------------------------------------------------------------------------
+
+    def sealed(self, name: str, data: bytes) -> bytes:
+        """A value as it goes to the node."""
+        sealed = self.codec.seal(name, data) if self.seals else None
+        return data if sealed is None else _encode(_Sealed(sealed))
+
+    def sealed_result(self, job: ActivatedJob, data: bytes) -> bytes:
+        """A result as it goes to the node: of a job of a process, its variables."""
+        return self.sealed("result", data) if job.origin is None else self.seal_fields(data)
+
+    def seal_fields(self, data: bytes) -> bytes:
+        """An object, each of its fields encrypted: a process finds its variables by their names."""
+        try:
+            fields = _decode_fields(data)
+        except msgspec.ValidationError:
+            return data  # the node refuses it
+        return _encode(
+            {name: msgspec.Raw(self.sealed(name, bytes(each))) for name, each in fields.items()}
+        )
+
+    def unsealed(self, data: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
+        """A value as `sealed` was given it; one that is not encrypted as it is."""
+        if _MARK not in bytes(data):
+            return data
+        try:
+            sealed = _decode_sealed(data)
+        except msgspec.ValidationError:
+            return data  # it is further down, and somebody else's
+        return self.codec.unseal(sealed.data)
+
+    def unsealed_fields(self, data: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
+        """An object as `seal_fields` was given it."""
+        if _MARK not in bytes(data):
+            return data
+        try:
+            fields = _decode_fields(data)
+        except msgspec.ValidationError:
+            return data
+        return _encode({name: msgspec.Raw(self.unsealed(each)) for name, each in fields.items()})
 
 
-def _leaves_open(hint: Any) -> bool:
-    if hint in _OPEN or not is_known(hint):
-        return True
-    if isinstance(hint, type) and _fields(hint) is not None:
-        return True  # what its own fields say is looked at with each value
-    return any(each is not Ellipsis and _leaves_open(each) for each in typing.get_args(hint))
+_plain = msgspec.json.Decoder(float_hook=number_of).decode
 
 
-def is_known(hint: Any) -> bool:
-    """Whether msgspec can read a value of this type."""
-    try:
-        msgspec.json.Decoder(hint)
-    except TypeError:
-        return False
-    return True
+def _is_foreign(kind: type[Any]) -> bool:
+    """Whether msgspec knows nothing of a class."""
+    return isinstance(msgspec.inspect.type_info(kind), msgspec.inspect.CustomType)
 
 
-# --- back -------------------------------------------------------------------------------------
-
-
-def number_of(text: str) -> float | Decimal:
-    """A number with a fraction or an exponent: a float if it is exactly what was written."""
-    number = float(text)
-    if len(text) <= DIGITS_EXACT and text.isascii() and "e" not in text and "E" not in text:
-        return number
-    exact = Decimal(text)
-    return number if math.isfinite(number) and Decimal(repr(number)) == exact else exact
-
-
-def decoder_of(hint: Any) -> Callable[[Any], Any]:
-    """Reads values of a type; what msgspec does not know arrives as plain JSON."""
-    known = hint if is_known(hint) else Any
-    return msgspec.json.Decoder(known, strict=False, float_hook=number_of).decode
-
-
-decode = msgspec.json.Decoder(float_hook=number_of).decode
+PLAIN_VALUES = Values()
+"""Those of an app without a codec."""

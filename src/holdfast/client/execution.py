@@ -23,10 +23,11 @@ from typing import Any, Protocol
 import msgspec
 
 from holdfast.client.attempt import BusinessError, Done, log_failure, raised
-from holdfast.client.codec import encode
+from holdfast.client.codec import PLAIN_VALUES, Values
 from holdfast.client.detached import children_detached
 from holdfast.client.portal import Portal
 from holdfast.client.task import Task
+from holdfast.client.views import JobDetails, job_of
 from holdfast.errors import InvalidState
 from holdfast.gateway.tasks.shapes import ActivatedJob
 from holdfast.logs import LogSettings, command_settings, configure, join_program
@@ -50,20 +51,22 @@ _encode_job = msgspec.json.Encoder().encode
 class _Running:
     """The job that a function was called for, and whether a transaction has completed it."""
 
-    __slots__ = ("is_over", "job")
+    __slots__ = ("is_over", "job", "values")
 
-    def __init__(self, job: ActivatedJob) -> None:
+    def __init__(self, job: ActivatedJob, values: Values) -> None:
         self.job = job
+        self.values = values
         self.is_over = False
 
 
 _current: ContextVar[_Running] = ContextVar("job")
 
 
-def current_job() -> ActivatedJob:
+def current_job() -> JobDetails:
     """The job that the running function was called for: its key, attempt, process and headers."""
     try:
-        return _current.get().job
+        running = _current.get()
+        return job_of(running.job, running.values)
     except LookupError:
         raise InvalidState("Expected to be inside a running task, but this is none") from None
 
@@ -77,7 +80,7 @@ def completed(job_keys: Collection[str]) -> None:
 
 def run_function(task: Task[..., Any], job: ActivatedJob) -> Any:
     """Calls the task's function with the arguments in a job's payload."""
-    _current.set(_Running(job))
+    _current.set(_Running(job, task.app.values))
     return task.function(**task.arguments.decode(job.payload))
 
 
@@ -85,12 +88,14 @@ def returned(task: Task[..., Any], job: ActivatedJob, result: Any) -> Done:
     """What is told of an attempt that came to its end."""
     if _current.get().is_over:
         return Done(job, is_over=True)
-    return Done(job, encoded_result(task, result))
+    return Done(job, encoded_result(task, job, result))
 
 
-def encoded_result(task: Task[..., Any], result: Any) -> bytes:
+def encoded_result(task: Task[..., Any], job: ActivatedJob, result: Any) -> bytes:
     """What the function returned, as the node gets it."""
-    return encode(result, place="the result", is_open=task.arguments.is_result_open)
+    values = task.app.values
+    data = values.encode(result, place="the result", is_open=task.arguments.is_result_open)
+    return values.sealed_result(job, data) if values.seals else data
 
 
 def failed(job: ActivatedJob, error: BaseException) -> Done:
@@ -99,7 +104,7 @@ def failed(job: ActivatedJob, error: BaseException) -> Done:
     if running is not None and running.is_over and running.job.job_key == job.job_key:
         text = "".join(traceback.format_exception(error)).rstrip()
         return Done(job, error=text, is_over=True)
-    return raised(job, error)
+    return raised(job, error, PLAIN_VALUES if running is None else running.values)
 
 
 class Threads:

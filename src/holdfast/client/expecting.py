@@ -15,11 +15,12 @@ def expect(argument: str, value: Any, *kinds: type, named: str = "") -> None:
         return
     wanted = named or " or ".join("None" if each is type(None) else each.__name__ for each in kinds)
     raise InvalidArgument(
-        f"Expected {argument} to be {wanted}, but found {_shown(value)} ({type(value).__name__})",
+        f"Expected {argument} to be {wanted}, but found {shown(value)} ({type(value).__name__})",
         field=argument,
     )
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _TEXT_MAX else text[:_TEXT_MAX] + "…"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from holdfast.client.patience import no_later_than
+from holdfast.client.views import TaskDetails, task_details
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import DeadlineExceeded, InvalidState, NotFound, TaskFailed
 from holdfast.gateway.api import Api
-from holdfast.gateway.tasks.shapes import TaskOutcome, TaskView
+from holdfast.gateway.tasks.shapes import TaskOutcome
 from holdfast.limits import WAIT_MS_MAX
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ class Handle(Generic[R_co]):
         self._app.begin()
         return await self._app.portal.reach(self._result(timeout))
 
-    def view(self) -> TaskView:
+    def view(self) -> TaskDetails:
         """All that is known of the task."""
         return self._app.portal.call(self._view())
 
-    async def view_async(self) -> TaskView:
+    async def view_async(self) -> TaskDetails:
         """Like `view`, for an event loop."""
         return await self._app.portal.reach(self._view())
 
-    async def _view(self) -> TaskView:
-        return await self._app.api.tasks.get(self.key)
+    async def _view(self) -> TaskDetails:
+        return task_details(await self._app.api.tasks.get(self.key), self._app.values)
 
     def cancel(self) -> None:
         """Ends the task; what a worker is doing for it meanwhile counts for nothing."""

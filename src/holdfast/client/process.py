@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.client.codec import decode, encode
+from holdfast.client.codec import Values
 from holdfast.client.handle import wait_for_outcome
 from holdfast.client.task import Span, span_ms
+from holdfast.client.views import InstanceDetails, instance_details
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import InvalidArgument, NotFound, TaskFailed
 from holdfast.gateway.processes.shapes import (
@@ -57,7 +58,7 @@ class ProcessHandle:
     async def _result(self, timeout: float | None) -> dict[str, Any]:
         outcome = await wait_for_outcome(self._app.api, self.key, timeout)
         if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
-            return decode(outcome.result)
+            return self._app.values.fields(outcome.result)
         if outcome.state is None:
             raise NotFound(
                 f"Expected process instance {self.key}, but it is unknown or no longer kept"
@@ -68,16 +69,16 @@ class ProcessHandle:
             state=str(outcome.state),
         )
 
-    def view(self) -> ProcessInstanceView:
+    def view(self) -> InstanceDetails:
         """All that is known of the instance: its variables and the tree of its elements."""
         return self._app.portal.call(self._view())
 
-    async def view_async(self) -> ProcessInstanceView:
+    async def view_async(self) -> InstanceDetails:
         """Like `view`, for an event loop."""
         return await self._app.portal.reach(self._view())
 
-    async def _view(self) -> ProcessInstanceView:
-        return await self._app.api.instances.get(self.key)
+    async def _view(self) -> InstanceDetails:
+        return instance_details(await self._app.api.instances.get(self.key), self._app.values)
 
     def cancel(self) -> None:
         """Ends the instance and everything in it."""
@@ -100,7 +101,7 @@ class ProcessHandle:
         await self._app.portal.reach(self._set_variables(variables, scope, local))
 
     async def _set_variables(self, variables: Variables, scope: str | None, local: bool) -> None:
-        new = NewVariables(_json(variables), local)
+        new = NewVariables(self._app.values.variables(variables), local)
         await self._app.api.instances.set_variables(scope or self.key, new)
 
     def modify(
@@ -141,7 +142,7 @@ class ProcessHandle:
             [each for each in ended if each.isdecimal()],
             [each for each in ended if not each.isdecimal()],
             [MoveTokens(source, target) for source, target in (move or {}).items()],
-            _json(variables or {}),
+            self._app.values.variables(variables or {}),
         )
         await self._app.api.instances.modify(self.key, new)
 
@@ -171,6 +172,7 @@ class ProcessHandle:
 
 
 def new_instance(
+    values: Values,
     process_id: str,
     variables: Variables | None,
     version: int,
@@ -180,20 +182,20 @@ def new_instance(
 ) -> NewProcessInstance:
     """A process to start, as it goes to the node."""
     keep_ms = None if keep_result is None else span_ms(keep_result)
-    return NewProcessInstance(
-        process_id, version, _json(variables or {}), key, None, keep_ms, dict(headers or {})
-    )
+    sent = values.variables(variables or {})
+    return NewProcessInstance(process_id, version, sent, key, None, keep_ms, dict(headers or {}))
 
 
 def new_message(
-    name: str, key: str | int, variables: Variables | None, ttl: Span, message_id: str | None
+    values: Values,
+    name: str,
+    key: str | int,
+    variables: Variables | None,
+    ttl: Span,
+    message_id: str | None,
 ) -> NewMessage:
     """A message to publish, as it goes to the node."""
-    return NewMessage(name, str(key), _json(variables or {}), message_id, span_ms(ttl))
-
-
-def _json(variables: Variables) -> msgspec.Raw:
-    return msgspec.Raw(encode(variables, place="variables"))
+    return NewMessage(name, str(key), values.variables(variables or {}), message_id, span_ms(ttl))
 
 
 def resource_of(process: "Process | Definition | str | Path") -> Resource:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.client.codec import Values
 from holdfast.client.portal import Portal
 from holdfast.client.process import (
     ProcessHandle,
@@ -14,6 +15,7 @@ from holdfast.client.process import (
     resource_of,
 )
 from holdfast.client.task import Span
+from holdfast.client.views import InstanceDetails, instance_details
 from holdfast.gateway.api import Api
 from holdfast.gateway.processes.shapes import (
     NewMessage,
@@ -22,7 +24,6 @@ from holdfast.gateway.processes.shapes import (
     ProcessDefinitionQuery,
     ProcessInstanceQuery,
     ProcessInstanceReceipt,
-    ProcessInstanceView,
     Resource,
 )
 from holdfast.limits import TASKS_PER_SUBMIT_MAX
@@ -37,6 +38,7 @@ class ProcessCalls:
 
     portal: Portal
     api: Api
+    values: Values
 
     def begin(self) -> None:
         """Begins to run what is waiting for this app's tasks."""
@@ -88,7 +90,7 @@ class ProcessCalls:
         `headers` are for the workers of its jobs, as `current_job().headers`.
         """
         self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result, headers)
+        new = new_instance(self.values, process_id, variables, version, key, keep_result, headers)
         return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
 
     async def start_async(
@@ -103,7 +105,7 @@ class ProcessCalls:
     ) -> ProcessHandle:
         """Like `start`, for an event loop."""
         self.begin()
-        new = new_instance(process_id, variables, version, key, keep_result, headers)
+        new = new_instance(self.values, process_id, variables, version, key, keep_result, headers)
         return self._process_handles(await self.portal.reach(self.api.instances.start([new])))[0]
 
     def start_many(
@@ -116,7 +118,10 @@ class ProcessCalls:
     ) -> list[ProcessHandle]:
         """Starts a process once for each set of variables: one append for every 10,000."""
         self.begin()
-        new = [new_instance(process_id, each, version, None, keep_result) for each in variables]
+        new = [
+            new_instance(self.values, process_id, each, version, None, keep_result)
+            for each in variables
+        ]
         return self._process_handles(self.portal.call(self._start_many(new)))
 
     async def start_many_async(
@@ -131,7 +136,7 @@ class ProcessCalls:
         self.begin()
         new: list[NewProcessInstance] = []
         for each in variables:
-            new.append(new_instance(process_id, each, version, None, keep_result))
+            new.append(new_instance(self.values, process_id, each, version, None, keep_result))
             if len(new) % _TURN == 0:  # others have their turn meanwhile
                 await asyncio.sleep(0)
         return self._process_handles(await self.portal.reach(self._start_many(new)))
@@ -149,17 +154,21 @@ class ProcessCalls:
 
     def instances(
         self, process_id: str | None = None, *, with_incidents: bool = False, limit: int = 100
-    ) -> list[ProcessInstanceView]:
-        """Running instances."""
+    ) -> list[InstanceDetails]:
+        """Running instances, without their variables and elements."""
         query = ProcessInstanceQuery(process_id, with_incidents=with_incidents, limit=limit)
-        return self.portal.call(self.api.instances.page(query)).items
+        return self.portal.call(self._instances(query))
 
     async def instances_async(
         self, process_id: str | None = None, *, with_incidents: bool = False, limit: int = 100
-    ) -> list[ProcessInstanceView]:
+    ) -> list[InstanceDetails]:
         """Like `instances`, for an event loop."""
         query = ProcessInstanceQuery(process_id, with_incidents=with_incidents, limit=limit)
-        return (await self.portal.reach(self.api.instances.page(query))).items
+        return await self.portal.reach(self._instances(query))
+
+    async def _instances(self, query: ProcessInstanceQuery) -> list[InstanceDetails]:
+        page = await self.api.instances.page(query)
+        return [instance_details(each, self.values) for each in page.items]
 
     def _process_handles(self, receipts: list[ProcessInstanceReceipt]) -> list[ProcessHandle]:
         return [
@@ -182,7 +191,7 @@ class ProcessCalls:
 
         It is kept for `ttl`, for instances that begin to wait later.
         """
-        new = new_message(name, key, variables, ttl, message_id)
+        new = new_message(self.values, name, key, variables, ttl, message_id)
         return self.portal.call(self._publish(new))
 
     async def publish_async(
@@ -195,7 +204,7 @@ class ProcessCalls:
         message_id: str | None = None,
     ) -> str:
         """Like `publish`, for an event loop."""
-        new = new_message(name, key, variables, ttl, message_id)
+        new = new_message(self.values, name, key, variables, ttl, message_id)
         return await self.portal.reach(self._publish(new))
 
     async def _publish(self, new: NewMessage) -> str:

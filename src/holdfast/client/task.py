@@ -155,7 +155,7 @@ class Task(Generic[P, R]):
         self.function = function
         self.options = options
         self.said = said_by(options)
-        self.arguments = Arguments(function)
+        self.arguments = Arguments(function, app.values)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import msgspec
 
-from holdfast.client.codec import encode
 from holdfast.client.execution import completed, current_job
 from holdfast.client.expecting import SPAN, expect
 from holdfast.client.handle import Handle
@@ -136,7 +135,7 @@ class Transaction:
         expect("key", key, str, _NONE)
         expect("keep_result", keep_result, *SPAN, _NONE)
         handle = ProcessHandle(self._app, "")
-        new = new_instance(process_id, variables, version, key, keep_result)
+        new = new_instance(self._app.values, process_id, variables, version, key, keep_result)
         step = TransactionStep(start=new)
         self._add(step, f"start of {process_id!r}", lambda made: setattr(handle, "key", made))
         return handle
@@ -157,7 +156,9 @@ class Transaction:
         expect("ttl", ttl, *SPAN)
         expect("message_id", message_id, str, _NONE)
         message = MessageHandle()
-        step = TransactionStep(publish=new_message(name, key, variables, ttl, message_id))
+        step = TransactionStep(
+            publish=new_message(self._app.values, name, key, variables, ttl, message_id)
+        )
         self._add(step, f"publish of {name!r}", lambda made: setattr(message, "key", made))
         return message
 
@@ -171,7 +172,9 @@ class Transaction:
         done = current_job() if job is None else job
         if done.origin is not None and result is None:
             result = {}  # no variables
-        raw = msgspec.Raw(encode(result, place="the result"))
+        values = self._app.values
+        data = values.encode(result, place="the result")
+        raw = msgspec.Raw(values.sealed_result(done, data) if values.seals else data)
         if done.origin is not None and self._home_job is None:
             self._home_job = done.job_key
         step = TransactionStep(complete=JobCompletion(done.job_key, done.lease, raw))

@@ -331,7 +331,7 @@ class Worker:
             for item in done
             if item.error is not None and not item.is_over
         ]
-        errors = [job_error(item) for item in done if item.thrown is not None]
+        errors = [job_error(item, self._tasks) for item in done if item.thrown is not None]
         self.completed += sum(item.is_over for item in done)
         if errors:
             self.completed += await self._tell(self._api.jobs.throw, errors)

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.client.app import Holdfast
 from holdfast.client.attempt import job_error, log_failure
+from holdfast.client.codec import ValueCodec
 from holdfast.client.execution import encoded_result, failed, is_async, run_function
 from holdfast.client.group_work import GroupFunction, Run
 from holdfast.client.process import ProcessHandle
@@ -95,8 +96,16 @@ class TestApp(Holdfast):
 
     portal: VirtualPortal  # type: ignore[assignment]
 
-    def __init__(self, portal: VirtualPortal, node: MemoryNode) -> None:
-        super().__init__(portal, node.gateway, self._close_node, workers=0)  # type: ignore[arg-type]
+    def __init__(
+        self, portal: VirtualPortal, node: MemoryNode, codec: ValueCodec | None = None
+    ) -> None:
+        super().__init__(
+            portal,  # type: ignore[arg-type]
+            node.gateway,
+            self._close_node,
+            workers=0,
+            codec=codec,
+        )
         self._node = node
         self._loops: set[int] = set()  # incidents of loops that the test was told of
 
@@ -157,12 +166,12 @@ class TestApp(Holdfast):
         try:
             # In a context of its own: outside a task the test is in none.
             result = copy_context().run(self._call, task, job)
-            encoded = msgspec.Raw(encoded_result(task, result))
+            encoded = msgspec.Raw(encoded_result(task, job, result))
         except Exception as error:
             done = failed(job, error)
             log_failure(task, done, error)
             if done.thrown is not None:
-                self.portal.call(self.api.jobs.throw([job_error(done)]))
+                self.portal.call(self.api.jobs.throw([job_error(done, self.tasks)]))
                 return
             failure = JobFailure(
                 job.job_key, job.lease, done.error or "", done.final, done.retry_after_ms
@@ -188,7 +197,11 @@ class TestApp(Holdfast):
 
 @contextmanager
 def app(
-    *, partitions: int = 1, start_ms: int = START_MS, config: Config | None = None
+    *,
+    partitions: int = 1,
+    start_ms: int = START_MS,
+    config: Config | None = None,
+    codec: ValueCodec | None = None,
 ) -> Iterator[TestApp]:
     """An app in memory for one test.
 
@@ -197,7 +210,7 @@ def app(
     ...     def double(number: int) -> int:
     ...         return number * 2
     ...
-    ...     handle = double.submit(21, delay=60)
+    ...     handle = double.bind(21).submit(delay=60)
     ...     before = work.run_all()  # nothing is due yet
     ...     work.advance(60)
     ...     after = work.run_all()
@@ -208,7 +221,7 @@ def app(
     portal = VirtualPortal(clock)
     node = MemoryNode(partitions=partitions, clock=clock, config=config)
     portal.call(node.start())
-    opened = TestApp(portal, node)
+    opened = TestApp(portal, node, codec)
     try:
         yield opened
     finally:

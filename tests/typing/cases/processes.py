@@ -11,6 +11,7 @@ app.deploy(5)  # error
 order = app.start("order", {"total": 5})
 assert_type(order, ProcessHandle)
 assert_type(order.result(), dict[str, Any])
+assert_type(order.view().variables, dict[str, Any])
 assert_type(order.view().process_id, str)
 app.start(5)  # error
 app.start("order", ["total", 5])  # error
@@ -30,7 +31,7 @@ async def from_a_loop() -> None:
     started = await app.start_async("order")
     assert_type(started, ProcessHandle)
     assert_type(await started.result_async(timeout=5), dict[str, Any])
-    assert_type((await started.view_async()).process_id, str)
+    assert_type((await started.view_async()).variables, dict[str, Any])
     await started.set_variables_async({"total": 6})
     await started.modify_async(activate=["charge"])
     await started.migrate_async("2251799813685249")
