@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from holdfast.client.content_publisher import ContentPublisher
     from holdfast.client.content_queue import ContentQueue
     from holdfast.client.content_subscriber import ContentSubscriber
-    from holdfast.client.execution import current_job
     from holdfast.client.group_work import Owned
     from holdfast.client.groups import PartitionGroup
     from holdfast.client.process import ProcessHandle
+    from holdfast.client.running import current_job
     from holdfast.client.task import CoroutineTask, FunctionTask
     from holdfast.client.transaction import MessageHandle, Transaction
     from holdfast.config import Config
@@ -119,7 +119,7 @@ __all__ = [
 _HOMES = {
     "holdfast.client": ("BoundTask", "Handle", "Holdfast", "Task", "Worker", "WorkerMode"),
     "holdfast.client.attempt": ("BusinessError", "GiveUpError", "RetryLaterError"),
-    "holdfast.client.execution": ("current_job",),
+    "holdfast.client.running": ("current_job",),
     "holdfast.client.group_work": ("Owned",),
     "holdfast.client.groups": ("PartitionGroup",),
     "holdfast.client.process": ("ProcessHandle",),

@@ -22,6 +22,7 @@ from holdfast.client.patience import patient
 from holdfast.client.portal import Portal
 from holdfast.client.process_calls import ProcessCalls
 from holdfast.client.schedules import ScheduleCalls
+from holdfast.client.submitting import MiddlewareCalls
 from holdfast.client.task import (
     BoundTask,
     CoroutineTask,
@@ -47,7 +48,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls):
+class Holdfast(
+    ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls, MiddlewareCalls
+):
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(

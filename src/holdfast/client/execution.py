@@ -6,29 +6,26 @@ nodes.
 
 import asyncio
 import importlib
-import inspect
 import multiprocessing
 import os
 import sys
 import threading
-import traceback
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextvars import ContextVar
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 import msgspec
 
-from holdfast.client.attempt import BusinessError, Done, log_failure, raised
-from holdfast.client.codec import PLAIN_VALUES, Values
+from holdfast.client.attempt import BusinessError, Done, log_failure
 from holdfast.client.detached import children_detached
+from holdfast.client.middleware import OwnLoop, drive, on_this_loop
 from holdfast.client.portal import Portal
+from holdfast.client.running import failed, returned, run_function
 from holdfast.client.task import Task
-from holdfast.client.views import JobDetails, job_of
-from holdfast.errors import InvalidState
 from holdfast.gateway.tasks.shapes import ActivatedJob
 from holdfast.logs import LogSettings, command_settings, configure, join_program
 
@@ -46,65 +43,6 @@ class Executor(Protocol):
 
 
 _encode_job = msgspec.json.Encoder().encode
-
-
-class _Running:
-    """The job that a function was called for, and whether a transaction has completed it."""
-
-    __slots__ = ("is_over", "job", "values")
-
-    def __init__(self, job: ActivatedJob, values: Values) -> None:
-        self.job = job
-        self.values = values
-        self.is_over = False
-
-
-_current: ContextVar[_Running] = ContextVar("job")
-
-
-def current_job() -> JobDetails:
-    """The job that the running function was called for: its key, attempt, process and headers."""
-    try:
-        running = _current.get()
-        return job_of(running.job, running.values)
-    except LookupError:
-        raise InvalidState("Expected to be inside a running task, but this is none") from None
-
-
-def completed(job_keys: Collection[str]) -> None:
-    """Jobs are completed: if that of the running function is, its worker reports nothing."""
-    running = _current.get(None)
-    if running is not None and running.job.job_key in job_keys:
-        running.is_over = True
-
-
-def run_function(task: Task[..., Any], job: ActivatedJob) -> Any:
-    """Calls the task's function with the arguments in a job's payload."""
-    _current.set(_Running(job, task.app.values))
-    return task.function(**task.arguments.decode(job.payload))
-
-
-def returned(task: Task[..., Any], job: ActivatedJob, result: Any) -> Done:
-    """What is told of an attempt that came to its end."""
-    if _current.get().is_over:
-        return Done(job, is_over=True)
-    return Done(job, encoded_result(task, job, result))
-
-
-def encoded_result(task: Task[..., Any], job: ActivatedJob, result: Any) -> bytes:
-    """What the function returned, as the node gets it."""
-    values = task.app.values
-    data = values.encode(result, place="the result", is_open=task.arguments.is_result_open)
-    return values.sealed_result(job, data) if values.seals else data
-
-
-def failed(job: ActivatedJob, error: BaseException) -> Done:
-    """What is told of an attempt that raised."""
-    running = _current.get(None)
-    if running is not None and running.is_over and running.job.job_key == job.job_key:
-        text = "".join(traceback.format_exception(error)).rstrip()
-        return Done(job, error=text, is_over=True)
-    return raised(job, error, PLAIN_VALUES if running is None else running.values)
 
 
 class Threads:
@@ -125,10 +63,14 @@ class Threads:
         self._queue.put((task, job))
 
     def _work(self) -> None:
-        queue, report, started = self._queue, self._report, self._started
+        queue, report, started, own_loop = self._queue, self._report, self._started, OwnLoop()
         while (item := queue.get()) is not None:
             task, job = item
             if not started(job):
+                continue
+            hooks = task.app.hooks
+            if hooks is not None:
+                report(drive(partial(hooks.run, task, job), own_loop.run))
                 continue
             try:
                 done = returned(task, job, run_function(task, job))
@@ -136,6 +78,7 @@ class Threads:
                 done = failed(job, error)
                 log_failure(task, done, error)
             report(done)
+        own_loop.close()
 
     def close(self) -> None:
         for _ in self._threads:
@@ -157,6 +100,10 @@ class Loop:
     async def _work(self, task: Task[..., Any], job: ActivatedJob) -> None:
         async with self._places:
             if not self._started(job):
+                return
+            hooks = task.app.hooks
+            if hooks is not None:
+                self._report(await hooks.run(task, job, on_this_loop))
                 return
             try:
                 done = returned(task, job, await run_function(task, job))
@@ -261,6 +208,7 @@ def _begin_child(logs: LogSettings | None) -> None:
 _Outcome = tuple[bytes | None, str | None, bool, int | None, BusinessError | None, bool, bool]
 """The fields of a `Done` behind its job."""
 
+_own_loop = OwnLoop()  # of a child
 _decode_job = msgspec.json.Decoder(ActivatedJob).decode
 
 
@@ -272,7 +220,11 @@ def _in_child(module: str, name: str, encoded: bytes) -> _Outcome:
         _begin_logs()
         for part in name.split("."):
             task = getattr(task, part)
-        done = returned(task, job, run_function(task, job))
+        hooks = task.app.hooks
+        if hooks is not None:
+            done = drive(partial(hooks.run, task, job, is_logged=False), _own_loop.run)
+        else:
+            done = returned(task, job, run_function(task, job))
     except BaseException as error:
         done = failed(job, error)
     return (
@@ -288,8 +240,3 @@ def _begin_logs() -> None:
         configure(json=_logs.json, level=_logs.level)
         join_program()
         _logs = None
-
-
-def is_async(task: Task[..., Any]) -> bool:
-    """Whether the task's function is a coroutine function."""
-    return inspect.iscoroutinefunction(task.function)

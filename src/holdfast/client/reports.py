@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from holdfast.client.attempt import Done
+from holdfast.gateway.tasks.shapes import JobCompletion, JobFailure
 from holdfast.limits import JOBS_PER_REPORT_MAX, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX
 
 
@@ -14,6 +17,24 @@ def too_large(done: Done) -> Done:
         " put large content elsewhere and return a reference to it"
     )
     return Done(done.job, error=error, final=True)
+
+
+def completions_of(done: list[Done]) -> list[JobCompletion]:
+    """Those that came to their end with a result."""
+    return [
+        JobCompletion(item.job.job_key, item.job.lease, msgspec.Raw(item.result))
+        for item in done
+        if item.result is not None
+    ]
+
+
+def failures_of(done: list[Done]) -> list[JobFailure]:
+    """Those that raised, unless a transaction has completed their jobs."""
+    return [
+        JobFailure(item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms)
+        for item in done
+        if item.error is not None and not item.is_over
+    ]
 
 
 def pieces(done: list[Done]) -> Iterator[list[Done]]:

@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import msgspec
 
-from holdfast.client.execution import completed, current_job
 from holdfast.client.expecting import SPAN, expect
 from holdfast.client.handle import Handle
 from holdfast.client.patience import patiently
 from holdfast.client.process import ProcessHandle, Variables, new_instance, new_message
+from holdfast.client.running import completed, current_job
 from holdfast.client.task import BoundTask, Span, Task, span_ms
 from holdfast.engine.transactions.values import TransactionState
 from holdfast.errors import (

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import msgspec
-
 from holdfast.client.attempt import Done, job_error, log_failure
-from holdfast.client.execution import Executor, Loop, Processes, Threads, is_async
+from holdfast.client.execution import Executor, Loop, Processes, Threads
 from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
-from holdfast.client.reports import pieces, too_large
+from holdfast.client.reports import completions_of, failures_of, pieces, too_large
+from holdfast.client.running import is_async
 from holdfast.client.task import Task
 from holdfast.errors import (
     HoldfastError,
@@ -32,8 +31,6 @@ from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     Answer,
     HeldJob,
-    JobCompletion,
-    JobFailure,
 )
 from holdfast.limits import (
     JOBS_PER_ACTIVATION_MAX,
@@ -164,7 +161,7 @@ class Worker:
             fetching.cancel()
             # a node that is away when the worker is told to stop is no error of the worker's
             is_told = self._stopping.is_set()
-            away = (Unavailable, ResourceExhausted) if is_told else ()
+            away = _PASSING if is_told else ()
             with contextlib.suppress(asyncio.CancelledError, *away):
                 await fetching
             await self._give_back()
@@ -242,8 +239,8 @@ class Worker:
         """Where functions of a kind are run; made when the first one comes."""
         executor = self._executors.get(asynchronous)
         if executor is None:
-            kinds = {WorkerMode.THREADS: Threads, WorkerMode.PROCESSES: Processes}
-            make = Loop if asynchronous else kinds[self._mode]
+            plain = Threads if self._mode is WorkerMode.THREADS else Processes
+            make = Loop if asynchronous else plain
             executor = make(self._concurrency, self._report, self._begin)
             self._executors[asynchronous] = executor
         return executor
@@ -319,18 +316,7 @@ class Worker:
             self._room.set()
 
     async def _send(self, done: list[Done]) -> None:
-        completions = [
-            JobCompletion(item.job.job_key, item.job.lease, msgspec.Raw(item.result))
-            for item in done
-            if item.result is not None
-        ]
-        failures = [
-            JobFailure(
-                item.job.job_key, item.job.lease, item.error, item.final, item.retry_after_ms
-            )
-            for item in done
-            if item.error is not None and not item.is_over
-        ]
+        completions, failures = completions_of(done), failures_of(done)
         errors = [job_error(item, self._tasks) for item in done if item.thrown is not None]
         self.completed += sum(item.is_over for item in done)
         if errors:

@@ -8,18 +8,19 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import Context
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from holdfast.client.app import Holdfast
-from holdfast.client.attempt import job_error, log_failure
+from holdfast.client.attempt import job_error
 from holdfast.client.codec import ValueCodec
-from holdfast.client.execution import encoded_result, failed, is_async, run_function
 from holdfast.client.group_work import GroupFunction, Run
+from holdfast.client.middleware import Hooks, drive
 from holdfast.client.process import ProcessHandle
-from holdfast.client.task import Span, Task, span_ms
+from holdfast.client.task import Span, span_ms
 from holdfast.config import Config
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.errors import DeadlineExceeded, Internal, ResourceExhausted
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 _RUNS_MAX = 100_000  # a task that submits itself for ever is found, not waited for
 _WORKER = "run_all"
+_NO_HOOKS = Hooks()
 
 
 class VirtualPortal:
@@ -72,6 +74,12 @@ class VirtualPortal:
         """Runs a coroutine to its end, however much time that takes."""
         with _no_loop():
             return self.loop.run_until_complete(coroutine)
+
+    def run_in(self, coroutine: Coroutine[Any, Any, T], context: Context) -> T:
+        """Like `call_over_time`, in a context."""
+        with _no_loop():
+            task = self.loop.create_task(coroutine, context=context)
+            return self.loop.run_until_complete(task)
 
     async def reach(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine for a caller that is on a loop itself: this one or another."""
@@ -162,29 +170,23 @@ class TestApp(Holdfast):
         return next(iter(self.portal.call(self.api.jobs.activate(request))), None)
 
     def _run(self, job: ActivatedJob) -> None:
-        task = self.tasks[job.type]
-        try:
-            # In a context of its own: outside a task the test is in none.
-            result = copy_context().run(self._call, task, job)
-            encoded = msgspec.Raw(encoded_result(task, job, result))
-        except Exception as error:
-            done = failed(job, error)
-            log_failure(task, done, error)
-            if done.thrown is not None:
-                self.portal.call(self.api.jobs.throw([job_error(done, self.tasks)]))
-                return
+        """One attempt, in a context of its own: outside a task the test is in none."""
+        task, hooks = self.tasks[job.type], self.hooks or _NO_HOOKS
+        attempt = partial(hooks.run, task, job, catching=Exception)  # a test's own end goes on
+        done = drive(attempt, self.portal.run_in)
+        if done.is_over:
+            return
+        if done.thrown is not None:
+            self.portal.call(self.api.jobs.throw([job_error(done, self.tasks)]))
+        elif done.error is not None:
             failure = JobFailure(
-                job.job_key, job.lease, done.error or "", done.final, done.retry_after_ms
+                job.job_key, job.lease, done.error, done.final, done.retry_after_ms
             )
             self.portal.call(self.api.jobs.fail([failure]))
         else:
-            self.portal.call(
-                self.api.jobs.complete([JobCompletion(job.job_key, job.lease, encoded)])
-            )
-
-    def _call(self, task: Task[..., Any], job: ActivatedJob) -> Any:
-        result = run_function(task, job)
-        return self.portal.call_over_time(result) if is_async(task) else result
+            result = msgspec.Raw(done.result or b"null")
+            completion = JobCompletion(job.job_key, job.lease, result)
+            self.portal.call(self.api.jobs.complete([completion]))
 
     def group_function(self, run: Run) -> GroupFunction:
         """Functions of groups run on the app's own time, also plain ones."""
