@@ -14,7 +14,7 @@ from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.runner import TOPIC, Runner
-from holdfast.errors import InvalidState, Moved
+from holdfast.errors import InvalidState, Moved, Unavailable, Unknown
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
 from holdfast.journal import Append
 from holdfast.journal.memory import Fate, MemoryJournal
@@ -101,6 +101,37 @@ def test_nothing_leaves_a_standby_and_nothing_can_be_asked_of_it() -> None:
         assert fellows.journal.bounds(TOPIC, 1).next > before, "now it fires"
 
     play(story)
+
+
+def test_a_partition_that_cannot_be_opened_again_now_is_a_standby_until_it_can() -> None:
+    fates: list[Fate] = []
+    journal = MemoryJournal(fate=lambda append: fates.pop() if fates else Fate.DURABLE)
+    take, is_away = journal.take, True
+
+    async def take_if_there(topic: str, partition: int, epoch: int | None = None) -> object:
+        if is_away:
+            raise Unavailable("the store of the cluster is away")
+        return await take(topic, partition, epoch)
+
+    async def story(fellows: Fellows) -> None:
+        nonlocal is_away
+        a, b = runners(fellows)
+        await a.open(1)
+        journal.take = take_if_there  # pyright: ignore[reportAttributeAccessIssue]
+        fates.append(Fate.LOST)
+        with pytest.raises(Unknown):
+            await a.submit(1, [create()])
+        await asyncio.sleep(1)
+        assert a.open_partitions() == [] and a.stopped == {}
+        with pytest.raises(Moved, match="could not be opened again"):
+            a.submit(1, [create()])
+        is_away = False
+        await b.open(1)
+        await b.submit(1, [create()])
+        await fellows.caught_up("a")
+        assert a._lives.standing[1].state.dump() == b.processor(1).state.dump()
+
+    play(story, journal=journal)
 
 
 def test_a_take_over_reads_only_what_the_standby_has_not_applied() -> None:

@@ -122,6 +122,10 @@ class Lives(Generic[S]):
         except Moved as error:
             self.drop(partition, error, work)
             return False
+        except Unavailable as error:  # for now: it is placed again, here or elsewhere
+            reason = f"it could not be opened again: {error.message}"
+            self.drop(partition, moved(partition, reason), work)
+            return False
         except Exception as error:
             self.stop(partition, error, work)
             return False
