@@ -36,7 +36,7 @@ $(VENV)/pipeline: $(VENV)/runtime
 
 $(VENV)/development: $(VENV)/runtime
 	@echo "· installing the checks, the test runner and the benchmarks' tools (once; about a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,cluster,kafka,pipeline,postgres]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,cluster,kafka,otel,pipeline,postgres]'
 	@touch $@
 
 # An environment of its own: botocore wants an older python-dateutil than everything else here.

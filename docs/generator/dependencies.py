@@ -13,6 +13,7 @@ _PARTS = {
     "pipeline": "With the extra `pipeline`",
     "cluster": "With the extra `cluster`",
     "kafka": "With the extra `kafka`",
+    "otel": "With the extra `otel`",
     "postgres": "With the extra `postgres`",
     "bench": "With the extra `bench`",
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.client.running import current_job
     from holdfast.client.task import CoroutineTask, FunctionTask
     from holdfast.client.transaction import MessageHandle, Transaction
+    from holdfast.client.views import JobDetails
     from holdfast.config import Config
     from holdfast.content.subscriber.conditions import SubscriberCondition
     from holdfast.content.subscriber.decisions import Admission
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
         Unavailable,
         Unknown,
     )
-    from holdfast.gateway.tasks.shapes import RetryBackoff
+    from holdfast.gateway.processes.shapes import NewProcessInstance
+    from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff
     from holdfast.groups.api import NewPartition
     from holdfast.model.dsl import (
         Process,
@@ -78,9 +80,12 @@ __all__ = [
     "Internal",
     "InvalidArgument",
     "InvalidState",
+    "JobDetails",
     "MessageHandle",
     "Moved",
     "NewPartition",
+    "NewProcessInstance",
+    "NewTask",
     "NotFound",
     "Owned",
     "PartitionGroup",
@@ -125,6 +130,7 @@ _HOMES = {
     "holdfast.client.process": ("ProcessHandle",),
     "holdfast.client.task": ("CoroutineTask", "FunctionTask"),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
+    "holdfast.client.views": ("JobDetails",),
     "holdfast.client.codec": ("ValueCodec",),
     "holdfast.client.content_publisher": ("ContentPublisher",),
     "holdfast.client.content_queue": ("ContentQueue",),
@@ -146,7 +152,8 @@ _HOMES = {
     ),
     "holdfast.config": ("Config",),
     "holdfast.engine.jobs.values": ("BackoffKind",),
-    "holdfast.gateway.tasks.shapes": ("RetryBackoff",),
+    "holdfast.gateway.processes.shapes": ("NewProcessInstance",),
+    "holdfast.gateway.tasks.shapes": ("NewTask", "RetryBackoff"),
     "holdfast.groups.api": ("NewPartition",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -245,6 +245,8 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
         "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",
         "__version__", "current_job",
+        # what hooks of middleware are given
+        "JobDetails", "NewProcessInstance", "NewTask",
         # transactions
         "MessageHandle", "Transaction", "TransactionAborted",
         # content

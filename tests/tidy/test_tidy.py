@@ -133,6 +133,7 @@ HOMES = {
     "msgspec": "",
     "multipart": "gateway/http/forms.py",
     "obstore": "blobs/s3.py",
+    "opentelemetry": "otel.py",
     "pandas": "pipeline/daemon.py",  # for Spark's own use of it
     "prometheus_client": "metrics/",
     "psycopg": "content/repository/postgres.py",

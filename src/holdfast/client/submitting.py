@@ -35,7 +35,7 @@ class MiddlewareCalls:
         return middleware
 
 
-class _Part:
+class ChangedPart:
     """A part of an Api, in which some operations are others."""
 
     def __init__(self, inner: Any, **others: Any) -> None:
@@ -53,9 +53,9 @@ class _Submitting:
         self._inner = inner
         self._hooks = hooks
         self._sent: deque[str | None] = deque(maxlen=_TRANSACTIONS_REMEMBERED)
-        self.tasks = _Part(inner.tasks, submit=self._submit)
-        self.instances = _Part(inner.instances, start=self._start)
-        self.transactions = _Part(inner.transactions, commit=self._commit)
+        self.tasks = ChangedPart(inner.tasks, submit=self._submit)
+        self.instances = ChangedPart(inner.instances, start=self._start)
+        self.transactions = ChangedPart(inner.transactions, commit=self._commit)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
