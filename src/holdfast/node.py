@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from holdfast import timekeeping
+from holdfast.backup_life import BackupLife
 from holdfast.blobs import Blobs
 from holdfast.blobs.memory import MemoryBlobs
 from holdfast.clock import Clock, SystemClock
@@ -116,7 +117,7 @@ class Node:
             journal, content_store, clock, config.content_subscriber_kept_ms
         )
         metrics.content.numbers = self.content.numbers
-        to_home = None if place is None else place.far_content
+        self._to_home = to_home = None if place is None else place.far_content
         self.content_life = ContentLife(self.content, self.runner)
         self.runtime.partitions.on_opened.append(self.content_life.opened)
         self.runtime.on_stopped.append(self.content_life.stopped)
@@ -223,6 +224,10 @@ class LocalNode(Node):
         )  # fmt: skip
         self.gateway.show_health(self.health)
         self._opened = store
+        self.backups = BackupLife(
+            folder, self._home, journal, self.runner, self.upkeep, clock, self._to_home, disk
+        )
+        self._here |= self.backups.serve(self.gateway)
 
     async def begin(self) -> None:
         await super().begin()
@@ -264,9 +269,7 @@ class LocalNode(Node):
                     observer=metrics,
                 )  # fmt: skip
             try:
-                check_division(
-                    folder, None if place is None else place.home
-                )  # it may have changed until the lock was taken
+                check_division(folder, home)  # it may have changed until the lock was taken
                 if over is not None and local is not None:
                     journal = disk = await over(local, steady)
                 create_records(journal, config)
@@ -333,6 +336,7 @@ class LocalNode(Node):
         )
 
     async def close(self) -> None:
+        await self.backups.close()
         self.store = await self.upkeep.stop()
         await super().close()
         self._starts.end()

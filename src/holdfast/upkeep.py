@@ -6,7 +6,6 @@ between them, so that live commands do not wait for them.
 
 import asyncio
 import contextlib
-import gc
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -31,6 +30,7 @@ from holdfast.limits import (
     SNAPSHOT_SHARE_MAX,
     SNAPSHOTS_KEPT,
 )
+from holdfast.live_store import open_live
 from holdfast.log_scrub import LogScrub
 from holdfast.logs import log
 from holdfast.metrics import StorageMetrics
@@ -51,8 +51,6 @@ from holdfast.uploads import Uploads
 T = TypeVar("T")
 
 Processors = dict[int, Processor[Any]]
-_OPEN_ATTEMPTS = 50
-_OPEN_PAUSE_SECONDS = 0.1
 
 
 class Upkeep:
@@ -90,6 +88,7 @@ class Upkeep:
         self._rebuilding = ""  # why, while it is
         self._is_read = False  # the whole state was read since it was opened
         self._log_scrub = LogScrub(disk, metrics)
+        self.damage = self._log_scrub.damage
         self._tasks: set[asyncio.Task[None]] = set()
         self._scrub_now = asyncio.Event()
         self.scrubbed = asyncio.Event()  # everything at rest was read once since the start
@@ -185,6 +184,19 @@ class Upkeep:
             async with asyncio.timeout(SETTLE_BRIEFLY_MS / 1000):
                 await self._runner.settled()
         self._runner.write_state()
+
+    async def link_state(self, name: str) -> Path:
+        """A folder with links to the files of the state as it is now; `Snapshots.drop_links` ends.
+
+        It stands for no more than the log has when this returns.
+        """
+        async with self._files:
+            if self._rebuilding:
+                raise Unavailable(f"The state is being rebuilt: {self._rebuilding}")
+            await self._write_state()
+            links = self._snapshots.links(name)
+            await asyncio.to_thread(self._store.checkpoint, links)
+            return links
 
     # --- partitions that come and go ----------------------------------------------------------
 
@@ -327,7 +339,7 @@ class Upkeep:
                 done = await self._restore_beside()
                 self._store.abandon()
                 done += self._snapshots.replace_live()
-                store = await self._open_live()
+                store = await open_live(self._snapshots.live)
                 processors, broken = self._processors(store), dict[int, Exception]()
                 async for _ in recover(processors, self._journal, store, broken):
                     await asyncio.sleep(0)
@@ -352,17 +364,6 @@ class Upkeep:
     def _processors(self, store: RocksStore) -> Processors:
         """Those of the partitions that are open. Standbys begin by themselves, over any store."""
         return {each: self._open_processor(store, each) for each in self._runner.processors}
-
-    async def _open_live(self) -> RocksStore:
-        """Opens what was put in the place of the old store, once nobody reads that any more."""
-        for _ in range(_OPEN_ATTEMPTS):
-            try:
-                return RocksStore(self._snapshots.live)
-            except Unavailable as error:  # a scan that was interrupted keeps RocksDB open
-                log.info("state does not open yet", error=error.message)
-                gc.collect()
-                await asyncio.sleep(_OPEN_PAUSE_SECONDS)
-        return RocksStore(self._snapshots.live)
 
     async def _restore_beside(self) -> list[str]:
         """A copy of the newest good snapshot, brought to the end of the log; what was done."""

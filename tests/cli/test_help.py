@@ -57,6 +57,7 @@ def test_all_the_verbs_are_there() -> None:
         "batch cancel", "batch modify", "batch migrate", "batch resolve", "batch delete",
         "batch retry-tasks", "batch discard-tasks", "batch list", "batch show", "batch items",
         "batch suspend", "batch resume", "batch abort", "batch change", "batch retry",
+        "backup create", "backup list", "backup verify", "backup prune", "restore",
         "journal topics", "journal bounds", "journal cat", "journal verify",
         "partitions export", "partitions import", "partitions rebalance",
         "pipeline run", "pipeline status",

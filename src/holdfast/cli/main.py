@@ -23,6 +23,7 @@ from holdfast.cli import (
 from holdfast.cli import (
     groups as sharing,
 )
+from holdfast.cli.backup import command as backup
 from holdfast.cli.batch import command as batch
 from holdfast.cli.cluster import command as cluster
 from holdfast.cli.content import command as content
@@ -62,13 +63,14 @@ app = typer.Typer(
     ),
 )
 for _verb in (
-    node, worker, doctor, demo, definitions, start, show, messages, report, permissions,
+    node, worker, doctor, demo, definitions, start, show, messages, report, permissions, backup,
 ):  # fmt: skip
     _verb.register(app)
 sharing.register(groups.groups)
 for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
-    distributions.app, transactions.app, cluster.app, journal.app, partitions.app, pipeline.app,
+    distributions.app, transactions.app, cluster.app, journal.app, backup.app, partitions.app,
+    pipeline.app,
     users.app, groups.groups, groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)

@@ -16,7 +16,7 @@ from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.groups.service import GroupGateway
 from holdfast.gateway.identity.service import IdentityService
 from holdfast.gateway.journal.service import JournalService
-from holdfast.gateway.node.service import AllMembers, NodeService, with_problems
+from holdfast.gateway.node.service import AllMembers, BackupHome, NodeService, with_problems
 from holdfast.gateway.node.shapes import Health
 from holdfast.gateway.processes.definitions import ProcessService
 from holdfast.gateway.processes.instances import InstanceService
@@ -91,6 +91,10 @@ class Gateway(RestApi):
         """From now on the node is DEGRADED while there are such problems."""
         shown = self._node.health_now
         self._node.health_now = lambda: with_problems(shown(), problems())
+
+    def serve_backups(self, home: BackupHome) -> None:
+        """From now on this makes backups of the node."""
+        self._node.backups = home
 
     def show_health(self, health_now: Callable[[], Health]) -> None:
         """From now on this tells how the node is."""

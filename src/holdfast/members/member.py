@@ -22,6 +22,7 @@ class Member:
             place.colleagues.own_health = node.health
             place.colleagues.own_metrics = node.gateway.join(place.colleagues)
             place.colleagues.own_content = node.answer_call
+            node.backups.share(place.ways())
             await place.start()
         except BaseException:
             await node.close()

@@ -42,11 +42,11 @@ class MemberPlace:
         if home == str(self._member):
             return None
         [link] = [each for each in self._links if each.peer == home]
+        return partial(link.call, CONTENT)
 
-        async def call(body: bytes) -> bytes:
-            return await link.call(CONTENT, body)
-
-        return call
+    def ways(self) -> list[Call]:
+        """The ways to all other members."""
+        return [partial(link.call, CONTENT) for link in self._links]
 
     def around(self, runtime: Runtime) -> RoutedPartitions:
         """All partitions, as this member reaches them."""

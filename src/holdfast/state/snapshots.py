@@ -211,6 +211,22 @@ class Snapshots:
         except DataLoss:
             return None
 
+    # --- files for a copy elsewhere -----------------------------------------------------------
+
+    def links(self, name: str) -> Path:
+        """A folder for links to the files of the live store; what is in it is removed.
+
+        A start removes what a process that was interrupted has left of it.
+        """
+        links = self._folder / f"{name}.links"
+        shutil.rmtree(links, ignore_errors=True)
+        return links
+
+    @staticmethod
+    def drop_links(links: Path) -> None:
+        """Nobody needs them any more."""
+        shutil.rmtree(links, ignore_errors=True)
+
     # --- reading again ------------------------------------------------------------------------
 
     def scrub_live(self, store: Store) -> Pieces:

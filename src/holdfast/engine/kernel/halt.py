@@ -1,7 +1,7 @@
-"""A runner that stands still while its state is rebuilt: what it refuses, and what it owes."""
+"""A runner that stands still: while its state is rebuilt, or for a moment that a copy is of."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.errors import DataLoss, Unavailable
@@ -63,6 +63,25 @@ class Halt:
                 raise
             return True
         return False
+
+
+class Hold:
+    """Keeps a runner from beginning steps. Commands are accepted, and wait."""
+
+    def __init__(self, settled: Callable[[], Awaitable[None]], look: Callable[[], None]) -> None:
+        self.is_on = False
+        self._settled = settled
+        self._look = look
+
+    async def begin(self) -> None:
+        """No step begins until `end`; returns when none is under way."""
+        self.is_on = True
+        await self._settled()
+
+    def end(self) -> None:
+        """The runner goes on."""
+        self.is_on = False
+        self._look()
 
 
 def _rebuilding(reason: str) -> Unavailable:

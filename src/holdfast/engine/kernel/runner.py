@@ -14,7 +14,7 @@ from holdfast.clock import Clock
 from holdfast.engine.kernel.alarms import Alarms
 from holdfast.engine.kernel.behind import WriteBehind
 from holdfast.engine.kernel.doors import Doors
-from holdfast.engine.kernel.halt import Halt
+from holdfast.engine.kernel.halt import Halt, Hold
 from holdfast.engine.kernel.inbox import tell
 from holdfast.engine.kernel.lives import Lives, OpenProcessor
 from holdfast.engine.kernel.others import others
@@ -80,9 +80,9 @@ class Runner(Generic[S]):
         self.standbys: Standbys[S] = Standbys(
             journal, self._lives, self._work, self.behind, self._halt
         )
-        self._lives.on_moved = self.standbys.go_on
-        self.follow_again = self.standbys.try_again
+        self._lives.on_moved, self.follow_again = self.standbys.go_on, self.standbys.try_again
         self._something = asyncio.Event()  # to do
+        self.hold = Hold(self.settled, self._something.set)
         self.doors = doors = Doors(
             self._lives, self._work, self._outcomes, self.standbys, self._halt, self._look_at,
             self._something.set)  # fmt: skip
@@ -289,7 +289,7 @@ class Runner(Generic[S]):
                     self._halt.reason or not self._ready or not self._is_asked()
                 ):
                     return self._refuse_all(Unavailable("The node is closing"))
-                elif not self._ready:
+                elif not self._ready or (self.hold.is_on and not self._closing):
                     await self._something_new()
                 else:
                     self._work.at_hand.clear()

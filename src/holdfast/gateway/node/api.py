@@ -4,7 +4,7 @@ from typing import Protocol
 
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import Everyone, one
-from holdfast.gateway.node.shapes import Health, Topology
+from holdfast.gateway.node.shapes import BackupRequest, BackupView, Health, Topology
 from holdfast.gateway.operation import Namespace, operation
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -29,4 +29,21 @@ class NodeApi(Namespace, Protocol):
     )  # fmt: skip
     async def metrics(self) -> bytes:
         """Give the node's numbers to Prometheus."""
+        ...
+
+    @operation(
+        "start_backup", "POST", "/v2/backup", one(ResourceType.SYSTEM, Permission.UPDATE),
+        body=BackupRequest,
+    )  # fmt: skip
+    async def back_up(self, target: str) -> BackupView:
+        """Begin a backup of the node as of now, which the node writes to a folder or S3 itself.
+
+        Returns at once; `get_backup` tells how far it is. InvalidState while one is made, and for a
+        member of a cluster.
+        """
+        ...
+
+    @operation("get_backup", "GET", "/v2/backup", one(ResourceType.SYSTEM, Permission.READ))
+    async def backup(self) -> BackupView:
+        """Show how far the backup is that was begun last."""
         ...

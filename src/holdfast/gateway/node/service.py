@@ -8,12 +8,18 @@ import msgspec
 
 from holdfast.config import Config
 from holdfast.engine.progress import FindProgress
-from holdfast.errors import Moved, Unavailable, Unknown
+from holdfast.errors import InvalidState, Moved, Unavailable, Unknown
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.cluster.service import ClusterHome
 from holdfast.gateway.cluster.shapes import ClusterStatus
 from holdfast.gateway.node.api import NodeApi
-from holdfast.gateway.node.shapes import Health, MemberView, PartitionView, Topology
+from holdfast.gateway.node.shapes import (
+    BackupView,
+    Health,
+    MemberView,
+    PartitionView,
+    Topology,
+)
 from holdfast.metrics import Metrics
 from holdfast.partitions import Placement
 from holdfast.version import VERSION
@@ -27,6 +33,24 @@ class AllMembers(Protocol):
     async def health(self) -> Health: ...
 
     async def metrics(self) -> bytes: ...
+
+
+class BackupHome(Protocol):
+    """Who makes backups of the node."""
+
+    async def start(self, target: str) -> BackupView: ...
+
+    async def status(self) -> BackupView: ...
+
+
+class NoBackups:
+    """A node that is nowhere on a disk."""
+
+    async def start(self, target: str) -> BackupView:
+        raise InvalidState(f"Expected a node with a folder to back up to {target}, but it has none")
+
+    async def status(self) -> BackupView:
+        return BackupView("NONE")
 
 
 class NodeService(NodeApi):
@@ -46,6 +70,7 @@ class NodeService(NodeApi):
         self.health_now: Callable[[], Health] = lambda: UP
         self.members: AllMembers | None = None  # of a node that has several
         self.cluster: ClusterHome | None = None  # that the node is a member of
+        self.backups: BackupHome = NoBackups()
 
     async def topology(self) -> Topology:
         views = await asyncio.gather(*(self._partition(each) for each in self._asked.placement()))
@@ -71,6 +96,12 @@ class NodeService(NodeApi):
 
     async def metrics(self) -> bytes:
         return await (self.own_metrics() if self.members is None else self.members.metrics())
+
+    async def back_up(self, target: str) -> BackupView:
+        return await self.backups.start(target)
+
+    async def backup(self) -> BackupView:
+        return await self.backups.status()
 
     async def own_metrics(self) -> bytes:
         """The numbers of this member alone."""

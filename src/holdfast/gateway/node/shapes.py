@@ -2,7 +2,7 @@
 
 import msgspec
 
-from holdfast.gateway.shapes import Shape
+from holdfast.gateway.shapes import Question, Shape
 
 
 class PartitionView(Shape, frozen=True):
@@ -49,3 +49,24 @@ class Health(Shape, frozen=True, omit_defaults=True):
     damage: list[str] = msgspec.field(default_factory=list)  # what is damaged, by its file
     # what keeps nothing from working, and somebody should look at
     warnings: list[str] = msgspec.field(default_factory=list)
+
+
+class BackupRequest(Question, frozen=True):
+    """Where a backup goes."""
+
+    target: str  # a folder of the node's machine by its whole path, or s3://BUCKET/PREFIX
+
+
+class BackupView(Shape, frozen=True):
+    """The backup that was begun last since the node started, and how far it is."""
+
+    state: str  # NONE, RUNNING, DONE or FAILED
+    target: str = ""
+    generation: int = 0  # once it is DONE
+    taken_ms: int = 0  # the moment that it shows
+    total_bytes: int = 0
+    done_bytes: int = 0
+    sent_bytes: int = 0  # of them, what the target did not have
+    held_ms: float = 0.0  # how long the processes of the node waited for a common moment
+    code: str = ""  # of why it is FAILED
+    error: str = ""

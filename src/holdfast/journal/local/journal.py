@@ -26,6 +26,7 @@ from holdfast.journal.checks import (
 )
 from holdfast.journal.local.commit import GroupCommit, Staging
 from holdfast.journal.local.disk import Disk, Lock, RealDisk
+from holdfast.journal.local.extent import Pinned, extent_of
 from holdfast.journal.local.mark import MARK_BYTES
 from holdfast.journal.local.names import (
     DURABLE,
@@ -240,6 +241,20 @@ class LocalJournal(ReadableJournal):
         now_ms = self._clock.now_ms() if now_ms is None else now_ms
         for name, topic in self._topics.items():
             topic.writer.enforce(topic.settings.retention, now_ms, needed.get(name, {}))
+
+    def pin(self) -> Pinned:
+        """All topics as of this moment; the files of their segments stay until it is released."""
+        self._check_open()
+        topics = list(self._topics.items())
+        extents = {name: extent_of(each.settings, each.writer.view) for name, each in topics}
+        for _, each in topics:
+            each.writer.pin()
+
+        def release() -> None:
+            for _, each in topics if not self._closed else ():
+                each.writer.unpin()
+
+        return Pinned(extents, release)
 
     def heal(self, file: str) -> None:
         """Does what can be done about a damaged file of a topic while the journal is open.

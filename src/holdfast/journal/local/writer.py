@@ -89,6 +89,7 @@ class TopicWriter:
         self._under_way: list[Commit] = []  # begun and not ended: their file must stay
         self._broken: BaseException | None = None  # why those under way cannot succeed any more
         self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
+        self._pins = 0  # how many copy the files, which stay meanwhile
         self._allocator = Allocator(disk, folder, segment_bytes, background)
         if recovered.prepared is not None:
             self._allocator.adopt(recovered.prepared)
@@ -211,6 +212,16 @@ class TopicWriter:
             self.view.earliest[partition] = before
             self._remove_discarded()
 
+    def pin(self) -> None:
+        """Keeps the files of all segments that are there now, discarded or not, until `unpin`."""
+        self._pins += 1
+
+    def unpin(self) -> None:
+        """Somebody is done with the files; what was discarded meanwhile goes with the last one."""
+        assert self._pins > 0, "there are as many unpins as pins"
+        self._pins -= 1
+        self._remove_discarded()
+
     def begin_at(self, partition: int, offset: int, epoch: int) -> None:
         """Lets a partition begin at an offset, as if what came before was discarded."""
         self.view.earliest[partition] = self.view.next[partition] = offset
@@ -224,6 +235,8 @@ class TopicWriter:
         dropped: list[int] = []
         while True:
             oldest = segments[0].summary
+            if self._pins:
+                break
             too_old = retention.age_ms is not None and oldest.last_ms < now_ms - retention.age_ms
             too_many = retention.bytes is not None and size_bytes - oldest.end >= retention.bytes
             if oldest.end == 0 or not (too_old or (too_many and len(segments) > 1)):
@@ -324,7 +337,7 @@ class TopicWriter:
 
     def _remove_discarded(self) -> None:
         dropped: list[int] = []
-        while self.view.oldest_is_discarded():
+        while not self._pins and self.view.oldest_is_discarded():
             dropped.append(self.view.drop_oldest().sequence)
         if dropped:
             self._remove(dropped)
