@@ -10,17 +10,24 @@ from generator.units import value_text
 from holdfast import limits
 from holdfast.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from holdfast.config import FILE_NAME, Config
+from holdfast.engine.jobs.values import JobsReported
 from holdfast.errors import ERRORS
 from holdfast.gateway.http.problems import STATUS_OF_CODE
 from holdfast.metrics import (
     BatchNumbers,
     ContentNumbers,
     DeliveryNumbers,
+    DiskNumbers,
     DistributionGauges,
     GroupNumbers,
     ImportNumbers,
     Metrics,
+    PipelineLag,
+    TransactionGauges,
+    WorkerGauges,
+    WorkGauges,
 )
+from holdfast.metrics.cluster import MemberNumbers
 from holdfast.sequence.etcd_numbers import EtcdNumbers
 from holdfast.sequence.tick_numbers import TickNumbers
 
@@ -113,6 +120,14 @@ def metrics_page() -> str:
     metrics.distribution.of(2)
     metrics.distribution.gauges = lambda: DistributionGauges({1: 0}, {2: 0}, {2: 0})
     one = {("", ""): 0}
+    metrics.work.gauges = {1: WorkGauges({"": 0}, {"": 0}, {"": 0.0}, one)}
+    metrics.work.workers = lambda: WorkerGauges({"": 0}, {"": 0})
+    metrics.work.reported(JobsReported("", 0, 0))
+    metrics.storage.disk = lambda: DiskNumbers(0, 0, 0, 0)
+    metrics.http.refuse("")
+    metrics.transactions.gauges = lambda: TransactionGauges({1: 0}, {1: 0}, 0.0)
+    metrics.pipeline_lag = lambda: PipelineLag({1: 0}, 0.0)
+    metrics.cluster.numbers = lambda: MemberNumbers(*[0] * 8, {"": 0}, 0, 0)
     metrics.batch.numbers = lambda: BatchNumbers(one, one, one, 0.0)
     metrics.order.numbers = TickNumbers()
     metrics.etcd.source = _EtcdSource()

@@ -1,5 +1,6 @@
 """Files and folders that are durable when the call returns."""
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -54,3 +55,18 @@ def replace_file(path: Path, data: bytes) -> None:
         os.close(descriptor)
     beside.replace(path)
     sync_folder(path.parent)
+
+
+def folder_bytes(folder: Path) -> int:
+    """How much room the files in a folder take; those that go away meanwhile do not count."""
+    total = 0
+    try:
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                total += folder_bytes(Path(entry))
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    total += entry.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        return total
+    return total

@@ -1,5 +1,6 @@
 """What is checked, and made, when a node opens its folder."""
 
+import shutil
 import stat
 from pathlib import Path
 
@@ -9,11 +10,12 @@ from holdfast.config import DEFAULT_PARTITIONS, Config
 from holdfast.content.blobs import NoSharedStore
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import InvalidArgument, InvalidState
-from holdfast.files import make_folder
+from holdfast.files import folder_bytes, make_folder
 from holdfast.journal import Journal
 from holdfast.journal.local import LocalJournal
 from holdfast.layout import layout_of
 from holdfast.logs import log
+from holdfast.metrics import DiskNumbers
 from holdfast.state.stored import StoredSnapshots
 
 
@@ -78,3 +80,10 @@ def content_blobs(config: Config, journal: Journal, beside: Path) -> Blobs:
             " every member, or publish packages that fit into a message"
         )
     return open_blobs(config.content_store or str(beside))
+
+
+def disk_numbers(folder: Path) -> DiskNumbers:
+    """How much room a member takes in its folder, and how much the disk has."""
+    disk = shutil.disk_usage(folder)
+    log_bytes = folder_bytes(folder / "journal")
+    return DiskNumbers(log_bytes, folder_bytes(folder / "state" / "live"), disk.free, disk.total)

@@ -511,3 +511,10 @@ TOTAL_ITEMS_MAX = 100_000  # counted for a page: 10 ms; beyond it "or more" is s
 SELECTION_LOOK_MS = 50  # how often requests are looked for: a directory of a few files, 20 us
 SELECTION_TABLES_WAIT_MS = 20_000  # for the tables to be as far as a request wants
 SELECTION_ATTEMPTS_MAX = 3  # for one that throws; then its asker is told
+
+# --- metrics ----------------------------------------------------------------------------------
+METRIC_TYPES_MAX = 64  # types of jobs shown by name, others as "other": 50 samples each, 4 us each
+METRIC_WORKERS_MAX = 10_000  # workers whose last request is remembered: 2 MB
+METRIC_WORKER_MS = 60_000  # a worker that has not asked for jobs for so long is not counted
+WAITING_JOBS_LOOKED_AT = 4  # of each priority, for the age of the one that waits longest
+WAITING_PRIORITIES_LOOKED_AT = 4  # of a type; each is a look into the store, 15 us

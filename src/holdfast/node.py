@@ -38,6 +38,7 @@ from holdfast.folders import (
     check_division,
     content_blobs,
     create_records,
+    disk_numbers,
     make_private,
     stored_snapshots,
 )
@@ -213,17 +214,16 @@ class LocalNode(Node):
             content_store=partial(content_blobs, config, journal, content / "blobs"),
             content_uploads=content / "uploads",
         )  # fmt: skip
-        self._starts = Starts(folder)
-        self._clock = clock
-        self._uploads = uploads
+        self._starts, self._opened = Starts(folder), store
+        self._clock, self._uploads = clock, uploads
         self.gateway.show_tables(self._tables)
         metrics.pipeline_lag = self._pipeline_lag
+        metrics.storage.disk = partial(disk_numbers, folder)
         self.upkeep = Upkeep(
             snapshots, self.runner, journal, disk, config, clock, metrics.storage,
             self._open_processor, self._reader_positions, uploads, self._content_needs,
         )  # fmt: skip
         self.gateway.show_health(self.health)
-        self._opened = store
         self.backups = BackupLife(
             folder, self._home, journal, self.runner, self.upkeep, clock, self._to_home, disk
         )

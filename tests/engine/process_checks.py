@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+from count_checks import check_counts
+
 from holdfast.engine.due.dates import DueKind
 from holdfast.engine.families import Tag
 from holdfast.engine.processes import state as process_state
@@ -45,6 +47,7 @@ def check_invariants(view: Any) -> None:
     _check_due(view)
     _check_trees(view)
     _check_loops(view)
+    check_counts(view)
 
 
 def _check_elements(view: Any) -> None:

@@ -14,11 +14,13 @@ from holdfast.engine import partition
 from holdfast.engine.incidents import state as incidents_state
 from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.jobs.values import JobIntent, NewJob
+from holdfast.engine.kernel import processor as processor_module
 from holdfast.engine.partition import DISPATCH, open_partition
 from holdfast.engine.state import EngineState
 from holdfast.errors import DataLoss
 from holdfast.model.dsl import Process, path
 from holdfast.records import Record, ValueType
+from holdfast.state import Progress
 from holdfast.state.memory import MemoryStore
 
 FORKED = Process("p").parallel(path().task("a", retries=0), path().task("b", retries=0))
@@ -41,6 +43,7 @@ def earlier_version() -> Iterator[None]:
             (IncidentIntent.DISCARDED, ended),
         ):
             patch.setitem(DISPATCH.appliers, (ValueType.INCIDENT, intent), applier)
+        patch.setattr(processor_module, "Progress", lambda *how, is_counted: Progress(*how))
         yield
 
 

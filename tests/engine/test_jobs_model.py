@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from count_checks import check_counts
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -291,6 +292,7 @@ class Jobs(RuleBasedStateMachine):
         for type_ in ("a", "b"):
             waiting = [job.key for job in self.model.waiting(type_)]
             assert jobs.waiting(type_, 1_000) == waiting
+        check_counts(self.driver.view)
         assert [key for key, _ in jobs.leases.scan()] == sorted(self.model.leases)
         incidents = [key for key, _ in self.driver.view.incidents.open.scan()]
         assert incidents == sorted(job.incident for job in self.model.jobs.values() if job.incident)

@@ -12,7 +12,14 @@ from partition_driver import Driver
 from holdfast import testing
 from holdfast.engine.batch.values import BatchesChanged, BatchOperationEnded
 from holdfast.engine.distribution.values import CommandTaken, DistributionFinished, Sending
-from holdfast.engine.jobs.values import JobEnded, JobsAvailable, JobState, Outcome, TaskDefined
+from holdfast.engine.jobs.values import (
+    JobEnded,
+    JobsAvailable,
+    JobsReported,
+    JobState,
+    Outcome,
+    TaskDefined,
+)
 from holdfast.engine.kernel import (
     Command,
     CommandRefused,
@@ -170,6 +177,7 @@ PARCEL = Parcel(1, 2, 1, 0, 0, 0, b"")
 EFFECTS: dict[str, Any] = {
     "JobEnded": JobEnded(1, Outcome(JobState.COMPLETED, b"null", "", 0)),
     "JobsAvailable": JobsAvailable(1, "t"),
+    "JobsReported": JobsReported("t", 5, 3, completed=1),
     "TaskDefined": TaskDefined(1, "t"),
     "ParcelReady": ParcelReady(PARCEL),
     "ParcelsReceived": ParcelsReceived(1, 2, 3),

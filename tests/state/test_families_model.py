@@ -1,9 +1,12 @@
 """Families against a dict: put, insert, delete, scan, undo, commit, write, in any order."""
 
+import copy
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -42,7 +45,9 @@ class Families(RuleBasedStateMachine):
         self.before: list[tuple[bytes, bytes]] = []  # what the store had when it began
         self.model: dict[Row, int] = {}
         self.numbers: dict[int, int] = {}
-        self.marks: list[tuple[int, dict[Row, int], dict[int, int]]] = []
+        self.counted_rows: set[Row] = set()
+        self.told: Counter[str] = Counter()
+        self.marks: list[tuple[int, tuple[Any, ...]]] = []
         self.open()
 
     def new_store(self) -> Store:
@@ -54,6 +59,10 @@ class Families(RuleBasedStateMachine):
         self.neighbour = self.state.family(4, U64, int)
         self.family = self.state.family(3, TEXT_U32_U64, int)
         self.other = self.state.family(2, U64, int)
+        self.counted = self.state.family(5, TEXT_U32_U64, int)
+        self.counts = self.state.tally(6).counts
+        self.counted.counted_in(self.counts)
+        self.tally = self.state.tally(7)
 
     # --- changes ------------------------------------------------------------------------------
 
@@ -73,6 +82,33 @@ class Families(RuleBasedStateMachine):
         self.family.delete(row)
         self.model.pop(row, None)
 
+    @rule(row=rows)
+    def take(self, row: Row) -> None:
+        assert self.family.take(row) == self.model.pop(row, None)
+
+    @rule(row=rows)
+    def count(self, row: Row) -> None:
+        """A row is inserted, or deleted if it is there; who does it counts."""
+        if row in self.counted_rows:
+            self.counted_rows.remove(row)
+            self.counted.delete(row)
+            self.counts[row[0]] -= 1
+        else:
+            self.counted_rows.add(row)
+            self.counted.insert(row, 0)
+            self.counts[row[0]] += 1
+
+    @rule(name=names, by=st.integers(-2, 2))
+    def tell(self, name: str, by: int) -> None:
+        self.tally.add(name, by)
+        self.told[name] += by
+
+    @rule(number=st.integers(0, 2), by=st.integers(-2, 2))
+    def add(self, number: int, by: int) -> None:
+        self.numbers[number] = self.numbers.get(number, 0) + by
+        assert self.other.add(number, by) == self.numbers[number]
+        self.neighbour.put(number, self.numbers[number])
+
     @rule(number=st.integers(0, 2), value=values)
     def put_other(self, number: int, value: int) -> None:
         self.other.put(number, value)
@@ -88,14 +124,16 @@ class Families(RuleBasedStateMachine):
 
     @rule()
     def mark(self) -> None:
-        self.marks.append((self.state.mark(), dict(self.model), dict(self.numbers)))
+        model = self.model, self.numbers, self.counted_rows, self.told
+        self.marks.append((self.state.mark(), copy.deepcopy(model)))
 
     @precondition(lambda self: self.marks)
     @rule(back=st.integers(1, 3))
     def undo(self, back: int) -> None:
-        mark, self.model, self.numbers = self.marks[-min(back, len(self.marks))]
+        mark, (self.model, self.numbers, self.counted_rows, self.told) = self.marks[
+            -min(back, len(self.marks))
+        ]
         del self.marks[-min(back, len(self.marks)) :]
-        self.model, self.numbers = dict(self.model), dict(self.numbers)
         self.state.undo_to(mark)
 
     @rule()
@@ -135,7 +173,7 @@ class Families(RuleBasedStateMachine):
 
     @property
     def progress(self) -> Progress:
-        return Progress(self.written, self.written, 5)
+        return Progress(self.written, self.written, 5, is_counted=True)
 
     # --- reads --------------------------------------------------------------------------------
 
@@ -166,6 +204,16 @@ class Families(RuleBasedStateMachine):
     def scan_all(self) -> None:
         assert list(self.family.scan()) == self.expected(lambda row: True)
         assert list(self.other.scan()) == sorted(self.numbers.items())
+
+    @invariant()
+    def rows_are_counted(self) -> None:
+        assert dict(self.family.unordered()) == self.model
+        expected = Counter(row[0] for row in self.counted_rows)
+        assert {name: count for name, count in self.counts.items() if count} == expected
+        told = {name: count for name, count in self.told.items() if count}
+        assert {name: count for name, count in self.tally.counts.items() if count} == told
+        kept = {raw[3:].decode(): value for raw, value in self.state.dump() if raw[2] == 7}
+        assert kept == {name: msgspec.msgpack.encode(count) for name, count in told.items()}
 
     @invariant()
     def dump_is_what_a_store_would_hold(self) -> None:

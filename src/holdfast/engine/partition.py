@@ -65,6 +65,10 @@ def open_partition(store: Store, partition: int, partitions: int = 1) -> EngineP
 
 def _upgrade(state: PartitionState, view: EngineState, store: Store) -> None:
     """Adds rows that the version that wrote the store did not know; they follow from the others."""
+    if not state.stored_progress.is_counted:
+        view.jobs.count()
+        view.incidents.count()
+        state.commit()
     for _ in view.incidents.missing_index():
         state.commit()
         if state.changed_rows() > STORE_ROWS_MAX:

@@ -53,7 +53,8 @@ class Gateway(RestApi):
         self.show_tables(NoTables())
         defaults = DefaultsOfTasks(asked)
         self.tasks = TaskService(asked, config, clock, defaults)
-        self.jobs = JobService(asked, clock, defaults)
+        self.jobs = jobs = JobService(asked, clock, defaults)
+        metrics.work.workers = jobs.workers
         self.incidents = IncidentService(asked)
         self.schedules = ScheduleService(asked, config, clock, defaults)
         self.distributions = distributions = DistributionService(asked)

@@ -21,11 +21,13 @@ from holdfast.metrics.engine import (
 from holdfast.metrics.groups import GroupNumbers
 from holdfast.metrics.members import merged
 from holdfast.metrics.node import ClockNumbers, Metrics, PipelineLag
-from holdfast.metrics.storage import HttpMetrics, StorageMetrics
+from holdfast.metrics.storage import DiskNumbers, HttpMetrics, StorageMetrics
+from holdfast.metrics.work import WorkerGauges, WorkGauges, WorkMetrics
 
 __all__ = [
     "NO_NUMBERS", "BatchMetrics", "BatchNumbers", "ClockNumbers", "ContentMetrics",
-    "ContentNumbers", "DeliveryNumbers", "DistributionGauges", "DistributionMetrics",
-    "GroupNumbers", "HttpMetrics", "ImportNumbers", "Metrics", "PipelineLag", "StorageMetrics",
-    "TransactionGauges", "TransactionMetrics", "merged",
+    "ContentNumbers", "DeliveryNumbers", "DiskNumbers", "DistributionGauges",
+    "DistributionMetrics", "GroupNumbers", "HttpMetrics", "ImportNumbers", "Metrics",
+    "PipelineLag", "StorageMetrics", "TransactionGauges", "TransactionMetrics", "WorkGauges",
+    "WorkMetrics", "WorkerGauges", "merged",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The numbers of one node."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -22,8 +22,10 @@ from holdfast.metrics.engine import (
 )
 from holdfast.metrics.etcd import EtcdMetrics
 from holdfast.metrics.groups import GroupMetrics
+from holdfast.metrics.histogram import command_histogram, histogram_family
 from holdfast.metrics.sequence import OrderMetrics
 from holdfast.metrics.storage import HttpMetrics, StorageMetrics
+from holdfast.metrics.work import WorkMetrics
 
 _SYNC_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 
@@ -54,6 +56,10 @@ class ClockNumbers(NamedTuple):
     ahead_seconds: float  # how far it is ahead of the node's time
 
 
+async def _nothing_to_refresh() -> None:
+    """No partition runs yet."""
+
+
 class Metrics:
     """The numbers of one node, by partition where that says more."""
 
@@ -63,6 +69,8 @@ class Metrics:
         self.distribution = DistributionMetrics()
         self.transactions = TransactionMetrics()
         self.batch = BatchMetrics()
+        self.work = WorkMetrics()
+        self.commands = command_histogram()  # from their submission to their durable answer
         self.storage = StorageMetrics()
         self.http = HttpMetrics()
         self.content = ContentMetrics()
@@ -70,6 +78,8 @@ class Metrics:
         self.order = OrderMetrics()
         self.etcd = EtcdMetrics()
         self.cluster = ClusterMetrics()
+        # brings numbers up to date that are read from the state
+        self.refresh: Callable[[], Awaitable[None]] = _nothing_to_refresh
         self.pipeline_lag: Callable[[], PipelineLag | None] = lambda: None  # None: no tables
         self.clock: Callable[[], ClockNumbers] = lambda: ClockNumbers(0, 0.0)
         self._partitions: dict[int, PartitionMetrics] = {}
@@ -111,6 +121,11 @@ class Metrics:
             for partition, numbers in self._partitions.items():
                 gauge.add_metric([str(partition)], getattr(numbers, attribute))
             yield gauge
+        yield from self.work.collect()
+        yield histogram_family(
+            "holdfast_command_seconds", "Time from a command's arrival to its durable answer",
+            (), [((), self.commands)],
+        )  # fmt: skip
         yield from self.distribution.collect()
         yield from self.transactions.collect()
         yield from self.batch.collect()

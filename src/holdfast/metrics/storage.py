@@ -1,6 +1,7 @@
 """What is counted and measured of the files of a node, and of its HTTP."""
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -29,6 +30,15 @@ class HttpMetrics:
         )
 
 
+class DiskNumbers(NamedTuple):
+    """How much room a member takes, and how much its disk has."""
+
+    log: int
+    state: int
+    free: int
+    size: int
+
+
 class StorageMetrics:
     """What is counted and measured of the files of a node."""
 
@@ -40,6 +50,7 @@ class StorageMetrics:
         self.rebuilds = 0
         self.scrubs = 0
         self.damaged_files = 0
+        self.disk: Callable[[], DiskNumbers | None] = lambda: None  # None: it has no folder
         self._damage = {"state": 0, "snapshot": 0, "log": 0}
 
     def damage_found(self, what: str) -> None:
@@ -65,3 +76,12 @@ class StorageMetrics:
         yield GaugeMetricFamily(
             "holdfast_damaged_files", "Files that are damaged now", value=self.damaged_files
         )
+        if (disk := self.disk()) is None:
+            return
+        for name, text, value in (
+            ("log", "Bytes of the log on disk, with room that is prepared for it", disk.log),
+            ("state", "Bytes of the state on disk, without snapshots", disk.state),
+            ("disk_free", "Bytes that the disk with the data has left", disk.free),
+            ("disk_size", "Bytes of the disk with the data", disk.size),
+        ):
+            yield GaugeMetricFamily(f"holdfast_{name}_bytes", text, value=value)

@@ -6,6 +6,7 @@ from typing import Any
 from holdfast.clock import Clock
 from holdfast.engine.batch.values import BatchesChanged
 from holdfast.engine.distribution.values import CommandTaken, Sending
+from holdfast.engine.jobs.values import JobsReported
 from holdfast.engine.kernel import CommandRefused, Submission
 from holdfast.engine.kernel.runner import Runner
 from holdfast.engine.parcels.values import ParcelReady, ParcelsReceived
@@ -19,7 +20,7 @@ from holdfast.metrics import Metrics
 from holdfast.partitions import Partitions
 from holdfast.partitions.local import LocalPartitions
 from holdfast.runtime.batch_driver import BatchDriver
-from holdfast.runtime.gauges import distribution_gauges, transaction_gauges
+from holdfast.runtime.gauges import distribution_gauges, refresh_work, transaction_gauges
 from holdfast.runtime.post import Post
 
 
@@ -36,6 +37,7 @@ class Runtime:
         self.batches = BatchDriver(runner, clock)
         metrics.distribution.gauges = lambda: distribution_gauges(runner)
         metrics.transactions.gauges = lambda: transaction_gauges(runner, clock.now_ms())
+        metrics.refresh = lambda: refresh_work(runner, clock.now_ms(), metrics.work)
         decided = metrics.transactions.decided
 
         def count(effect: TransactionDecided) -> None:
@@ -48,6 +50,7 @@ class Runtime:
             CommandTaken: self.post.taken,
             CommandRefused: self.post.refused,
             TransactionDecided: count,
+            JobsReported: metrics.work.reported,
             BatchesChanged: lambda effect: self.batches.look(effect.partition),
         }
         followed = set(DISPATCH.followed.values())

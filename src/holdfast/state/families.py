@@ -14,6 +14,7 @@ import msgspec
 from holdfast.state.api import Store
 from holdfast.state.family import DELETED, EMPTY, Changes, Family, UndoLog
 from holdfast.state.keys import KeyCodec
+from holdfast.state.tally import Tally
 
 __all__ = ["EMPTY", "Family", "PartitionState", "Progress"]
 
@@ -34,6 +35,7 @@ class Progress(msgspec.Struct, frozen=True, array_like=True):
     # positions do
     replay_offset: int = -1
     last_ms: int = 0  # the time of the last record
+    is_counted: bool = False  # the counts in the store are those of its rows
 
     @property
     def replay_from(self) -> int:
@@ -65,6 +67,7 @@ class PartitionState:
         self.partition = partition
         self.undo_log: UndoLog = []
         self._families: dict[int, Family[Any, Any]] = {}
+        self._tallies: dict[int, Tally] = {}
         self._undone: list[Callable[[], None]] = []
         self._progress_key = progress_key(partition)
         stored = store.get(self._progress_key)
@@ -81,6 +84,14 @@ class PartitionState:
         family: Family[K, V] = Family(self.store, self.undo_log, prefix, key, value)
         self._families[tag] = family
         return family
+
+    def tally(self, tag: int) -> Tally:
+        """Declares counts of rows; their tag is on disk and never changes."""
+        assert tag not in {_PROGRESS_TAG, *self._families, *self._tallies}, f"{tag} is used twice"
+        prefix = _PREFIX.pack(self.partition, tag)
+        is_valid = self.stored_progress.is_counted
+        tally = self._tallies[tag] = Tally(self.store, self.undo_log, prefix, is_valid=is_valid)
+        return tally
 
     def when_undone(self, forget: Callable[[], None]) -> None:
         """Caches of rows register here what to forget when changes are taken back."""
@@ -111,20 +122,20 @@ class PartitionState:
     def freeze(self) -> list[Changes]:
         """What was changed stands still from now on, for a write; the state goes on changing."""
         assert not self.undo_log, "only committed changes may reach the store"
-        return [family.freeze() for family in self._families.values()]
+        return [each.freeze() for each in (*self._families.values(), *self._tallies.values())]
 
     def thaw(self, progress: Progress) -> None:
         """The store has what stood still, and the progress that it stands for."""
-        for family in self._families.values():
-            family.thaw()
+        for each in (*self._families.values(), *self._tallies.values()):
+            each.thaw()
         self.stored_progress = progress
 
     def dump(self) -> list[tuple[bytes, bytes]]:
         """Every row of the partition as the store would hold it, for comparing two states."""
         low = _PREFIX.pack(self.partition, 1)
         rows = dict(self.store.scan(low, _PREFIX.pack(self.partition + 1, 0)))
-        for family in self._families.values():
-            for layer in family.layers():
+        for each in (*self._families.values(), *self._tallies.values()):
+            for layer in each.layers():
                 for raw, value in layer.items():
                     if value is DELETED:
                         rows.pop(raw, None)

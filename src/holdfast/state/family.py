@@ -8,10 +8,11 @@ work is cheap.
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -33,7 +34,14 @@ _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 Changes = dict[bytes, Any]
 """Rows by packed key: a value, or `DELETED`."""
 
-UndoLog = list[tuple["Family[Any, Any]", bytes, Any, bool]]
+
+class Undoable(Protocol):
+    """What can take back one of its changes."""
+
+    def restore(self, what: Any, old: Any, fresh: bool, /) -> None: ...
+
+
+UndoLog = list[tuple[Undoable, Any, Any, bool]]
 """What was there before each change of a step."""
 
 
@@ -59,6 +67,7 @@ class Family(Generic[K, V]):
         # pays nothing. It may name rows that are gone, and a row that died and was born again
         # twice.
         self._order: list[bytes] | None = None
+        self._counts: dict[str, int] | None = None
 
     def get(self, key: K) -> V | None:
         """The row, from memory if it is there, else from the store; None if there is none."""
@@ -129,6 +138,18 @@ class Family(Generic[K, V]):
             insort(self._order, raw)
         self._rows[raw] = value
 
+    def add(self: "Family[K, int]", key: K, by: int) -> int:
+        """Changes a row that is a number, and is 0 where there is none; what it is now."""
+        raw = self._pack(key)
+        old = self._rows.get(raw, _ABSENT)
+        if old is _ABSENT or old is DELETED:
+            value = (self.get(key) or 0) + by
+            self.put(key, value)
+            return value
+        self._undo.append((self, raw, old, raw in self._fresh))
+        self._rows[raw] = value = old + by
+        return value
+
     def insert(self, key: K, value: V) -> None:
         """Writes a row of which the caller knows that it is new."""
         raw = self._pack(key)
@@ -139,6 +160,19 @@ class Family(Generic[K, V]):
             if self._order is not None:
                 insort(self._order, raw)
         self._rows[raw] = value
+
+    def take(self, key: K) -> V | None:
+        """Removes a row and returns it; None if there is none."""
+        raw = self._pack(key)
+        if raw not in self._fresh:
+            value = self.get(key)
+            if value is not None:
+                self.delete(key)
+            return value
+        self._fresh.discard(raw)
+        value = self._rows.pop(raw)
+        self._undo.append((self, raw, value, True))
+        return value
 
     def delete(self, key: K) -> None:
         """Removes a row, if it is there."""
@@ -160,7 +194,7 @@ class Family(Generic[K, V]):
         The rows are those of now: do not change the family while walking it.
         """
         low = self._prefix + prefix if start is None else self._pack(start)
-        high = _after(self._prefix + prefix)
+        high = after(self._prefix + prefix)
         below = self._stored_between(low, high)
         if self._is_frozen:
             below = merge(below, self._frozen_between(low, high), key=itemgetter(0))
@@ -174,6 +208,19 @@ class Family(Generic[K, V]):
         while at < len(order) and order[at] < high:
             yield from self._overlaid(order, at, skip)
             at += 1
+
+    def unordered(self) -> Iterator[tuple[K, V]]:
+        """All rows in no order, so that nobody has to keep the overlay in order from now on."""
+        rows, frozen = self._rows, self._recent if self._is_frozen else {}
+        unpack, skip = self._unpack, len(self._prefix)
+        for raw, value in self._stored_between(self._prefix, after(self._prefix)):
+            yield unpack(raw[skip:]), value
+        for raw, value in frozen.items():
+            if value is not DELETED and raw not in rows:
+                yield unpack(raw[skip:]), value
+        for raw, value in rows.items():
+            if value is not DELETED:
+                yield unpack(raw[skip:]), value
 
     def _stored_between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, V]]:
         """The store's rows that no layer above it has."""
@@ -207,7 +254,7 @@ class Family(Generic[K, V]):
     def first_keys(self, prefix: bytes, start: K | None, limit: int) -> list[K]:
         """The keys of the first rows that `scan` would give, for much less than it costs."""
         low = self._prefix + prefix if start is None else self._pack(start)
-        high = _after(self._prefix + prefix)
+        high = after(self._prefix + prefix)
         rows, frozen = self._rows, self._recent if self._is_frozen else ()
         found: list[bytes] = []
         for raw, _ in self._store.scan(low, high):
@@ -239,8 +286,18 @@ class Family(Generic[K, V]):
         if value is not DELETED:
             yield self._unpack(raw[skip:]), value
 
+    def counted_in(self, counts: dict[str, int]) -> None:
+        """Rows, which are inserted and deleted only, are counted by the first part of their key.
+
+        Those who change rows count: they know of many at once. What is taken back is counted here.
+        """
+        self._counts = counts
+
     def restore(self, raw: bytes, old: Any, fresh: bool) -> None:
         """Takes back one change; called by `PartitionState.undo_to`."""
+        if self._counts is not None:
+            key: Any = self._unpack(raw[len(self._prefix) :])
+            self._counts[key[0]] += 1 if self._rows.get(raw) is DELETED else -1
         if old is _ABSENT:
             self._rows.pop(raw, None)
             self._fresh.discard(raw)
@@ -275,7 +332,8 @@ class Family(Generic[K, V]):
         return len(self._rows)
 
 
-def _after(prefix: bytes) -> bytes:
+@lru_cache(1_024)  # of the same few types of jobs, mostly
+def after(prefix: bytes) -> bytes:
     """The smallest bytes that are larger than everything beginning with the prefix."""
     number = int.from_bytes(prefix, "big") + 1
     return number.to_bytes(len(prefix), "big")

@@ -9,7 +9,7 @@ def created(state: EngineState, event: Record) -> None:
 
 
 def migrated(state: EngineState, event: Record) -> None:
-    state.incidents.open.put(event.key, event.value)
+    state.incidents.change(event.key, event.value)
 
 
 def ended(state: EngineState, event: Record) -> None:

@@ -18,6 +18,7 @@ class Incidents:
         self.open = state.family(Tag.INCIDENTS, U64, Incident)
         # (instance, incident), one row for each that is open; those of tasks have instance 0
         self._of_instances = state.family(Tag.INSTANCE_INCIDENTS, U64_U64, bytes)
+        self._counts = state.tally(Tag.INCIDENT_COUNTS)  # by cause
 
     # --- what can be asked --------------------------------------------------------------------
 
@@ -39,19 +40,40 @@ class Incidents:
         for key, incidents in groupby(rows, lambda row: row[0][0]):
             yield key, sum(1 for _ in incidents)
 
+    def counts(self) -> Iterator[tuple[str, str, int]]:
+        """How many are open for each reason and each type of job, or process without one."""
+        for cause, count in self._counts.counts.items():
+            reason, _, of = cause.partition("/")
+            yield reason, of, count
+
     # --- what appliers change -----------------------------------------------------------------
 
     def add(self, key: int, incident: Incident) -> None:
         self.open.insert(key, incident)
+        self._counts.add(_cause(incident), 1)
         self._of_instances.insert((incident.instance_key, key), EMPTY)
 
     def end(self, key: int) -> None:
         incident = self.open.get(key)
         if incident is not None:
             self.open.delete(key)
+            self._counts.add(_cause(incident), -1)
             self._of_instances.delete((incident.instance_key, key))
 
+    def change(self, key: int, incident: Incident) -> None:
+        """What an incident stops is called otherwise now."""
+        former = self.open.get(key)
+        assert former is not None, f"incident {key} changes and is not in the state"
+        self.open.put(key, incident)
+        self._counts.add(_cause(former), -1)
+        self._counts.add(_cause(incident), 1)
+
     # --- what an earlier version did not write ------------------------------------------------
+
+    def count(self) -> None:
+        """Counts the rows of a state that an earlier version has written without counts."""
+        for _, incident in self.open.scan():
+            self._counts.add(_cause(incident), 1)
 
     def missing_index(self) -> Iterator[int]:
         """Adds the rows of the index to a state without them, a part at a time.
@@ -69,3 +91,7 @@ class Incidents:
             yield len(rows)
         self._of_instances.put((oldest[1].instance_key, oldest[0]), EMPTY)
         yield 1
+
+
+def _cause(incident: Incident) -> str:
+    return f"{incident.reason}/{incident.job_type or incident.process_id}"

@@ -17,6 +17,7 @@ from holdfast.engine.jobs.values import (
     JobIntent,
     JobList,
     JobsAvailable,
+    JobsReported,
     JobState,
     Lease,
     NewJob,
@@ -113,6 +114,20 @@ def held_job(turn: Turn[EngineState], command: Record) -> Job | None:
     return None
 
 
+def reported(turn: Turn[EngineState], lease_key: int, job: Job) -> JobsReported:
+    """What came of the jobs of a lease in this step, to be counted up while it is there."""
+    if (known := turn.said.get(lease_key)) is not None:
+        return known
+    lease = turn.state.jobs.leases.get(lease_key)
+    held_ms = waited_ms = -1
+    if lease is not None and lease.since_ms:
+        held_ms = turn.now_ms - lease.since_ms
+        waited_ms = lease.since_ms - (job.waiting_ms or job.created_ms)
+    first = turn.said[lease_key] = JobsReported(job.submitted.type, held_ms, waited_ms)
+    turn.effect(first)
+    return first
+
+
 def is_reserved(turn: Turn[EngineState], command: Record) -> bool:
     """Rejects a command about a job that a transaction is about to complete."""
     by = turn.state.transactions.reserver(RESERVED_JOB, command.key)
@@ -127,6 +142,7 @@ def fail(turn: Turn[EngineState], command: Record) -> None:
     """The attempt failed: try again after a pause, or call a person."""
     job = held_job(turn, command)
     if job is not None:
+        reported(turn, command.value.lease, job).failed += 1
         fail_job(turn, command.key, job, command.value)
 
 
@@ -219,7 +235,7 @@ def activate(turn: Turn[EngineState], command: Record) -> None:
         lease_key, fixed = turn.new_key(), timeout_ms > 0
         deadline = turn.now_ms + (timeout_ms or asked.lease_ms)
         keys = tuple([key for key, _ in members])
-        lease = Lease(asked.worker, deadline, type_, priority, keys, fixed)
+        lease = Lease(asked.worker, deadline, type_, priority, keys, fixed, turn.now_ms)
         turn.event(JOB_BATCH, JobBatchIntent.ACTIVATED, lease_key, lease)
         wanted = asked.variables.get(type_)
         activated += [
@@ -286,6 +302,7 @@ def _time_out(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None
     """Jobs took longer than the timeout of their own: their attempts have failed."""
     for key, job in held.items():
         error = f"The attempt took longer than its timeout of {job.submitted.timeout_ms} ms"
+        reported(turn, lease, job).failed += 1
         fail_job(turn, key, job, Failure(lease, error))
 
 
@@ -295,6 +312,8 @@ def _hand_on(turn: Turn[EngineState], lease: int, held: dict[int, Job]) -> None:
     incidents = {key: turn.new_key() for key in stuck}
     again = tuple(key for key in held if key not in stuck)
     value = JobList(again, tuple(incidents.items()))
+    for job in held.values():
+        reported(turn, lease, job).expired += 1
     turn.event(JOB_BATCH, JobBatchIntent.EXPIRED, lease, value)
     for key, job in stuck.items():
         error = f"The leases of {LEASE_EXPIRIES_MAX} workers ran out while they held this job"

@@ -87,8 +87,7 @@ def retried(state: EngineState, event: Record) -> None:
     retry: Retry = event.value
     job = _job(state, event.key)
     waiting = _replace(job, retries=retry.retries, incident_key=0, expiries=0, error_code="")
-    state.jobs.jobs.put(event.key, waiting)
-    state.jobs.wait(event.key, job.submitted)
+    state.jobs.wait_again(event.key, waiting, event.timestamp_ms)
 
 
 def error_thrown(state: EngineState, event: Record) -> None:
@@ -136,7 +135,7 @@ def released(state: EngineState, event: Record) -> None:
     given_back: JobList = event.value
     for key in given_back.jobs:
         state.jobs.let_go(key)
-        state.jobs.wait(key, _job(state, key).submitted)
+        state.jobs.wait_again(key, _job(state, key), event.timestamp_ms)
 
 
 def expired(state: EngineState, event: Record) -> None:
@@ -144,8 +143,8 @@ def expired(state: EngineState, event: Record) -> None:
     for key in lost.jobs:
         job = _job(state, key)
         state.jobs.let_go(key)
-        state.jobs.jobs.put(key, _replace(job, expiries=job.expiries + 1))
-        state.jobs.wait(key, job.submitted)
+        again = _replace(job, expiries=job.expiries + 1)
+        state.jobs.wait_again(key, again, event.timestamp_ms)
     for key, incident in lost.incidents:
         job = _job(state, key)
         state.jobs.let_go(key)
@@ -157,8 +156,7 @@ def woken(state: EngineState, event: Record) -> None:
     for key in awake.jobs:
         job = _job(state, key)
         state.due.remove(job.due_ms, DueKind.JOB, key)
-        state.jobs.jobs.put(key, _replace(job, due_ms=0))
-        state.jobs.wait(key, job.submitted)
+        state.jobs.wait_again(key, _replace(job, due_ms=0), event.timestamp_ms)
 
 
 def purged(state: EngineState, event: Record) -> None:

@@ -16,6 +16,11 @@ def complete(owner: Owner) -> CommandHandler:
         job = jobs.held_job(turn, command)
         if job is None:
             return
+        lease_key = command.value.lease
+        reported = turn.said.get(lease_key)
+        if reported is None:
+            reported = jobs.reported(turn, lease_key, job)
+        reported.completed += 1
         if job.submitted.element_key:
             owner.done(turn, command.key, job, command.value)
         else:
@@ -31,6 +36,7 @@ def throw_error(owner: Owner) -> CommandHandler:
         job = jobs.held_job(turn, command)
         if job is None:
             return
+        jobs.reported(turn, command.value.lease, job).failed += 1
         if job.submitted.element_key:
             owner.thrown(turn, command, job)
             return

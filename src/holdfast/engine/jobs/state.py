@@ -1,6 +1,7 @@
 """The jobs of a partition: their column families and what can be asked of them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,6 +16,7 @@ from holdfast.engine.jobs.values import (
     Outcome,
     TaskDefaults,
 )
+from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
 
@@ -39,10 +41,14 @@ class Jobs:
         # over the graves of those that were taken before.
         self._first_waiting: dict[str, tuple[str, int, int]] = {}
         self._bucket_cache: list[int] | None = None
+        self._waiting_counts = state.tally(Tag.JOBS_WAITING_COUNTS).counts  # by type
+        self._waiting.counted_in(self._waiting_counts)
+        self._types_held: dict[int, str] | None = None  # by lease; None: read when asked for
         state.when_undone(self._forget)
 
     def _forget(self) -> None:
         self._first_waiting.clear()
+        self._types_held = None
         self._bucket_cache = None
 
     # --- what can be asked --------------------------------------------------------------------
@@ -75,6 +81,40 @@ class Jobs:
                 return
             yield row[0][0]
             start = (row[0][0] + "\x01", 0, 0)
+
+    @property
+    def waiting_counts(self) -> Mapping[str, int]:
+        """How many jobs wait for a worker, by type."""
+        return self._waiting_counts
+
+    def held_counts(self) -> Counter[str]:
+        """How many jobs workers hold, by type; costs as much as there are leases."""
+        if self._types_held is None:
+            self._types_held = {key: lease.type for key, lease in self.leases.unordered()}
+        counts: Counter[str] = Counter()
+        for lease_key, type_ in self._types_held.items():
+            counts[type_] += self._open.get(lease_key) or 0
+        return counts
+
+    def longest_waiting_ms(self, type_: str) -> int | None:
+        """Since when the job waits that waits longest, of the first few of each priority.
+
+        Jobs of a priority are in the order of their creation. One that was delayed or tried before
+        may wait shorter than one behind it: then the answer is late by the time since it woke up.
+        """
+        start, found = self._first_waiting.get(type_), None
+        for _ in range(WAITING_PRIORITIES_LOOKED_AT):
+            rows = self._waiting.first_keys(text_bytes(type_), start, WAITING_JOBS_LOOKED_AT)
+            if not rows:
+                break
+            if found is None:
+                self._first_waiting[type_] = rows[0]
+            place = rows[0][1]
+            jobs = self.jobs.get_many([key for _, at, key in rows if at == place])
+            since = min(job.waiting_ms or job.created_ms for job in jobs if job is not None)
+            found = since if found is None else min(found, since)
+            start = (type_, place + 1, 0)
+        return found
 
     def outcome(self, key: int) -> Outcome | None:
         """How a job ended, while that is kept."""
@@ -110,23 +150,39 @@ class Jobs:
 
     def wait(self, key: int, submitted: NewJob) -> None:
         """A worker may have the job."""
-        row = (submitted.type, _PRIORITY_TOP - submitted.priority, key)
+        type_ = submitted.type
+        row = (type_, _PRIORITY_TOP - submitted.priority, key)
         self._waiting.insert(row, EMPTY)
-        first = self._first_waiting.get(submitted.type)
+        self._waiting_counts[type_] += 1
+        first = self._first_waiting.get(type_)
         if first is not None and row < first:
-            self._first_waiting[submitted.type] = row
+            self._first_waiting[type_] = row
+
+    def wait_again(self, key: int, job: Job, now_ms: int) -> None:
+        """A worker may have the job, from now on."""
+        self.jobs.put(key, msgspec.structs.replace(job, waiting_ms=now_ms))
+        self.wait(key, job.submitted)
 
     def stop_waiting(self, key: int, submitted: NewJob) -> None:
         self._waiting.delete((submitted.type, _PRIORITY_TOP - submitted.priority, key))
+        self._waiting_counts[submitted.type] -= 1
 
     def lease(self, lease_key: int, lease: Lease) -> None:
         self.leases.insert(lease_key, lease)
+        if self._types_held is not None:
+            self._types_held[lease_key] = lease.type
+        self._waiting_counts[lease.type] -= len(lease.jobs)
         self._open.insert(lease_key, len(lease.jobs))
         self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
         place = _PRIORITY_TOP - lease.priority
         for key in lease.jobs:
             self._waiting.delete((lease.type, place, key))
             self.active.insert(key, lease_key)
+
+    def _put_lease(self, lease_key: int, lease: Lease) -> None:
+        self.leases.put(lease_key, lease)
+        if self._types_held is not None:
+            self._types_held[lease_key] = lease.type
 
     def extend(self, lease_key: int, until_ms: int) -> None:
         lease = self.leases.get(lease_key)
@@ -137,18 +193,16 @@ class Jobs:
 
     def let_go(self, key: int) -> bool:
         """The job is no longer held by a worker; a lease under which nothing is held ends."""
-        lease_key = self.active.get(key)
+        lease_key = self.active.take(key)
         if lease_key is None:
             return False
-        self.active.delete(key)
-        left = (self._open.get(lease_key) or 1) - 1
-        if left:
-            self._open.put(lease_key, left)
-        else:
+        if self._open.add(lease_key, -1) <= 0:
             lease = self.leases.get(lease_key)
             assert lease is not None, "a job is held under a lease that is not there"
             self._open.delete(lease_key)
             self.leases.delete(lease_key)
+            if self._types_held is not None:
+                self._types_held.pop(lease_key, None)
             self._due.remove(lease.deadline_ms, DueKind.LEASE, lease_key)
         return True
 
@@ -157,7 +211,8 @@ class Jobs:
         held = self.leases.get(self.active.get(key) or 0)
         assert held is not None, "a job is reserved that nobody holds"
         self.let_go(key)
-        self.leases.put(by, msgspec.structs.replace(held, jobs=(key,), fixed=True, deadline_ms=0))
+        alone = msgspec.structs.replace(held, jobs=(key,), fixed=True, deadline_ms=0)
+        self._put_lease(by, alone)
         self._open.put(by, 1)
         self.active.put(key, by)
 
@@ -165,9 +220,9 @@ class Jobs:
         """A reserved job is held as before; if its time is over meanwhile, it is so at once."""
         self.let_go(key)
         if self.leases.get(lease_key) is None:  # nothing else was held under it
-            self.leases.put(lease_key, lease)
+            self._put_lease(lease_key, lease)
             self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
-        self._open.put(lease_key, (self._open.get(lease_key) or 0) + 1)
+        self._open.add(lease_key, 1)
         self.active.put(key, lease_key)
 
     def end(self, key: int, job: Job, outcome: Outcome | None) -> None:
@@ -210,6 +265,11 @@ class Jobs:
             self._bucket_cache = None
         else:
             self._due.add(bucket, DueKind.BUCKET, bucket)
+
+    def count(self) -> None:
+        """Counts the rows of a state that an earlier version has written without counts."""
+        for (type_, _, _), _ in self._waiting.scan():
+            self._waiting_counts[type_] += 1
 
     def expired_rows(
         self, bucket: int, limit: int

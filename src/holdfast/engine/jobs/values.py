@@ -138,6 +138,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True, gc=False):
     created_ms: int = 0
     error: str = ""
     error_code: str = ""  # it threw an error that nobody caught; its incident is open
+    waiting_ms: int = 0  # since when it waits for a worker; 0: since it was created
 
 
 class JobRef(Value, frozen=True, tag=2):
@@ -225,6 +226,7 @@ class Lease(Value, frozen=True, tag=17):
     priority: int
     jobs: tuple[int, ...]
     fixed: bool = False  # the deadline is the jobs' own timeout and cannot be moved
+    since_ms: int = 0  # when it was given; 0: an earlier version did not say
 
 
 class Extension(Value, frozen=True, tag=18):
@@ -347,6 +349,17 @@ class TaskDefined(msgspec.Struct, frozen=True, gc=False):
     @property
     def about(self) -> str:
         return self.type
+
+
+class JobsReported(msgspec.Struct, gc=False):
+    """What came of jobs of one lease in one step; counted up while the step goes on."""
+
+    type: str
+    held_ms: int  # for how long their worker had them; -1: not known
+    waited_ms: int  # for how long the first of them had waited for a worker; -1: not known
+    completed: int = 0
+    failed: int = 0
+    expired: int = 0  # nothing came: the lease ran out
 
 
 class JobEnded(msgspec.Struct, frozen=True, gc=False):

@@ -19,6 +19,7 @@ class Inbox:
         self._commands_max = commands_max
         self._metrics = metrics
         self._why_closed = why_closed
+        self.round_began = 0.0  # the one under way, by the runner's clock; 0: there is none
         self._waiting: dict[int, deque[Submission]] = {}  # by partition that is open
         self.in_flight: dict[int, int] = {}  # by partition that takes more
         self.accepted = 0  # commands, ever
@@ -62,7 +63,7 @@ class Inbox:
         self.in_flight[partition] += len(commands)
         self.accepted += len(commands)
         ticket: asyncio.Future[list[Reply]] = asyncio.get_running_loop().create_future()
-        self._waiting[partition].append(Submission(commands, ticket, size_bytes))
+        self._waiting[partition].append(Submission(commands, ticket, size_bytes, self.round_began))
         return ticket
 
     def take(self, partition: int, room_bytes: int) -> tuple[list[Submission], int]:

@@ -94,7 +94,7 @@ class Processor(Standing, Generic[S]):
         held = self._held
         return Progress(
             self._applied, self._processed, self._turn.key_counter,
-            held[0][1] if held else self.next_offset, self._last_ms,
+            held[0][1] if held else self.next_offset, self._last_ms, is_counted=True,
         )  # fmt: skip
 
     @property

@@ -313,9 +313,9 @@ class Runner(Generic[S]):
 
     async def _round(self) -> None:
         now_ms, started = self._clock.now_ms(), self._clock.monotonic()
+        self._inbox.round_began = started
         steps: list[Stepped] = []
-        ready, self._ready = self._ready, set()
-        room_bytes = REQUEST_BYTES_MAX
+        ready, self._ready, room_bytes = self._ready, set(), REQUEST_BYTES_MAX
         for partition in sorted(ready):
             if partition in self._outcomes.away:
                 continue  # it is woken when it is back
@@ -333,9 +333,9 @@ class Runner(Generic[S]):
                 await self._make_durable(steps, now_ms)
             finally:
                 self._outcomes.end()
-            commands = sum([each.step.commands for each in steps])
-            self._inbox.worked(commands, self._clock.monotonic() - started)
+            self._work.measure(steps, started, self._clock.monotonic())
             self.behind.soon()
+        self._inbox.round_began = 0.0
         if self._outcomes.landed():
             await others()  # else the next step would begin before they have looked
 

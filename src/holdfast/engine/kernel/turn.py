@@ -51,6 +51,7 @@ class Submission(msgspec.Struct, frozen=True):
     commands: Sequence[Command]
     ticket: Any = None
     size_bytes: int = 0  # how much content they carry, at most: a step takes a bounded amount
+    during: float = 0.0  # when the round began in which they came; 0: none was under way
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -97,7 +98,8 @@ class Turn(Generic[S]):
         self.records: list[Record] = []
         self.follow_ups: deque[Record] = deque()
         self.effects: list[Any] = []
-        self.said: dict[Hashable, None] = {}  # in order, so that the last can be taken back
+        # what is said once in a step; in order, so that the last can be taken back
+        self.said: dict[Hashable, Any] = {}
         self.careful: Careful | None = None  # looks at what is done, after a failure
         self.is_braked = False  # the command ended the process before: nothing may move on
         self.tables = tables

@@ -84,6 +84,19 @@ class Work(Generic[S]):
     def _demand(self, partition: int, effects: list[Any]) -> Iterable[Submission]:
         return () if self.outside is None else self.outside.demand(partition, effects)
 
+    def measure(self, steps: Iterable[Stepped], began: float, ended: float) -> None:
+        """A round is over, with these steps.
+
+        A command waits from its arrival, or from the beginning of the round in which it arrived:
+        what is measured is never too short, and too long by a round at most.
+        """
+        commands, took = 0, self._metrics.commands.add
+        for _, step, taken in steps:
+            commands += step.commands
+            since = (taken[0].during or began) if taken else began
+            took(int((ended - since) * 1_000_000), step.commands)
+        self._inbox.worked(commands, ended - began)
+
     def finish(
         self, partition: int, step: Step, taken: list[Submission], appended: Appended | None
     ) -> None:

@@ -106,6 +106,7 @@ class NodeService(NodeApi):
     async def own_metrics(self) -> bytes:
         """The numbers of this member alone."""
         await self._count()
+        await self._metrics.refresh()
         return self._metrics.exposition()
 
 

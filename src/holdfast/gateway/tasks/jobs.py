@@ -31,6 +31,7 @@ from holdfast.errors import Code, HoldfastError, InvalidArgument, Moved, Unavail
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked, claims_now
 from holdfast.gateway.tasks.api import JobApi
+from holdfast.gateway.tasks.askers import Askers
 from holdfast.gateway.tasks.available import Available
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.shapes import (
@@ -55,6 +56,7 @@ from holdfast.limits import (
     WAIT_MS_MAX,
 )
 from holdfast.logs import log
+from holdfast.metrics import WorkerGauges
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -81,6 +83,7 @@ class JobService(JobApi):
         self._defaults = defaults
         self._clock = clock
         self._available = Available(asked, self._serve)
+        self._askers = Askers(clock.monotonic)
         self._parked: dict[str, deque[_Parked]] = {}
         asked.serve(self)
 
@@ -96,7 +99,9 @@ class JobService(JobApi):
         if request.options:
             await self._defaults.define(activation.types, request.options)
         await self._available.follow(activation.types)
-        deadline = self._clock.monotonic() + request.wait_ms / 1000
+        now = self._clock.monotonic()
+        self._askers.asks(activation.worker, activation.types, now)
+        deadline = now + request.wait_ms / 1000
         while True:
             known = self._available.next(activation.types)
             if known is not None:
@@ -133,6 +138,7 @@ class JobService(JobApi):
             return []
         finally:
             self._unpark(parked)
+            self._askers.asks(activation.worker, activation.types, self._clock.monotonic())
 
     async def _jobs_of(self, ticket: "asyncio.Future[list[Reply]]") -> list[EngineJob]:
         """The jobs that a ticket brings. They are released if the caller gives up waiting."""
@@ -176,6 +182,17 @@ class JobService(JobApi):
                 waiting.remove(parked)
                 if not waiting:
                     del self._parked[type_]
+
+    def workers(self) -> WorkerGauges:
+        """Workers that asked here lately, and requests that wait now, by type."""
+        waiting = {
+            parked.activation.worker: parked.activation.types
+            for line in self._parked.values()
+            for parked in line
+        }
+        idle = {type_: len(line) for type_, line in self._parked.items()}
+        known = self._askers.by_type(waiting.items())
+        return WorkerGauges(known, {type_: idle.get(type_, 0) for type_ in known})
 
     def wants(self, type_: str) -> bool:
         """Whether a worker waits here for jobs of a type."""

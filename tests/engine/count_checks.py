@@ -1,0 +1,17 @@
+"""Counts that are kept while rows change, against counting all rows."""
+
+from collections import Counter
+from typing import Any
+
+
+def check_counts(view: Any) -> None:
+    """What is told without looking at the rows is what the rows say."""
+    jobs, incidents = view.jobs, view.incidents
+    waiting = Counter(type_ for (type_, _, _), _ in jobs._waiting.scan())
+    assert +Counter(jobs.waiting_counts) == waiting
+    held = Counter(jobs.jobs.get(key).submitted.type for key, _ in jobs.active.scan())
+    assert +jobs.held_counts() == held
+    causes = Counter(
+        (str(each.reason), each.job_type or each.process_id) for _, each in incidents.open.scan()
+    )
+    assert {(reason, of): count for reason, of, count in incidents.counts() if count} == causes
