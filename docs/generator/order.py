@@ -27,7 +27,7 @@ def picture() -> str:
 def _process() -> Any:
     """The statements of the README that make `order`, without those that open a node."""
     blocks = _BLOCK.findall((ROOT / "README.md").read_text())
-    [block] = [text for text in blocks if "Process(" in text]
+    [block] = [text for text in blocks if 'Process("order")' in text]
     tree = ast.parse(block)
     wanted: list[ast.stmt] = [
         each for each in tree.body if isinstance(each, ast.ImportFrom) or _makes_order(each)

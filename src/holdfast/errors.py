@@ -29,7 +29,7 @@ class Code(StrEnum):
 
 
 class HoldfastError(Exception):
-    """Something holdfast was asked for could not be done."""
+    """A request to holdfast failed; `code`, `message` and `fields` tell why."""
 
     code: ClassVar[Code] = Code.INTERNAL
 
@@ -52,73 +52,73 @@ def _rebuild(kind: type[HoldfastError], message: str, fields: dict[str, Any]) ->
 
 
 class InvalidArgument(HoldfastError):
-    """The request itself is wrong; sending it again will not help."""
+    """The request is invalid; a retry will not help."""
 
     code = Code.INVALID_ARGUMENT
 
 
 class NotFound(HoldfastError):
-    """What was named does not exist, or no longer does."""
+    """The resource does not exist, or no longer does."""
 
     code = Code.NOT_FOUND
 
 
 class AlreadyExists(HoldfastError):
-    """What was to be created is there already; `fields["key"]` names it where it has a key."""
+    """The resource exists already; `fields["key"]` is its key, if it has one."""
 
     code = Code.ALREADY_EXISTS
 
 
 class InvalidState(HoldfastError):
-    """What was named exists, but is not in a state in which this can be done."""
+    """The resource exists, but its state does not allow this operation."""
 
     code = Code.INVALID_STATE
 
 
 class Unauthorized(HoldfastError):
-    """Nobody, or nobody known, is asking."""
+    """The request has no credentials, or wrong ones."""
 
     code = Code.UNAUTHORIZED
 
 
 class Forbidden(HoldfastError):
-    """The asker is known and may not do this."""
+    """The user or client is authenticated, but lacks the permission."""
 
     code = Code.FORBIDDEN
 
 
 class ResourceExhausted(HoldfastError):
-    """A named limit is reached; `retry_after_ms` says when to come back."""
+    """A named limit is reached; retry after `retry_after_ms`."""
 
     code = Code.RESOURCE_EXHAUSTED
 
 
 class DeadlineExceeded(HoldfastError):
-    """The answer did not come within the time that the caller gave."""
+    """There was no response within the timeout of the caller."""
 
     code = Code.DEADLINE_EXCEEDED
 
 
 class Unavailable(HoldfastError):
-    """The node cannot be reached or is closing; the same request may succeed later."""
+    """The node is not reachable or is closing; a retry may succeed."""
 
     code = Code.UNAVAILABLE
 
 
 class Moved(HoldfastError):
-    """Another member owns the partition now; nothing was done, and asking again finds the owner."""
+    """Another member owns the partition now; nothing was done, and a retry finds the owner."""
 
     code = Code.MOVED
 
 
 class Unknown(HoldfastError):
-    """The request may have been done or not; the same request with its request id finds out."""
+    """The request may have been executed or not; retry it with the same request id."""
 
     code = Code.UNKNOWN
 
 
 class DataLoss(HoldfastError):
-    """Stored bytes are damaged; the fields name the file and the place in it."""
+    """Stored bytes are damaged; the fields name the file and the position."""
 
     code = Code.DATA_LOSS
 
@@ -130,7 +130,7 @@ class TaskFailed(HoldfastError):
 
 
 class TransactionAborted(HoldfastError):
-    """Nothing of the transaction was done; `refused` names each operation that could not be."""
+    """Nothing of the transaction was done; `refused` has each rejected operation."""
 
     code = Code.ABORTED
 

@@ -174,7 +174,7 @@ def test_what_is_wrong_is_said_in_one_line(shell: Shell, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("verb", ["skip", "cancel"])
 def test_help_says_what_giving_up_means(shell: Shell, verb: str) -> None:
     text = " ".join(shell.run("distributions", verb, "--help").out.split())
-    assert "A copy that is under way may still take effect." in text
+    assert "A copy in flight may still take effect." in text
     assert "recorded on the log, with who took it and why" in text
 
 

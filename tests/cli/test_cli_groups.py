@@ -59,7 +59,7 @@ def test_operators_see_groups_and_move_park_and_resume_partitions(shell: Shell) 
         assert done == {"group": "devices", "token": "north", "state": "RESUMED"}
         eventually(shell, "north", "groups", "show", "devices", "--state", "RUNNING")
         assert "away" not in shell.run("groups", "show", "devices").out
-    shown = eventually(shell, "no member is there", "groups", "show", "devices")
+    shown = eventually(shell, "no member is up", "groups", "show", "devices")
     assert "away" in shown.out and "leads" not in shown.out
 
 

@@ -153,7 +153,7 @@ def test_reports_are_shown_short_with_the_path_of_the_picture(
     (shell.folder / "data").mkdir()
     done = shell.run("report", "latency", "data")
     assert done.code == 0, done.err
-    assert "How long things take" in done.out
+    assert "Latency: percentiles" in done.out
     assert done.out.splitlines()[2].split() == [
         "running", "mail", "20", "300", "ms", "300", "ms", "300", "ms", "300", "ms",
     ]  # fmt: skip

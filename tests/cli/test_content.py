@@ -81,7 +81,7 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
     ):
         done = shell.run("content", *arguments)
         assert done.code == code and words in done.err, (arguments, done.code, done.err)
-    assert shell.run("content", "topology").out == "nobody has published anything\n"
+    assert shell.run("content", "topology").out == "nothing has been published\n"
     assert not (site.parent / "sit").exists() and not (site.parent / "sit.sqlite").exists()
     (site / "link").symlink_to("/etc/passwd")
     assert shell.run("content", "publish", "linked", "./site").code != 0

@@ -82,7 +82,7 @@ def test_a_node_without_authorization_says_that_anybody_may_do_anything(
 ) -> None:
     monkeypatch.delenv(_CREDENTIALS, raising=False)
     shell.serve_node(partitions=1)
-    assert shell.run("whoami").out.startswith("nobody in particular")
+    assert shell.run("whoami").out.startswith("not authenticated")
     assert shell.run("whoami", "--json").json["ownerType"] is None
 
 
@@ -169,7 +169,7 @@ def test_a_token_is_shown_once_and_is_of_no_use_when_deleted(office: Office) -> 
 
     office.sign_in(token)
     assert office.said("whoami")["ownerId"] == "robot"
-    assert office.done("whoami").out.endswith("nobody has permitted you anything\n")
+    assert office.done("whoami").out.endswith("you have no permissions\n")
     office.sign_in(office.admin)
     assert office.done("tokens", "delete", named[1]).out == f"{named[1]}  deleted\n"
     assert office.run("tokens", "delete", named[1]).code == 3
@@ -182,7 +182,7 @@ def test_a_machine_does_what_was_granted_until_it_is_revoked(office: Office) -> 
     office.sign_in(robot)
     refused = office.run("tasks", "submit", "mail", "{}")
     assert refused.code == 10
-    assert refused.err.startswith("error: expected 'robot' to have the permission CREATE on ")
+    assert refused.err.startswith("error: 'robot' lacks the permission CREATE on ")
 
     office.sign_in(office.admin)
     granted = office.done("permissions", "grant", "client:robot", "TASK:mail", "WORK", "create")

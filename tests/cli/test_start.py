@@ -44,7 +44,7 @@ def test_a_port_that_is_taken_is_refused(shell: Shell) -> None:
     port = node.started["url"].rpartition(":")[2]
     other = shell.run_process("start", "other", "--port", port)
     assert other.code == 4
-    assert f":{port}, but another process listens there" in other.err
+    assert f":{port}: another process listens there" in other.err
 
 
 def test_only_this_machine_is_let_in_unless_it_is_spelled_out(shell: Shell) -> None:

@@ -7,6 +7,7 @@ A comment in the line before a block says what it is for:
     <!-- background -->     it goes on running beside the blocks that follow;
                             with `: logs failures` the page tells that it does
     <!-- first time -->     a second run prints something else
+    <!-- numbers differ --> any number will do where the page shows one
 """
 
 import re

@@ -29,21 +29,21 @@ def surprises(printed: str) -> list[str]:
     return [line for line in printed.splitlines() if _SURPRISE.search(line)]
 
 
-def matches(shown: str, printed: str, *, again: bool = False) -> bool:
-    """Is this what the page shows? A second run may count on: then any number will do."""
-    lines = [_plain(line, again) for line in shown.splitlines()]
+def matches(shown: str, printed: str, *, any_number: bool = False) -> bool:
+    """Is this what the page shows?"""
+    lines = [_plain(line, any_number) for line in shown.splitlines()]
     pattern = "".join(
         r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n"
         for line in lines
     )
     host = re.sub(rf"\b{re.escape(socket.gethostname())}\b", _HOST_OF_THE_PAGES, printed)
-    found = "".join(_plain(line, again) + "\n" for line in host.splitlines())
+    found = "".join(_plain(line, any_number) + "\n" for line in host.rstrip().splitlines())
     return re.fullmatch(pattern, found) is not None
 
 
-def _plain(line: str, again: bool) -> str:
+def _plain(line: str, any_number: bool) -> str:
     for pattern, kind in _KINDS:
         line = pattern.sub(kind, line)
-    if again:
+    if any_number:
         line = re.sub(r"\b\d+\b", "<number>", line)
     return " ".join(line.split())

@@ -9,10 +9,8 @@ import pytest
 from documents import DOCS, ROOT, Block, anchors_of, blocks_of, documents, links_of
 from stage import Stage
 
-# README and the other tutorials are in test_first_hour.py.
-_WITH_SPARK = DOCS / "tutorial-ask-your-work-log.md"
+# README and the tutorials are in test_first_hour.py.
 _EXAMPLES = [
-    pytest.param(_WITH_SPARK, marks=pytest.mark.xdist_group("spark-processes")),
     *sorted((DOCS / "how-to").glob("*.md")),
     *sorted((DOCS / "explanation").glob("*.md")),
 ]

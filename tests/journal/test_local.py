@@ -80,7 +80,7 @@ def test_the_second_opener_is_told_who_holds_the_lock(tmp_path: Path) -> None:
         journal = opened(tmp_path)
         with pytest.raises(Unavailable) as caught:
             opened(tmp_path)
-        assert f'"pid":{os.getpid()}' in caught.value.message
+        assert f"in use by process {os.getpid()} on " in caught.value.message
         await journal.close()
         await opened(tmp_path).close()
 

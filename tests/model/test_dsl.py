@@ -208,7 +208,7 @@ def test_a_late_path_leads_back() -> None:
 
 
 def test_a_late_path_needs_a_time() -> None:
-    with pytest.raises(ModelError, match="'paid' to say within which time"):
+    with pytest.raises(ModelError, match="'paid' to have within, because"):
         Process("p").wait("paid", message="m", key="k", late=path())
 
 

@@ -71,7 +71,7 @@ def test_a_dry_run_says_that_the_pipeline_is_on_its_way(
     selector: PipelineSelector, tmp_path: Path
 ) -> None:
     with Presence(tmp_path) as presence:
-        with pytest.raises(Unavailable, match="it is starting; ask again") as caught:
+        with pytest.raises(Unavailable, match="it is starting; try again") as caught:
             asyncio.run(selector.preview("dry-run-1", WANTED))
         assert caught.value.fields == {"pipeline": "STARTING"}
         presence.tell(Present.SERVING)
@@ -91,7 +91,7 @@ def test_a_dry_run_says_that_the_tables_catch_up(
 
     with Presence(tmp_path) as presence:
         presence.tell(Present.SERVING)
-        with pytest.raises(Unavailable, match="its tables catch up; ask again") as caught:
+        with pytest.raises(Unavailable, match="its tables catch up; try again") as caught:
             asyncio.run(catch_up())
         assert caught.value.fields == {"pipeline": "CATCHING_UP"}
 

@@ -199,7 +199,7 @@ def one_is_suspended_resumed_and_aborted(console: Console) -> None:
     until(lambda: _all_have(console, key, _I.SUSPENDED), "every partition knows")
     done = shown(node, key)["operationsCompletedCount"]
     typed(node, "resume", key)
-    until(lambda: shown(node, key)["operationsCompletedCount"] > done, "it goes on")
+    until(lambda: shown(node, key)["operationsCompletedCount"] > done, "it continues")
     typed(node, "abort", key)
     view = ended(node, key)
     state, completed, failed, skipped, canceled = outcomes(view)

@@ -390,7 +390,7 @@ def test_calls_in_flight_at_a_break_are_unknown_and_unsent_ones_unavailable(way:
             unsent = connection.call(ECHO, b"of this turn")
             connection._wire.abort()  # pyright: ignore[reportAttributeAccessIssue]
             connection.lost(None)  # pyright: ignore[reportAttributeAccessIssue]
-            with pytest.raises(Unknown, match="may have been done"):
+            with pytest.raises(Unknown, match="may have been executed"):
                 await sent
             with pytest.raises(Unavailable):
                 await unsent

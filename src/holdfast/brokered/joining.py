@@ -67,9 +67,9 @@ async def join(folder: Path, config: Config, broker: BrokeredLog) -> BrokeredMem
 
         if not config.snapshot_store:
             log.warning(
-                "no snapshot store: the log is kept for ever, and a member without state reads all"
-                " of it",
-                advice="set snapshot_store to a folder or bucket that all members reach",
+                "no snapshot store: the log is never truncated, and a member without state reads"
+                " all of it",
+                advice="set snapshot_store to a folder or bucket that all members can reach",
             )
         told = msgspec.structs.replace(config, partitions=partitions)
         node = await LocalNode.open(folder, told, place=member.place, elsewhere=elsewhere)

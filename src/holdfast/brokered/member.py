@@ -253,7 +253,7 @@ class BrokeredMember:
         link = self.links[member]
         if not link.is_up:
             raise Unavailable(
-                f"Member {member!r} is away; what it owned is taken over by the others",
+                f"Member {member!r} is down; the others take over what it owned",
                 member=member,
             )
         await link.call(DRAIN, encode_drain(is_draining))

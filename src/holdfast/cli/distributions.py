@@ -24,9 +24,9 @@ app = typer.Typer(
 _Key = Annotated[str, typer.Argument(help="The key of a distribution.", metavar="KEY")]
 _By = Annotated[
     str | None,
-    typer.Option(help="Who decides: goes on the log.", metavar="NAME", show_default="you"),
+    typer.Option(help="Who decides; recorded on the log.", metavar="NAME", show_default="you"),
 ]
-_Reason = Annotated[str, typer.Option(help="Why: goes on the log.", metavar="TEXT")]
+_Reason = Annotated[str, typer.Option(help="Why; recorded on the log.", metavar="TEXT")]
 
 
 @app.command(
@@ -42,7 +42,7 @@ def list_distributions(
     target: Annotated[
         int | None,
         typer.Option(
-            min=1, max=PARTITIONS_MAX, help="Only what this partition does not have.", metavar="P"
+            min=1, max=PARTITIONS_MAX, help="Only commands that this partition lacks.", metavar="P"
         ),
     ] = None,
     limit: Limit = 100,
@@ -50,7 +50,7 @@ def list_distributions(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List what is being distributed, a line for each partition that does not have it yet."""
+    """List pending distributions, one line for each partition that lacks the command."""
     from holdfast.cli.output import age, moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
     from holdfast.gateway.distribution.shapes import DistributionQuery
@@ -87,7 +87,7 @@ def list_distributions(
     )
 )
 def show(key: _Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show a distribution, and how it stands at each partition that does not have it yet."""
+    """Show a distribution, and its state at each partition that lacks the command."""
     from holdfast.cli.output import age, bytes_text, moment, print_fields, print_json
     from holdfast.cli.remote import ask
 
@@ -117,14 +117,14 @@ def show(key: _Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
 def skip(
     key: _Key,
     partition: Annotated[
-        int, typer.Option(min=1, max=PARTITIONS_MAX, help="That is to go without it.", metavar="P")
+        int, typer.Option(min=1, max=PARTITIONS_MAX, help="The partition to skip.", metavar="P")
     ],
     by: _By = None,
     reason: _Reason = "",
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Give a distribution up for one partition; what waits behind it there goes on.
+    """Skip a distribution on one partition; commands that wait behind it continue.
 
     The partition never gets the command and stays different from the others. A copy that is under
     way may still take effect. The decision is recorded on the log, with who took it and why.
@@ -154,9 +154,9 @@ def cancel(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Give a distribution up for all partitions that do not have it yet.
+    """Cancel a distribution for all partitions that lack the command.
 
-    Those that have it keep it. A copy that is under way may still take effect. The decision is
+    Partitions that have it keep it. A copy in flight may still take effect. The decision is
     recorded on the log, with who took it and why.
     """
     from holdfast.cli.output import print_json, print_line
@@ -182,7 +182,7 @@ def resume(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Send all that is in flight to a partition at once, when it can be reached again."""
+    """Resend everything in flight to a partition at once, when it is reachable again."""
     from holdfast.cli.output import number, print_json, print_line
     from holdfast.cli.remote import ask
 

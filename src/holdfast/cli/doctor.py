@@ -29,7 +29,7 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check the machine and a node's folder, and say what to do about what is wrong.
+    """Check the machine and a node's folder, and suggest a fix for each problem.
 
     Exit code 0 if nothing failed (warnings may stand), 1 if something did, 6 if stored bytes are
     damaged.

@@ -47,7 +47,7 @@ def show(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Show the members of a group and its partitions: where they run, and how far they are."""
+    """Show the members of a group, and the owners and offsets of its partitions."""
     from typing import get_args
 
     from holdfast.cli.output import print_json, print_note
@@ -78,7 +78,7 @@ def move(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Hand a partition over to a member, where it stays as long as that member is there."""
+    """Move a partition to a member, where it stays as long as that member is in the group."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
     from holdfast.gateway.groups.shapes import PartitionMove
@@ -140,14 +140,14 @@ def _print_group(view: "PartitionGroupView") -> None:
             )
             for each in view.members
         ),
-        empty="nobody is in this group",
+        empty="this group has no members",
     )  # fmt: skip
     print_line("")
 
 
 def _group_state(view: "PartitionGroupView") -> str:
     if view.members and all(each.is_away for each in view.members):
-        return "no member is there; the partitions go on when one joins"
+        return "no member is up; the partitions continue when one joins"
     return "rebalancing" if view.is_rebalancing else ""
 
 

@@ -60,8 +60,7 @@ def start(
     """Start a node over a folder and serve it until SIGINT or SIGTERM.
 
     Settings come from the options, then HOLDFAST_* in the environment, then holdfast.toml in the
-    folder. The line that it prints says that it is up: url, folder, partitions, and what recovery
-    took.
+    folder. When it is up, it prints a line: URL, folder, partitions, and the time of the recovery.
     """
     from holdfast.config import load_config
     from holdfast.logs import configure

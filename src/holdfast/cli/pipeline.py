@@ -49,7 +49,9 @@ Tables = Annotated[
 def run(
     node: Node = "data",
     tables: Tables = None,
-    once: Annotated[bool, typer.Option("--once", help="End when all is in the tables.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Exit when the tables have caught up with the log.")
+    ] = False,
     as_of_cut: Annotated[
         str | None,
         typer.Option(
@@ -60,10 +62,10 @@ def run(
     log_level: LogLevel = None,
     json: Json = False,
 ) -> None:
-    """Keep the tables fresh until SIGINT or SIGTERM.
+    """Keep the tables up to date until SIGINT or SIGTERM.
 
-    It can be stopped and started at any time, and killed: it goes on where it was, and every record
-    is in the tables once. The folder of the tables is Delta's: any reader of Delta reads them.
+    You can stop, restart or kill it at any time: it continues where it was, and every record is in
+    the tables exactly once. The tables are Delta tables: any reader of Delta can read them.
 
     With --as-of-cut the tables are a consistent backup of a cluster: all of them, and every
     partition, as of the same moment. A later cut can be added to them, an earlier one cannot. They
@@ -124,7 +126,7 @@ def _cut_number(text: str) -> int | None:
     epilog=examples("holdfast pipeline status ./data", "holdfast pipeline status ./data --json")
 )
 def status(node: Node = "data", tables: Tables = None, json: Json = False) -> None:
-    """Show how far the tables are behind the log, by partition. It needs no Spark."""
+    """Show the lag of the tables by partition. Needs no Spark."""
     from holdfast.cli.output import print_json, print_line, print_table
     from holdfast.clock import SystemClock
     from holdfast.errors import NotFound

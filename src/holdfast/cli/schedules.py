@@ -13,7 +13,7 @@ app = typer.Typer(
     name="schedules",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Submit a task again and again, by cron or every so often.",
+    help="Schedule tasks, by cron or at an interval.",
 )
 
 _ScheduleId = Annotated[str, typer.Argument(help="The name of the schedule.", metavar="ID")]
@@ -67,18 +67,17 @@ def set_schedule(
     catch_up: Annotated[
         str,
         typer.Option(
-            help="For which due times that were missed to fire: all (of the last 1,000), one (the"
-            " latest) or none.",
+            help="Which missed due times fire: all (of the last 1,000), one (the latest) or none.",
             metavar="POLICY",
         ),
     ] = "one",
     retries: Annotated[
-        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Retries after the first attempt.")
     ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Make a schedule, or replace the one with its id. Give --cron or --every."""
+    """Create a schedule, or replace the one with its id. Needs --cron or --every."""
     from holdfast.cli.output import moment, print_json, print_line
     from holdfast.cli.payload import parse_payload
     from holdfast.cli.remote import ask
@@ -99,7 +98,7 @@ def set_schedule(
 
 @app.command(epilog=examples("holdfast schedules delete nightly-report"))
 def delete(schedule_id: _ScheduleId, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete a schedule. What it has submitted stays."""
+    """Delete a schedule. Tasks that it has submitted stay."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

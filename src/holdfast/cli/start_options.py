@@ -18,7 +18,7 @@ Partitions = Annotated[
 Processes = Annotated[
     int | None,
     typer.Option(
-        help="Divide the partitions among so many processes, to use the machine's cores; fixed"
+        help="Divide the partitions among this many processes, to use the machine's cores; fixed"
         " when the folder is first used. [default: 1]",
         min=1,
         max=PROCESSES_MAX,
@@ -75,7 +75,7 @@ AllowRemote = Annotated[
     bool,
     typer.Option(
         "--allow-remote-without-authorization",
-        help="Listen beyond this machine. Anybody who reaches the port can then do anything.",
+        help="Listen on a network without authorization: every client may do anything.",
     ),
 ]
 Authorization = Annotated[
@@ -99,7 +99,7 @@ JournalUrl = Annotated[
     str | None,
     typer.Option(
         "--journal",
-        help="Have this broker keep the log: kafka://HOST:PORT/NAME, several hosts with commas. All"
+        help="Keep the log in this broker: kafka://HOST:PORT/NAME, several hosts with commas. All"
         " nodes with the same URL share its partitions, and take over from one another.",
         metavar="URL",
     ),
@@ -109,7 +109,7 @@ JournalUrl = Annotated[
 Cluster = Annotated[
     str | None,
     typer.Option(
-        help="Be a member of the cluster in this etcd: etcd://HOST:PORT, several with"
+        help="Join the cluster in this etcd: etcd://HOST:PORT, several with"
         " commas, etcds:// for TLS, USER:PASSWORD@ before the hosts.",
         metavar="URL",
     ),

@@ -255,7 +255,7 @@ def _problems(
     for each in members:
         if each.state == "AWAY":
             found.append(
-                f"Member {each.member} is away; start it, or remove it if it does not come back"
+                f"Member {each.member} is down; start it, or remove it if it does not come back"
             )
         found += [f"Member {each.member}: {problem}" for problem in each.problems]
     return found

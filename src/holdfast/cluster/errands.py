@@ -187,7 +187,7 @@ class Messenger:
         link = self._links[member]
         if not link.is_up:
             raise Unavailable(
-                f"Member {member!r} is away; what it owned is taken over by the others",
+                f"Member {member!r} is down; the others take over what it owned",
                 member=member,
             )
         return await link.call(kind, body)

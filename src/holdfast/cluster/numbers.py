@@ -62,7 +62,7 @@ def own_problems(member: CountedMember, coordination: Coordination) -> list[str]
     if coordination.rolled_back:
         found.append(f"etcd was rolled back: {coordination.rolled_back}")
     elif not coordination.available:
-        found.append("etcd does not answer: partitions go on, but nobody takes over")
+        found.append("etcd does not answer: partitions continue, but none can be taken over")
     runner = member.node.runner
     stopped = {**runner.stopped, **runner.standbys.stopped}
     return found + [f"Partition {each}: {why}" for each, why in stopped.items()]

@@ -117,7 +117,7 @@ class _Sending:
                 self._last, self._number = await self._next(), number
             elif number != self._number:
                 raise InvalidArgument(
-                    f"Expected to be asked for chunk {self._number + 1}, or for the one before"
+                    f"Expected a request for chunk {self._number + 1}, or for the one before"
                     f" again, but found {number}; begin the transfer anew"
                 )
             return self._last
@@ -170,7 +170,7 @@ class TransferSource:
         if len(self._sendings) >= TRANSFERS_MAX:
             raise ResourceExhausted(
                 f"Expected at most {TRANSFERS_MAX} partitions on their way to other members, but"
-                f" {len(self._sendings)} are; ask again later",
+                f" {len(self._sendings)} are; try again later",
                 limit="TRANSFERS_MAX",
                 retry_after_ms=TRANSFER_RETRY_MS,
             )

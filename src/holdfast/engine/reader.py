@@ -54,7 +54,7 @@ class Reader:
         if by is not None:
             raise Unavailable(
                 f"Transaction {by} creates {key}, but partition {self.partition} has not applied it"
-                " yet; ask again",
+                " yet; try again",
                 key=str(key),
                 retry_after_ms=PROMISED_RETRY_MS,
             )

@@ -189,7 +189,7 @@ class GroupCore:
         if run is None:
             return []
         if run.phase is not RunPhase.STOPPING:
-            return self.failed(token, "The work ended without being asked to")
+            return self.failed(token, "The work ended before it was asked to leave")
         run.phase = RunPhase.STOPPED
         run.offset = run.offset if offset is None else offset
         return self._ended(token)

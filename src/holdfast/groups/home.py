@@ -55,7 +55,7 @@ class GroupsHome:
     def leave(self, reason: str) -> None:
         """The groups are at another member: waiting callers are told to ask there."""
         self._end(
-            Moved(f"The groups are not at this member: {reason}; ask again", partition=PARTITION)
+            Moved(f"The groups are not at this member: {reason}; try again", partition=PARTITION)
         )
 
     async def stop(self) -> None:

@@ -127,7 +127,7 @@ class Projection:
         if self.progress.batch >= 0 and not offsets.is_dir():
             raise DataLoss(
                 f"Expected the checkpoint of the tables in {offsets.parent}, but it is gone;"
-                f" remove {self._root} to make the tables anew from the log",
+                f" remove {self._root} to rebuild the tables from the log",
                 path=str(offsets.parent),
             )
 

@@ -105,7 +105,7 @@ class Pipeline:
                 attempts(self._follow, once, upto, on_start, on_batch)
             self._leave_server()
         except PySparkException as error:
-            raise Unavailable(f"Expected the stream to go on, but it failed: {error}") from error
+            raise Unavailable(f"The stream failed: {error}") from error
 
     def _leave_server(self) -> None:
         """A server would keep our session for an hour; a Spark of our own ends with the process."""

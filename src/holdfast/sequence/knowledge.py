@@ -158,7 +158,7 @@ def _check_answers(
             " never comes back: --without",
         ),
         ({*without} & answered, "answers: it cannot be left out"),
-        ({*without} - registered.keys(), "is known to nobody: it cannot be left out"),
+        ({*without} - registered.keys(), "is unknown to all members: it cannot be left out"),
         (
             _disputed(registered, known) - {*without},
             "is a member for some, and not for others. If it was removed: --without",
@@ -233,7 +233,7 @@ def _check_seen(chain: Chain, known: Sequence[Knowledge], problems: list[str]) -
         if seen is not None and (seen.promise > chain.epoch + 1 or seen.newest > chain.epoch):
             problems.append(
                 f"The disk of {each.member} has seen epoch {max(seen)} of partition"
-                f" {chain.partition}, but nobody who answers knows a range behind {chain.epoch}"
+                f" {chain.partition}, but no member that answers knows a range after {chain.epoch}"
             )
     if chain.last is not None:
         asked = _asked(chain.last.replicas, known)

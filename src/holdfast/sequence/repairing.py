@@ -89,5 +89,5 @@ async def _write(
     written = await keys.write(Write((guard,), puts, deletes))
     if not written.is_done:
         raise Unavailable(
-            f"Somebody has changed {guard.key} of the cluster's store meanwhile: begin again"
+            f"Another process has changed {guard.key} of the cluster's store; start again"
         )

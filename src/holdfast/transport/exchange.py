@@ -227,7 +227,7 @@ class Exchange:
         self._serving.end(size)
         if not isinstance(error, HoldfastError):
             log.error("call from a member failed", peer=self._peer, exc_info=error)
-            error = Internal("The member has a bug; its log says more", member=self._member)
+            error = Internal("The member has a bug; see its log", member=self._member)
         if not self._ended:
             self._send(ERROR, number, encode_error(error))
 

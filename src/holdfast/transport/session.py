@@ -319,6 +319,6 @@ class Session(Connection):
     def _unknown(self) -> Unknown:
         return Unknown(
             f"The connection to member {self._peer!r} at {self._where} ended before an answer came:"
-            f" {self._ended}. What was asked for may have been done",
+            f" {self._ended}. The request may have been executed",
             member=self._peer,
         )

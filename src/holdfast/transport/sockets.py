@@ -297,6 +297,6 @@ def _is_loopback(host: str) -> bool:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "nobody answered in time"
+        return "there was no answer in time"
     strerror = getattr(error, "strerror", None)
     return strerror or str(error) or type(error).__name__

@@ -34,14 +34,14 @@ Where = Annotated[
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only count what would be chosen, and show a few.")
+    bool, typer.Option("--dry-run", help="Only count the selected items, and show a few.")
 ]
 Throttle = Annotated[
     int,
     typer.Option(
         min=0,
         max=BATCH_THROTTLE_MAX,
-        help="Items a second at most; 0 is as fast as live work lets it.",
+        help="Items per second at most; 0: as fast as live work allows.",
     ),
 ]
 Priority = Annotated[
@@ -52,7 +52,7 @@ Priority = Annotated[
 ]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Return at once, and let it run.")]
 Retries = Annotated[
-    int, typer.Option(min=0, max=RETRIES_MAX, help="How often each may fail beyond the next time.")
+    int, typer.Option(min=0, max=RETRIES_MAX, help="Retries after the next attempt of each.")
 ]
 
 _ORDERS = """'{"processId": "order"}'"""
@@ -75,7 +75,7 @@ def cancel(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Cancel running process instances. Those that another one called end with it."""
+    """Cancel running process instances, with the instances that they called."""
     new = _new("CANCEL_PROCESS_INSTANCE", where, dry_run, throttle, priority)
     _begin(new, url, json=json, waits=not no_wait)
 
@@ -191,7 +191,7 @@ def resolve(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Resolve open incidents: what stopped at them is tried again."""
+    """Resolve open incidents: their jobs and elements are retried."""
     new = _new("RESOLVE_INCIDENT", where, dry_run, throttle, priority, retries=retries)
     _begin(new, url, json=json, waits=not no_wait)
 
@@ -211,7 +211,7 @@ def delete(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Delete what is kept of process instances that have ended."""
+    """Delete the data of ended process instances."""
     new = _new("DELETE_PROCESS_INSTANCE", where, dry_run, throttle, priority)
     _begin(new, url, json=json, waits=not no_wait)
 
@@ -233,7 +233,7 @@ def retry_tasks(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Retry tasks that are incidents."""
+    """Retry tasks with an open incident."""
     new = _new("RETRY_TASK", where, dry_run, throttle, priority, retries=retries)
     _begin(new, url, json=json, waits=not no_wait)
 
@@ -251,7 +251,7 @@ def discard_tasks(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Discard tasks that are incidents."""
+    """Discard tasks with an open incident."""
     new = _new("DISCARD_TASK", where, dry_run, throttle, priority)
     _begin(new, url, json=json, waits=not no_wait)
 

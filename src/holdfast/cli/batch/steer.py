@@ -63,7 +63,7 @@ def list_operations(
 
 
 def show(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show a batch operation, and how far each partition is with it."""
+    """Show a batch operation, and the progress of each partition."""
     from holdfast.cli.batch.watch import outcomes
     from holdfast.cli.output import moment, number, print_fields, print_json
     from holdfast.cli.remote import ask
@@ -110,7 +110,7 @@ def items(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List the items of an operation with their outcomes, as far as the tables are."""
+    """List the items of an operation with their outcomes, from the tables."""
     from holdfast.cli.output import last_line, moment, print_json, print_note, print_table
     from holdfast.cli.remote import ask
     from holdfast.gateway.batch.shapes import (
@@ -153,7 +153,7 @@ def resume(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
 
 
 def abort(key: Key, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Give up what an operation has not done yet. What it has done stays done."""
+    """Abort an operation. Items that are already processed stay as they are."""
     _tell(url, lambda api: api.batches.cancel(key), key, "CANCELED", json)
 
 
@@ -161,15 +161,17 @@ def change(
     key: Key,
     throttle: Annotated[
         int | None,
-        typer.Option(min=0, max=BATCH_THROTTLE_MAX, help="Items a second at most; 0 is no limit."),
+        typer.Option(
+            min=0, max=BATCH_THROTTLE_MAX, help="Items per second at most; 0 is no limit."
+        ),
     ] = None,
     priority: Annotated[
-        int | None, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner.")
+        int | None, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher runs first.")
     ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Change the pace of an operation while it runs."""
+    """Change the throttle or the priority of a running operation."""
     from holdfast.errors import InvalidArgument
     from holdfast.gateway.batch.shapes import BatchChange
 
@@ -190,19 +192,18 @@ def retry(
         typer.Option(
             min=0,
             max=RETRIES_MAX,
-            help="How often each may fail beyond the next time."
-            " [default: as in the operation before]",
+            help="Retries after the next attempt of each. [default: as in the operation before]",
             show_default=False,
         ),
     ] = None,
     throttle: Annotated[
-        int, typer.Option(min=0, max=BATCH_THROTTLE_MAX, help="Items a second at most.")
+        int, typer.Option(min=0, max=BATCH_THROTTLE_MAX, help="Items per second at most.")
     ] = 0,
     priority: Annotated[
-        int, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="The higher the sooner.")
+        int, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher runs first.")
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count what would be tried again.")
+        bool, typer.Option("--dry-run", help="Only count the items to retry.")
     ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Return at once, and let it run.")

@@ -69,7 +69,7 @@ def watch(key: str, url: str, *, as_json: bool) -> None:
         with _bar(as_json) as show:
             end = ask(url, lambda api: _end(api, key, show))
     except KeyboardInterrupt:
-        print_note(f"it goes on: holdfast batch show {key}, holdfast batch abort {key}")
+        print_note(f"it continues: holdfast batch show {key}, holdfast batch abort {key}")
         raise
     if as_json:
         print_json(end)

@@ -91,7 +91,7 @@ def check_lock(folder: Path) -> Check:
     try:
         holder = msgspec.json.decode(path.read_bytes(), type=_Holder)
     except msgspec.DecodeError:
-        return Check("lock", Status.WARN, "held by a process that did not say who it is")
+        return Check("lock", Status.WARN, "held by an unknown process")
     return Check("lock", Status.OK, f"held by process {holder.pid}: {holder.command}")
 
 

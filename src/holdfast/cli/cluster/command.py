@@ -128,12 +128,12 @@ def cuts(
 def drain(
     member: Member,
     undo: Annotated[bool, typer.Option("--undo", help="Let it own partitions again.")] = False,
-    wait: Annotated[bool, typer.Option(help="Return when it owns nothing any more.")] = True,
+    wait: Annotated[bool, typer.Option(help="Return when it owns no partition any more.")] = True,
     timeout: Annotated[int, typer.Option(help="Seconds to wait at most.", min=1)] = 120,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Have a member hand all its partitions to others, while requests are answered."""
+    """Drain a member: it hands all its partitions to others without downtime."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -144,7 +144,7 @@ def drain(
     elif undo:
         print_line(f"{member}  owns partitions again, as they come")
     elif not wait:
-        print_line(f"{member}  drains; holdfast cluster status tells how far it is")
+        print_line(f"{member}  drains; holdfast cluster status shows its progress")
     else:
         print_line(f"{member}  owns nothing any more: it can be stopped")
 
@@ -186,7 +186,7 @@ def remove(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Remove a member for ever: its key is refused, and its disk no longer counts."""
+    """Remove a member for good: its key becomes invalid, and its disk no longer counts."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -204,7 +204,7 @@ def move(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Hand a partition to another member that keeps its log."""
+    """Move a partition to another member that has its log."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -236,7 +236,7 @@ def repair(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Write back what an etcd that was restored from an older copy lacks, from the members."""
+    """Restore missing data of an etcd that was rolled back to a backup, from the members."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

@@ -23,7 +23,7 @@ _Publisher = Annotated[str, typer.Argument(help="The publisher's name.", metavar
 _Store = Annotated[
     str | None,
     typer.Option(
-        help="Put large files straight into the node's blob store; default: through the node.",
+        help="Upload large files directly to the node's blob store; default: through the node.",
         metavar="URL",
     ),
 ]
@@ -51,20 +51,20 @@ def publish(
         ),
     ] = None,
     shallow: Annotated[
-        bool, typer.Option("--shallow", help="Without what is below the paths.")
+        bool, typer.Option("--shallow", help="Without the children of the paths.")
     ] = False,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete the paths and all below them instead.")
     ] = False,
     invalidate: Annotated[
-        bool, typer.Option("--invalidate", help="Only tell that the paths are out of date.")
+        bool, typer.Option("--invalidate", help="Only invalidate the paths.")
     ] = False,
     test: Annotated[
         bool, typer.Option("--test", help="Only show that a package can be published.")
     ] = False,
     skip_links: Annotated[
         bool,
-        typer.Option("--skip-links", help="Leave symbolic links out; otherwise they are an error."),
+        typer.Option("--skip-links", help="Skip symbolic links; otherwise they are an error."),
     ] = False,
     metadata: Annotated[
         list[str] | None,
@@ -72,13 +72,13 @@ def publish(
     ] = None,
     id_: Annotated[
         str | None,
-        typer.Option("--id", help="The same id is published once.", metavar="ID"),
+        typer.Option("--id", help="Idempotency: the same id is published once.", metavar="ID"),
     ] = None,
     store: _Store = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Publish a folder, or a part of it. Durable when it ends."""
+    """Publish a folder or a part of it. The package is durable when this returns."""
     from holdfast.cli.content.progress import publishing
     from holdfast.cli.content.words import pairs
     from holdfast.cli.output import number, print_json, print_line, print_note
@@ -143,30 +143,35 @@ def subscribe(
     retries: Annotated[
         int,
         typer.Option(
-            min=-1, max=RETRIES_MAX, help="Of one package, before it gives up; -1: it never does."
+            min=-1,
+            max=RETRIES_MAX,
+            help="Retries of a package before it gives up; -1 never gives up.",
         ),
     ] = -1,
     only_after: Annotated[
         str | None,
-        typer.Option(help="Take only what this subscriber has taken.", metavar="SUBSCRIBER"),
+        typer.Option(help="Import a package only after this subscriber has.", metavar="SUBSCRIBER"),
     ] = None,
     seed_from: Annotated[
         str | None,
-        typer.Option(help="Begin with a snapshot of this subscriber.", metavar="SUBSCRIBER"),
+        typer.Option(help="Start with a snapshot of this subscriber.", metavar="SUBSCRIBER"),
     ] = None,
     accept_gap: Annotated[
         bool,
-        typer.Option("--accept-gap", help="Begin with what the log still has, if it is not all."),
+        typer.Option(
+            "--accept-gap",
+            help="Start with the oldest package on the log, even if earlier ones are missing.",
+        ),
     ] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="End when all that is published by now is there.")
+        bool, typer.Option("--once", help="Exit when everything published so far is imported.")
     ] = False,
     store: _Store = None,
     log_level: LogLevel = "warning",
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Import what is published into a folder, until stopped. It resumes where it was."""
+    """Import published packages into a folder until stopped; resumes at its offset."""
     from holdfast.cli.content.running import run
     from holdfast.logs import configure
 

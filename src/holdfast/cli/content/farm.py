@@ -65,12 +65,12 @@ def topology(
 def snapshot(
     subscriber: _Subscriber,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Do not wait until it is taken.")
+        bool, typer.Option("--no-wait", help="Do not wait until the subscriber has it.")
     ] = False,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Let a subscriber store what it holds, for another one to begin with."""
+    """Let a subscriber take a snapshot of its content, to seed another one."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidState
@@ -105,7 +105,7 @@ def _until_taken(command_id: str, url: str) -> "SnapshotView":
 
 
 def cleanup(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete large files that nothing refers to any more; the node does so by itself, too."""
+    """Delete blobs that are no longer referred to, now; the node does this regularly."""
     from holdfast.cli.output import bytes_text, number, print_json, print_line
     from holdfast.cli.remote import ask
 
@@ -168,7 +168,7 @@ def _print_farms(farms: "list[FarmView]") -> None:
             )
             for each in farms
         ),
-        empty="nobody has published anything",
+        empty="nothing has been published",
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _Publisher = Annotated[str, typer.Argument(help="The publisher's name.", metavar="PUBLISHER")]
 _Subscriber = Annotated[str, typer.Argument(help="The subscriber's name.", metavar="SUBSCRIBER")]
-_After = Annotated[int, typer.Option(help="Go on behind this offset.", metavar="OFFSET")]
+_After = Annotated[int, typer.Option(help="Continue after this offset.", metavar="OFFSET")]
 _Offset = Annotated[int, typer.Argument(help="The package's offset.", metavar="OFFSET")]
 
 
@@ -62,7 +62,7 @@ def queues(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Show how far behind subscribers are, or what one of them has still to import."""
+    """Show the lag of all subscribers, or the queue of one."""
     if subscriber is None:
         _show_all(publisher, url, json)
     else:
@@ -124,7 +124,7 @@ def retry(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Let a subscriber import a package that it gave up on, where nothing newer is in the way."""
+    """Retry a package that a subscriber gave up on, except paths that newer packages changed."""
     from holdfast.cli.output import print_json
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidArgument
@@ -156,12 +156,14 @@ def clear(
     subscriber: _Subscriber,
     up_to: Annotated[
         int | None,
-        typer.Option("--up-to", help="The last offset; default: all that waits.", metavar="OFFSET"),
+        typer.Option(
+            "--up-to", help="The last offset; default: the whole queue.", metavar="OFFSET"
+        ),
     ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Let an editable subscriber skip what waits in its queue."""
+    """Let an editable subscriber skip the packages in its queue."""
     from holdfast.cli.output import print_json
     from holdfast.cli.remote import ask
     from holdfast.gateway.api import Api
@@ -186,7 +188,7 @@ def remove(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Let an editable subscriber skip one package, or drop one that failed."""
+    """Let an editable subscriber skip one package, or drop a failed one."""
     from holdfast.cli.output import print_json
     from holdfast.cli.remote import ask
 

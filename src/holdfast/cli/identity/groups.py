@@ -20,14 +20,14 @@ groups = typer.Typer(
     name="groups",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Users and machines that belong together: create, list, delete, add, remove. Programs"
+    help="Groups of users and machines: create, list, delete, add, remove. Programs"
     " that share partitions: list, show, move, park, resume.",
 )
 roles = typer.Typer(
     name="roles",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Permissions that belong together: create, list, delete, give, take.",
+    help="Roles, which are named sets of permissions: create, list, delete, give, take.",
 )
 
 _GroupId = Annotated[str, typer.Argument(help="The id of a group.", metavar="GROUP")]
@@ -51,7 +51,7 @@ def create_group(
 ) -> None:
     """Create a group without members.
 
-    Groups that come with a signed token need not be created: permissions are given to their names.
+    Groups of a signed token do not have to be created: grant permissions to their names.
     """
     _create("GROUP", group_id, name, description, url, json)
 

@@ -17,7 +17,7 @@ app = typer.Typer(
     name="permissions",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Who may do what with which resource: list, grant, revoke.",
+    help="Grants of permissions on resources: list, grant, revoke.",
 )
 
 _COLUMNS = ("KEY", "OWNER", "RESOURCE", "PERMISSIONS")
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def whoami(url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show who you are to the node, and what you may do."""
+    """Show your identity, groups, roles and permissions."""
     from holdfast.cli.identity.words import owner_text
     from holdfast.cli.output import print_fields, print_json, print_line, print_table
     from holdfast.cli.remote import ask
@@ -41,7 +41,9 @@ def whoami(url: Url = DEFAULT_URL, json: Json = False) -> None:
         print_json(me)
         return
     if me.owner_type is None or me.owner_id is None:
-        print_line("nobody in particular: the node has no authorization, anybody may do anything")
+        print_line(
+            "not authenticated: the node has no authorization, and every client may do anything"
+        )
         return
     print_fields(
         [
@@ -50,7 +52,7 @@ def whoami(url: Url = DEFAULT_URL, json: Json = False) -> None:
             ("roles", ", ".join(me.roles)),
         ]
     )
-    print_table(_COLUMNS, _rows(me.authorizations), empty="nobody has permitted you anything")
+    print_table(_COLUMNS, _rows(me.authorizations), empty="you have no permissions")
 
 
 @app.command(
@@ -107,8 +109,8 @@ def grant(
 ) -> None:
     """Grant permissions to a user, client, group or role. Earlier grants for the resource stay.
 
-    Resources and their permissions are in docs/reference/permissions.md. The owner need not be
-    known: users and groups may come with the tokens of an identity provider.
+    Resources and their permissions are in docs/reference/permissions.md. The owner does not have to
+    exist: users and groups may come from an identity provider.
     """
     from holdfast.cli.identity.words import parse_owner, parse_permissions, parse_resource
     from holdfast.cli.output import print_json, print_table

@@ -40,7 +40,7 @@ def create(
 ) -> None:
     """Create a token and print it. The node keeps only its hash, so it is shown only once.
 
-    The token may do what its client may: permissions are given to client:CLIENT.
+    The token has the permissions of its client: grant them to client:CLIENT.
     """
     from holdfast.cli.output import moment, print_json, print_line, print_note
     from holdfast.cli.remote import ask
@@ -87,7 +87,7 @@ def delete(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Delete a token. Requests with it are refused from then on."""
+    """Delete a token. Requests with it are rejected from then on."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

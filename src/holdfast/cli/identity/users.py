@@ -14,10 +14,8 @@ app = typer.Typer(
     help="The people that a node knows: create, list, update, delete.",
 )
 
-_Username = Annotated[str, typer.Argument(help="How they sign in.", metavar="USERNAME")]
-_FromPrompt = Annotated[
-    bool, typer.Option("--password-prompt", help="Ask for a password at the terminal.")
-]
+_Username = Annotated[str, typer.Argument(help="The login name.", metavar="USERNAME")]
+_FromPrompt = Annotated[bool, typer.Option("--password-prompt", help="Prompt for a password.")]
 _FromStdin = Annotated[
     bool, typer.Option("--password-stdin", help="Read a password from standard input, one line.")
 ]
@@ -32,8 +30,8 @@ _FromStdin = Annotated[
 )
 def create(
     username: _Username,
-    name: Annotated[str, typer.Option(help="What they are called.")] = "",
-    email: Annotated[str, typer.Option(help="Where they are written to.")] = "",
+    name: Annotated[str, typer.Option(help="Display name.")] = "",
+    email: Annotated[str, typer.Option(help="Email address.")] = "",
     password_prompt: _FromPrompt = False,
     password_stdin: _FromStdin = False,
     url: Url = DEFAULT_URL,
@@ -41,8 +39,8 @@ def create(
 ) -> None:
     """Create a user. The user may do nothing until permissions are granted.
 
-    A password is only of use where the node has basic_authentication. Users with a signed token of
-    an identity provider need no password, and need not be created either.
+    A password only works if the node has basic_authentication. Users with a signed token of
+    an identity provider need no password, and do not have to be created.
     """
     from holdfast.cli.remote import ask
     from holdfast.gateway.identity.shapes import NewUser
@@ -80,18 +78,16 @@ def list_users(url: Url = DEFAULT_URL, json: Json = False) -> None:
 )
 def update(
     username: _Username,
-    name: Annotated[
-        str | None, typer.Option(help="What they are called.", show_default="as it is")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Display name.", show_default="as it is")] = None,
     email: Annotated[
-        str | None, typer.Option(help="Where they are written to.", show_default="as it is")
+        str | None, typer.Option(help="Email address.", show_default="as it is")
     ] = None,
     password_prompt: _FromPrompt = False,
     password_stdin: _FromStdin = False,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Change the details of a user. Options that are left out change nothing."""
+    """Change the details of a user. Omitted options stay unchanged."""
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidArgument, NotFound
     from holdfast.gateway.api import Api
@@ -117,7 +113,7 @@ def update(
 
 @app.command(epilog=examples("holdfast users delete ann"))
 def delete(username: _Username, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Delete a user with all grants. What the user did stays on the log."""
+    """Delete a user with all grants. The log keeps the user's commands."""
     from holdfast.cli.remote import ask
 
     ask(url, lambda api: api.identity.delete_user(username))

@@ -49,7 +49,7 @@ def export(
     target: _Blob,
     json: Json = False,
 ) -> None:
-    """Write the state of one partition into a file or an object store.
+    """Export the state of one partition to a file or an object store.
 
     The node must be stopped. The export stands for the end of the partition's log. It is read back
     and checked before the command ends. A file that is there already is replaced.
@@ -85,8 +85,8 @@ def import_(
         bool,
         typer.Option(
             "--new-log",
-            help="Begin a new log here: work goes on where the export ends, and what happened"
-            " before stays in the former node's log. Never start that node again.",
+            help="Start a new log here: work continues where the export ends. The history stays in"
+            " the log of the former node. Never start that node again.",
         ),
     ] = False,
     json: Json = False,
@@ -131,13 +131,11 @@ def rebalance(
     folder: Folder,
     processes: Annotated[
         int,
-        typer.Option(
-            help="How many processes the node is to have.", min=1, max=PROCESSES_MAX, metavar="N"
-        ),
+        typer.Option(help="The new number of processes.", min=1, max=PROCESSES_MAX, metavar="N"),
     ],
     json: Json = False,
 ) -> None:
-    """Divide the partitions of a node among another number of processes.
+    """Redistribute the partitions of a node to another number of processes.
 
     The node must be stopped. Logs and state are copied, compared with the originals, and take
     effect together; then the old files are removed. The disk must have room for both. A rebalance

@@ -44,8 +44,8 @@ def deploy(
 ) -> None:
     """Deploy processes: BPMN files, or processes written in Python.
 
-    A process that was deployed before becomes a new version, unless it is the same. Instances that
-    run already stay with their version.
+    Changed content becomes a new version; the same content stays the same version. Running
+    instances keep their version.
     """
     from holdfast.cli.output import number, print_json, print_table
     from holdfast.cli.remote import ask

@@ -37,7 +37,7 @@ def list_instances(
         int | None, typer.Option(min=0, max=VERSION_MAX, help="Only of this version.")
     ] = None,
     with_incidents: Annotated[
-        bool, typer.Option("--with-incidents", help="Only those that need a person.")
+        bool, typer.Option("--with-incidents", help="Only those with an open incident.")
     ] = False,
     limit: Limit = 100,
     after: After = None,
@@ -71,7 +71,7 @@ def list_instances(
 
 @app.command(epilog=examples("holdfast instances cancel 2251799813685301"))
 def cancel(key: InstanceKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Cancel an instance and all that is in it. Reports of its workers are refused."""
+    """Cancel an instance with everything in it. Later reports of its workers are rejected."""
     from holdfast.cli.remote import ask
 
     ask(url, lambda api: api.instances.cancel(key))
@@ -91,9 +91,7 @@ def set_variables(
         typer.Argument(help="The key of a process instance or element instance.", metavar="KEY"),
     ],
     variables: Variables,
-    local: Annotated[
-        bool, typer.Option("--local", help="Exactly there, not where they are known.")
-    ] = False,
+    local: Annotated[bool, typer.Option("--local", help="Set them in exactly this scope.")] = False,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -136,7 +134,7 @@ def modify(
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Add, remove and move tokens of a process instance, all at once or not at all."""
+    """Add, remove and move tokens of a process instance, atomically."""
     from holdfast.cli.payload import pair, parse_variables
     from holdfast.cli.remote import ask
     from holdfast.errors import InvalidArgument

@@ -26,17 +26,19 @@ def publish(
     ttl: Annotated[
         str,
         typer.Option(
-            help="How long to keep it for instances that wait later.", metavar=spans.METAVAR
+            help="How long to buffer it for instances that wait later.", metavar=spans.METAVAR
         ),
     ] = "0s",
     message_id: Annotated[
         str | None,
-        typer.Option("--id", help="The same id is not published twice while it is kept."),
+        typer.Option(
+            "--id", help="Deduplication: the same id is rejected while the message is buffered."
+        ),
     ] = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """Publish a message. It is durable when this returns; instances that wait for it go on."""
+    """Publish a message. It is durable when this returns; waiting instances continue."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.payload import parse_variables
     from holdfast.cli.remote import ask

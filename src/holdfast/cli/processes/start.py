@@ -108,7 +108,7 @@ def _print_end(url: str, key: str, timeout_ms: int | None, as_json: bool) -> Non
         outcome = ask(url, lambda api: wait_for_outcome(api, key, timeout))
     except DeadlineExceeded as error:
         raise DeadlineExceeded(
-            f"Expected process instance {key} to end within {timeout} s, but it is under way:"
+            f"Process instance {key} has not ended within {timeout} s; it continues:"
             f" see holdfast show {key}",
             key=key,
         ) from error

@@ -39,8 +39,8 @@ def _throughput(rows: Rows) -> list[dict[str, str]]:
     return [
         {
             "COMPLETED OR WRITTEN": name,
-            "IN ALL": count_text(sum(row[name] for row in rows)),
-            "A MINUTE, AT MOST": count_text(peak_per_minute(rows, name)),
+            "TOTAL": count_text(sum(row[name] for row in rows)),
+            "PEAK PER MINUTE": count_text(peak_per_minute(rows, name)),
             "OVER TIME": curve([row[name] for row in shown_pieces(rows)]),
         }
         for name in ("jobs", "instances", "records")
@@ -56,9 +56,9 @@ def _backlog(rows: Rows) -> list[dict[str, str]]:
     }
     return [
         {
-            "STILL TO DO": words,
+            "WAITING OR RUNNING": words,
             "AT THE END": count_text(rows[-1][name]),
-            "AT MOST": count_text(max(row[name] for row in rows)),
+            "PEAK": count_text(max(row[name] for row in rows)),
             "OVER TIME": curve([row[name] for row in rows]),
         }
         for name, words in names.items()

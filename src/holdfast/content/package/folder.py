@@ -159,8 +159,8 @@ class FolderSource:
     def changed(self, parts: _Parts) -> InvalidState:
         """The error for a file that somebody writes while it is published."""
         return InvalidState(
-            f"{self._shown(parts)} changed while it was read; publish it again when nobody writes"
-            " it, or write files beside their names and rename them",
+            f"{self._shown(parts)} changed while it was read; publish it again when it does not"
+            " change, or write files under temporary names and rename them",
             file=self._shown(parts),
         )
 

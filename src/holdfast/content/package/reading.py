@@ -235,7 +235,7 @@ def _opened(
 
 
 def _altered_body(entry: PackageEntry) -> Wrong:
-    return Wrong("has a binary that is not what its hash says", entry.path, is_damage=True)
+    return Wrong("has a binary that does not match its hash", entry.path, is_damage=True)
 
 
 def named_blob(blobs: Blobs, name: str, start: int = 0) -> Iterator[bytes]:

@@ -68,8 +68,8 @@ class _StoredBinary:
             yield piece
         if digest.digest() != self.binary.sha256:
             raise DataLoss(
-                f"A binary of the node {self._path} in {self._repository.url} is not what its hash"
-                " says; put it anew",
+                f"A binary of the node {self._path} in {self._repository.url} does not match its"
+                " hash; write it again",
                 path=self._path,
             )
 

@@ -271,7 +271,7 @@ class TopicLog(Generic[M]):
 def moved(reason: str) -> Moved:
     """The caller's answer while another member has the topics: nothing reached a log."""
     return Moved(
-        f"The topics of content are not at this member: {reason}; ask again", partition=PARTITION
+        f"The topics of content are not at this member: {reason}; try again", partition=PARTITION
     )
 
 

@@ -54,7 +54,7 @@ class PlanEnd(Enum):
     """Why a plan goes no further."""
 
     MORE = "more"  # it is full, or all there is
-    WAIT = "wait"  # a precondition says WAIT
+    WAIT = "wait"  # a precondition returned WAIT
     GAP = "gap"  # packages are missing between what the store has and what the log keeps
 
 

@@ -262,7 +262,7 @@ class Rounds:
     async def _wait(self) -> float:
         """A precondition holds the next package back."""
         if self._condition.value is not SubscriberCondition.WAITING:
-            self._condition.be(SubscriberCondition.WAITING, "a precondition says WAIT")
+            self._condition.be(SubscriberCondition.WAITING, "a precondition returned WAIT")
         if self.golden is None:
             return _PAUSE
         await self.golden.refresh()

@@ -14,7 +14,9 @@ def guard(state: EngineState, command: Record, need: Need | None) -> Rejection |
     assert command.claims is not None
     asker = asker_of(command.claims)
     if need is None:
-        return Rejection(Code.FORBIDDEN, "Expected a command for people, but this is not one")
+        return Rejection(
+            Code.FORBIDDEN, "This command is internal: users and clients may not send it"
+        )
     missing = missing_of(state, asker, need(state, command))
     return None if missing is None else Rejection(Code.FORBIDDEN, refused(asker.sub, *missing))
 
@@ -32,9 +34,9 @@ def missing_of(
 
 
 def refused(asker: str, required: Required, id_: str) -> str:
-    """What somebody is told who lacks a permission."""
+    """The reason of a rejection for a missing permission."""
     words = " or ".join(required.permissions)
     return (
-        f"Expected {asker!r} to have the permission {words} on {required.resource_type} {id_!r},"
-        " but nobody gave it"
+        f"{asker!r} lacks the permission {words} on {required.resource_type} {id_!r};"
+        " an administrator can grant it"
     )

@@ -53,7 +53,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         by = turn.state.transactions.reserver(RESERVED_KEY, new.idempotency_key)
         if by is not None:
             reason = f"Idempotency key {new.idempotency_key!r} is reserved by transaction {by}"
-            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; ask again", key=by)
+            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; try again", key=by)
     add_job_with_key(turn, command.key or turn.new_key(), new)
 
 
@@ -133,7 +133,7 @@ def is_reserved(turn: Turn[EngineState], command: Record) -> bool:
     by = turn.state.transactions.reserver(RESERVED_JOB, command.key)
     if by is None:
         return False
-    reason = f"Job {command.key} is reserved by transaction {by}, which is not decided; ask again"
+    reason = f"Job {command.key} is reserved by transaction {by}, which is not decided; try again"
     turn.reject(command, Code.UNAVAILABLE, reason, key=by)
     return True
 
@@ -188,7 +188,7 @@ def cancel_job(turn: Turn[EngineState], key: int) -> None:
 def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
     by = turn.state.transactions.reserver(PROMISED, command.key)
     if by is not None:
-        reason = f"Transaction {by} makes job {command.key}, which is not there yet; ask again"
+        reason = f"Transaction {by} makes job {command.key}, which is not there yet; try again"
         return turn.reject(command, Code.UNAVAILABLE, reason)
     reason = f"Expected a job with key {command.key}, but there is none"
     return turn.reject(command, Code.NOT_FOUND, reason)

@@ -86,5 +86,5 @@ class Hold:
 
 def _rebuilding(reason: str) -> Unavailable:
     """Nothing was done: what met the damage was undone, and what came later did not begin."""
-    message = f"The state is being rebuilt; ask again: {reason}"
+    message = f"The state is being rebuilt; try again: {reason}"
     return Unavailable(message, retry_after_ms=REBUILD_RETRY_MS)

@@ -207,7 +207,7 @@ def moved(partition: int, reason: str) -> Moved:
 def unknown(partition: int) -> Unknown:
     """What callers are told when the log may have the command."""
     return Unknown(
-        f"It is not known whether partition {partition} has done this; ask again with the same"
+        f"It is not known whether partition {partition} has done this; try again with the same"
         " request id",
         partition=partition,
     )

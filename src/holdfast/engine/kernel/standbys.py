@@ -277,7 +277,7 @@ class Standbys(Generic[S]):
 
 def _still_coming(partition: int) -> Unavailable:
     return Unavailable(
-        f"The state of partition {partition} is still coming from another member; ask again",
+        f"The state of partition {partition} is still coming from another member; try again",
         partition=partition,
     )
 

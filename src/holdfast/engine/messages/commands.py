@@ -32,7 +32,7 @@ def publish(turn: Turn[EngineState], command: Record) -> None:
         return turn.reject(command, Code.ALREADY_EXISTS, reason, key=known)
     by = turn.state.transactions.reserver(RESERVED_MESSAGE, id_of(new)) if new.message_id else None
     if by is not None:
-        reason = f"Message id {new.message_id!r} is reserved by transaction {by}; ask again"
+        reason = f"Message id {new.message_id!r} is reserved by transaction {by}; try again"
         return turn.reject(command, Code.UNAVAILABLE, reason, key=by)
     try:
         from_json(new.variables)

@@ -41,7 +41,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         by = turn.state.transactions.reserver(RESERVED_KEY, remembered_key(new))
         if by is not None:
             reason = f"Idempotency key {new.idempotency_key!r} is reserved by transaction {by}"
-            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; ask again", key=by)
+            return turn.reject(command, Code.UNAVAILABLE, f"{reason}; try again", key=by)
     definition = turn.state.processes.definition_of(new.process_id, new.version)
     if definition is None:
         which = f" version {new.version}" if new.version else ""
@@ -270,7 +270,7 @@ def set_variables(turn: Turn[EngineState], command: Record) -> None:
 def _reject_missing(turn: Turn[EngineState], command: Record, what: str) -> None:
     by = turn.state.transactions.reserver(PROMISED, command.key)
     if by is not None:
-        reason = f"Transaction {by} makes {command.key}, which is not there yet; ask again"
+        reason = f"Transaction {by} makes {command.key}, which is not there yet; try again"
         return turn.reject(command, Code.UNAVAILABLE, reason)
     reason = f"Expected {what} with key {command.key}, but there is none"
     return turn.reject(command, Code.NOT_FOUND, reason)

@@ -31,7 +31,7 @@ class Remembering:
                 return Reply(rejection=Rejection(Code.INVALID_ARGUMENT, reason))
             return _reply(tables, answer)
         if state.requests.open.get(id_) is not None:
-            reason = f"Request {id_!r} is being processed; ask again"
+            reason = f"Request {id_!r} is being processed; try again"
             return Reply(rejection=Rejection(Code.UNAVAILABLE, reason))
         return None
 

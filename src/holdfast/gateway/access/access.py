@@ -32,9 +32,9 @@ class Access:
         if not await self._asked.ask_any(IsLetIn(asker, need)):
             named = [f"{permission} on some {each}" for each, permission in need[:_NAMED_MAX]]
             if len(need) > _NAMED_MAX:
-                named.append("one that is for less")
+                named.append("a narrower one")
             raise Forbidden(
-                f"Expected {asker.sub!r} to have the permission {' or '.join(named)},"
-                " but nobody gave it"
+                f"{asker.sub!r} lacks the permission {' or '.join(named)};"
+                " an administrator can grant it"
             )
         return asker

@@ -52,7 +52,9 @@ def _operation(endpoint: Endpoint, schemas: dict[type[Any], Any]) -> dict[str, A
         },
     }
     if "await_completion" in getattr(endpoint.request, "__struct_fields__", ()):
-        operation["responses"]["504"] = _problem("It has not ended in time, and goes on.", schemas)
+        operation["responses"]["504"] = _problem(
+            "It has not ended in time, and continues.", schemas
+        )
     if endpoint.parameters:
         operation["parameters"] = [
             {

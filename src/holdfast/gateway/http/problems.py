@@ -77,7 +77,7 @@ def problem_of(error: Exception, method: str, path: str) -> tuple[Problem, dict[
         return _of_holdfast(error, path)
     if isinstance(error, HTTPException):
         return _of_http(error, method, path)
-    return _problem(500, Code.INTERNAL, "The node has a bug; its log says more", path), {}
+    return _problem(500, Code.INTERNAL, "The node has a bug; see its log", path), {}
 
 
 def refusal(status: int, code: Code, detail: str) -> bytes:

@@ -140,13 +140,13 @@ class HttpServer:
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> Unavailable:
-    """What is said when a port is not to be had."""
+    """The error for a port that another process has, or that this one may not use."""
     reason = (
-        "another process listens there; choose another port"
+        "another process listens there; stop it, or choose another port"
         if error.errno == errno.EADDRINUSE
         else os.strerror(error.errno or 0)
     )
-    return Unavailable(f"Expected to listen on {host}:{port}, but {reason}", host=host, port=port)
+    return Unavailable(f"Cannot listen on {host}:{port}: {reason}", host=host, port=port)
 
 
 def _notice_the_dead(listening: socket.socket) -> None:

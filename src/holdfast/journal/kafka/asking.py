@@ -50,7 +50,7 @@ def failed(what: str, reason: KafkaError, servers: str) -> Exception:
     """The error for what a broker, or the client for it, has refused."""
     if reason.code() in _STRANGER:
         return Unauthorized(
-            f"Kafka does not know who asks for {what}: {reason.str()}; see kafka_username and"
+            f"Kafka rejects the credentials for {what}: {reason.str()}; see kafka_username and"
             " kafka_password_file"
         )
     if reason.code() in _DENIED:

@@ -2,6 +2,9 @@
 
 import fcntl
 import os
+from pathlib import Path
+
+import msgspec
 
 from holdfast.errors import Unavailable
 
@@ -41,8 +44,17 @@ def lock_file(path: str, holder: bytes) -> FileLock:
 def held_by(path: str, holder: str) -> Unavailable:
     """The error for a second writer."""
     return Unavailable(
-        f"expected the lock {path} to be free, but it is held by {holder or 'another process'}; "
-        "stop that process, or open the journal read-only",
+        f"The folder {Path(path).parent} is in use by {_named(holder)}; stop that process,"
+        " or open the journal read-only",
         path=path,
         holder=holder,
     )
+
+
+def _named(holder: str) -> str:
+    """The process that wrote this into the lock; it may have written only a part of it yet."""
+    try:
+        of = msgspec.json.decode(holder.encode())
+        return f"process {of['pid']} on {of['host']} ({of['command']})"
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return "another process"

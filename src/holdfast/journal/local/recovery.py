@@ -131,8 +131,8 @@ def _open_marker(disk: Disk, path: str, writable: bool) -> File:
         return disk.open(path, writable=writable)
     except FileNotFoundError:
         raise DataLoss(
-            f"expected the file {path}, but it is missing: without it nobody can tell whether the"
-            " log is whole; restore it, or the whole journal, from a copy",
+            f"expected the file {path}, but it is missing, so the log cannot be verified;"
+            " restore it, or the whole journal, from a copy",
             file=path,
             position=0,
         ) from None

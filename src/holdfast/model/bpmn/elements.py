@@ -108,7 +108,7 @@ def _script(file: File, node: Node, element: Element) -> Element:
     if script is None:
         if extension(node, "taskDefinition") is None and has(node, "script"):
             expected = "<zeebe:script> or <zeebe:taskDefinition> in a script task"
-            file.problems.refuse(child(node, "script"), expected, "which nobody here can run")
+            file.problems.refuse(child(node, "script"), expected, "which is not supported")
         plain = msgspec.structs.replace(element, kind=ElementKind.JOB, drawn_as="scriptTask")
         return _job(file, node, plain)
     text, result = script.get("expression", ""), script.get("resultVariable", "").strip()

@@ -153,7 +153,7 @@ _REST = [
               "globalManualTask", "globalBusinessRuleTask", zeebe="no"),
     *_skipped("who is drawn where is not executed", "collaboration", "laneSet", "resource",
               "partnerEntity", "partnerRole", "conversation", "globalConversation"),
-    *_ignored("who does a task is said by `zeebe:assignmentDefinition`", "resourceRole",
+    *_ignored("`zeebe:assignmentDefinition` assigns a task", "resourceRole",
               "performer", "humanPerformer", "potentialOwner"),
     *_ignored("messages are correlated by `zeebe:subscription`", "correlationSubscription",
               "correlationProperty"),
@@ -175,7 +175,7 @@ _REST = [
               "signalEventDefinition", "escalationEventDefinition", "conditionalEventDefinition",
               "linkEventDefinition",
               "compensateEventDefinition", "cancelEventDefinition", "terminateEventDefinition"),
-    *_skipped("said by the flows", "incoming", "outgoing", zeebe="yes"),
+    *_skipped("defined by the flows", "incoming", "outgoing", zeebe="yes"),
     *_skipped("read where it belongs", "extensionElements", zeebe="yes"),
 ]  # fmt: skip
 

@@ -137,8 +137,6 @@ HARMLESS_SPACES = frozenset({
 """Namespaces of pictures, colours and modelers: they say how a file looks."""
 
 FOREIGN_SPACES: dict[str, str] = {
-    "http://camunda.org/schema/1.0/bpmn": (
-        "these are extensions of Camunda 7: say the same with those of Zeebe"
-    ),
+    "http://camunda.org/schema/1.0/bpmn": ("these are extensions of Camunda 7: use those of Zeebe"),
 }
 """What is told about another maker's namespace, where more than its name is known."""

@@ -1,4 +1,4 @@
-"""Paths: steps one after the other, said as calls one after the other.
+"""Paths: a sequence of steps, written as a chain of calls.
 
 Each call gives a new path and leaves the old one as it was.
 """
@@ -35,7 +35,7 @@ from holdfast.model.graph import RECEIVE_TASK
 
 
 class Steps:
-    """What a process and the paths inside it can say.
+    """The methods that a process and the paths inside it share.
 
     In all steps `id` is the name by which people and programs find the element: while it runs, in
     incidents, when an instance is modified or migrated. `name` is what a drawing shows. `inputs`
@@ -53,7 +53,7 @@ class Steps:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was said so far."""
+        """The steps so far."""
         return self._steps
 
     def _with(self, steps: tuple[Step, ...]) -> Self:
@@ -147,7 +147,7 @@ class Steps:
         """
         if together and version_tag:
             raise ModelError(
-                f"Expected '{id}' to say together or a version_tag, but it says both", element=id
+                f"Expected '{id}' to have together or a version_tag, but it has both", element=id
             )
         binding = Binding.DEPLOYMENT if together else Binding.LATEST
         element = Element(
@@ -179,8 +179,7 @@ class Steps:
         """
         if late is not None and within is None:
             raise ModelError(
-                f"Expected '{id}' to say within which time, for it has a late path, "
-                "but it does not",
+                f"Expected '{id}' to have within, because it has a late path, but it has none",
                 element=id,
             )
         events = tuple(on)
@@ -202,7 +201,7 @@ class Steps:
         until: Moment | None = None,
         name: str = "",
     ) -> Self:
-        """Goes on after a time, or at a moment."""
+        """Waits for a duration, or until a time."""
         if duration is not None and until is None:
             timer = duration_timer(duration, id)
         elif until is not None and duration is None:
@@ -231,11 +230,11 @@ class Steps:
         return self._decide(ElementKind.EXCLUSIVE, "choose", branches, id, name)
 
     def include(self, *branches: Branch, id: str = "", name: str = "") -> Self:
-        """Takes all paths whose conditions hold, at once, and goes on when they are done."""
+        """Takes all paths whose conditions hold, in parallel, and continues when they are done."""
         return self._decide(ElementKind.INCLUSIVE, "include", branches, id, name)
 
     def parallel(self, *paths: "Path", id: str = "", name: str = "") -> Self:
-        """Takes all paths at once, and goes on when all of them are done that do not end."""
+        """Takes all paths in parallel, and continues when all that do not end are done."""
         self._at_least(2, paths, "paths", "parallel", id)
         branches = tuple(Branch(each.steps) for each in paths)
         return self._then(Split(ElementKind.PARALLEL, branches, id, name))
@@ -260,19 +259,19 @@ class Steps:
     # --- ends ---------------------------------------------------------------------------------
 
     def end(self, id: str = "", *, name: str = "") -> Self:
-        """The path is done. A process or sub-process that does not say so ends where it stops."""
+        """Ends the path. Without it a process or sub-process ends after its last step."""
         return self._then(Finish(Element(id, ElementKind.END, name)))
 
     def fail(self, id: str, *, error: str, name: str = "") -> Self:
-        """Ends with an error, which goes to the innermost event around it that catches it."""
+        """Ends with an error, which the innermost matching boundary event catches."""
         return self._then(Finish(Element(id, ElementKind.END, name, error=error)))
 
     def terminate(self, id: str, *, name: str = "") -> Self:
-        """Ends everything that is still under way in the process or sub-process."""
+        """Terminates everything that is still active in the process or sub-process."""
         return self._then(Finish(Element(id, ElementKind.END, name, terminate=True)))
 
     def go_to(self, id: str) -> Self:
-        """Ends the path by going to another element, most often back to an earlier one."""
+        """Continues at another element, most often an earlier one."""
         return self._then(GoTo(id))
 
 
@@ -284,5 +283,5 @@ class Path(Steps):
 
 
 def path() -> Path:
-    """A path to say steps on: `path().task("pack").task("ship")`."""
+    """Starts a path: `path().task("pack").task("ship")`."""
     return Path()

@@ -1,4 +1,4 @@
-"""A process, said in Python."""
+"""A process, defined in Python."""
 
 from typing import Self, final
 
@@ -53,7 +53,7 @@ class Process(Steps):
         id: str = "",
         name: str = "",
     ) -> Self:
-        """How instances begin: by a message, every so often, at a moment; several are possible.
+        """A start trigger: a message, an interval or a time; a process can have several.
 
         A process without a start trigger is started by an explicit call. Add `.starts()` to a
         process that has one and is to be started by a call as well.
@@ -62,7 +62,7 @@ class Process(Steps):
         if sum(given is not None for given in (message, every, at)) > 1:
             raise ModelError(
                 f"Expected '{label}' to have one of message, every and at, but it has more; "
-                "say starts() for each",
+                "call starts() for each",
                 element=id or self.id,
             )
         timer = None
@@ -77,7 +77,7 @@ class Process(Steps):
         return other
 
     def definition(self) -> Definition:
-        """The process as a graph, checked: a wrong one is refused with the element's name."""
+        """The process as a validated graph; ModelError names the element that is wrong."""
         definition = Weaver(self.id, self._starts, self._steps).definition(self.name)
         definition = msgspec.structs.replace(definition, version_tag=self.version_tag)
         check(definition)

@@ -1,4 +1,4 @@
-"""The steps that a path is made of: what was said, before it becomes elements and flows."""
+"""The steps that a path is made of: before they become elements and flows."""
 
 from collections.abc import Iterable, Iterator
 

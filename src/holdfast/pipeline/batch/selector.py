@@ -76,7 +76,7 @@ class PipelineSelector:
             if seconds >= _PREVIEW_SECONDS and (there is Present.STARTING or is_moving):
                 doing = "it is starting" if there is Present.STARTING else "its tables catch up"
                 raise Unavailable(
-                    f"Expected the pipeline to select items, but {doing}; ask again",
+                    f"The pipeline cannot select items: {doing}; try again",
                     pipeline="STARTING" if there is Present.STARTING else "CATCHING_UP",
                 )
             if seconds >= _PREVIEW_SECONDS_MAX:

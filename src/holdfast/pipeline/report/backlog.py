@@ -1,4 +1,4 @@
-"""What is still to do: jobs that have not ended and instances that run, over time."""
+"""Backlog: jobs that have not ended and running instances, over time."""
 
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -65,9 +65,9 @@ def _steps(tables: Tables) -> "list[DataFrame]":
 
 BACKLOG = Report(
     "backlog",
-    "What is still to do",
-    "jobs that have not ended and process instances that run, over time",
-    "Do we keep up with what comes, and what has been left lying?",
+    "Backlog",
+    "jobs that have not ended and running process instances, over time",
+    "Do the workers keep up, and how much work is waiting?",
     "for each piece of time, with what was there at its end, the earliest first; at most 120",
     "a strip each for jobs, for jobs at incidents if there were any, and for instances that run,"
     " over one axis of time, each with its peak.",

@@ -1,4 +1,4 @@
-"""Who has what was published: how far each subscriber is, and what it fails at."""
+"""Content: the lag of each subscriber, and what it fails at."""
 
 from typing import TYPE_CHECKING
 
@@ -68,9 +68,9 @@ def _failed(tables: Tables) -> "DataFrame":
 
 CONTENT_REPORT = Report(
     "content",
-    "Who has what was published",
-    "how far each subscriber is, how long an import takes, and what fails",
-    "Who is behind, by how much, and which packages did a subscriber refuse, and why?",
+    "Content",
+    "the lag of each subscriber, how long an import takes, and what fails",
+    "Which subscribers lag, by how much, and which packages did they reject, and why?",
     "for each subscriber of each publisher, those first that are furthest behind; at most 1,000;"
     " a publisher without subscribers has a row of its own",
     "a bar for each of the eight subscribers that come first: how many packages it is behind, with"

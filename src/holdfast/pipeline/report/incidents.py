@@ -1,4 +1,4 @@
-"""What needs a person: the incidents that there are most of, and how soon they are resolved."""
+"""Incidents: the most frequent ones, and how soon they are resolved."""
 
 from typing import TYPE_CHECKING
 
@@ -52,9 +52,9 @@ def _said(error: "Column") -> "Column":
 
 INCIDENTS_REPORT = Report(
     "incidents",
-    "What needs a person",
-    "incidents by process, element, type of job, reason and error, open and ended",
-    "What has to be looked at, which error is behind most of it, and how soon is it resolved?",
+    "Incidents",
+    "by process, element, job type, reason and error, open and resolved",
+    "Which incidents are open, which error causes most of them, and how soon are they resolved?",
     "for each kind of incident, those first of which the most are open; at most 100",
     "a bar for each of the eight kinds that come first, parted into open, resolved and given up.",
     "incidents that are open, and those that ended since.",

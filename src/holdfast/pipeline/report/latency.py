@@ -1,4 +1,4 @@
-"""How long things take: processes, their elements, and jobs, waiting and running."""
+"""Latency: processes, their elements, and jobs, waiting and running."""
 
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -74,8 +74,8 @@ def _spans(tables: Tables) -> "list[DataFrame]":
 
 LATENCY = Report(
     "latency",
-    "How long things take",
-    "percentiles of the time that processes, their elements and jobs took",
+    "Latency",
+    "percentiles of the durations of processes, their elements and jobs",
     "How long does an order take, at which step does it spend the time, and do jobs wait for"
     " workers?",
     "for each process, each element and each type of job (waiting and running apart); in each"

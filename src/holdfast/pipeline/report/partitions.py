@@ -1,4 +1,4 @@
-"""Which partitions are slow: what each did, and how long it took."""
+"""Partitions: what each did, and how long it took."""
 
 from typing import TYPE_CHECKING
 
@@ -64,8 +64,8 @@ def _done(frame: "DataFrame", is_done: "Column", begin: str, name: str) -> "Data
 
 PARTITIONS = Report(
     "partitions",
-    "Which partitions are slow",
-    "what each partition did, and how long it took; the slowest first",
+    "Partitions",
+    "the work of each partition, and how long it took; the slowest first",
     "Is the work spread evenly, and is one partition slower than the others?",
     "for each partition, the one with the slowest jobs first",
     "a line for each partition, at most 12: its records, its jobs, and how long jobs took.",

@@ -1,4 +1,4 @@
-"""How much gets done: jobs and instances completed, records written, over time."""
+"""Throughput: jobs and instances completed, records written, over time."""
 
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -75,9 +75,9 @@ def throughput(spark: "SparkSession", tables: Tables) -> "DataFrame":
 
 THROUGHPUT = Report(
     "throughput",
-    "How much gets done",
+    "Throughput",
     "jobs and process instances completed and records written, over time",
-    "How much do we do, when is the rush, and did it stop at some time?",
+    "What is the throughput, when is the peak, and did work stop at some time?",
     "for each piece of time, the earliest first; at most 120, and pieces in which nothing happened"
     " are there too",
     "three strips over one axis of time, for jobs, instances and records, each with its peak."

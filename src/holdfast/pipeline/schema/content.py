@@ -17,7 +17,7 @@ CONTENT_PACKAGES = Table(
         whole("binaries", "how many binaries are elsewhere"),
         text("blob", "where the package itself is, if it was too large for the log"),
         text("user", "who published it"),
-        text("metadata", "what the publisher says of it, as JSON"),
+        text("metadata", "metadata from the publisher, as JSON"),
         time("published", "when"),
     ),
     is_history=True,
@@ -25,7 +25,7 @@ CONTENT_PACKAGES = Table(
 
 CONTENT_DELIVERIES = Table(
     "content_deliveries",
-    "what became of packages at subscribers that say so: editable ones, and those that gave up",
+    "results of packages at editable subscribers, and at those that gave up",
     (
         long("position", "in the topic of statuses"),
         text("subscriber", "where"),
@@ -43,7 +43,7 @@ CONTENT_DELIVERIES = Table(
 
 CONTENT_SUBSCRIBERS = Table(
     "content_subscribers",
-    "how far subscribers were each time that they said so",
+    "offsets that subscribers announced",
     (
         long("position", "in the topic of discoveries"),
         text("subscriber", "who"),

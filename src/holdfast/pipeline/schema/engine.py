@@ -2,7 +2,7 @@
 
 from holdfast.pipeline.schema.columns import Column, Kind, Table, long, text, time, whole
 
-_PARTITION = whole("partition_id", "the partition whose log tells of it")
+_PARTITION = whole("partition_id", "the partition whose log has it")
 _POSITION = long("position", "of the last record that changed the row, in its partition's log")
 
 RECORDS = Table(
@@ -13,12 +13,12 @@ RECORDS = Table(
         _PARTITION,
         text("kind", "COMMAND, EVENT or REJECTION"),
         text("value_type", "what it is about"),
-        text("intent", "what is asked, or what happened"),
+        text("intent", "the command, event or rejection"),
         long("key", "of what it is about; 0 for a command that makes something new"),
         long("source_position", "the command that led to it; -1 for one from outside"),
         time("timestamp", "when it was written"),
-        text("value", "what it says, as JSON"),
-        text("claims", "who asked, as JSON"),
+        text("value", "the value, as JSON"),
+        text("claims", "the user or client, as JSON"),
         text("rejection_code", "why a command was not done"),
         text("rejection_reason", "the same in words"),
         text("queue", "by which queue a distributed command came"),
@@ -177,9 +177,9 @@ DISTRIBUTIONS = Table(
         text("state", "DISTRIBUTING or FINISHED"),
         whole("acknowledged", "by how many partitions", is_sum=True),
         whole("given_up", "for how many partitions people skipped or canceled it", is_sum=True),
-        whole("refusals", "how often a partition said that it threw", is_sum=True),
+        whole("refusals", "how often it raised an exception at a partition", is_sum=True),
         whole("resent", "how often it was sent again", is_sum=True),
-        text("refusal", "what a partition last said"),
+        text("refusal", "the last error of a partition"),
         text("decided_by", "who skipped or canceled it"),
         time("started", "when"),
         time("finished", "when nothing of it was left"),
@@ -227,7 +227,7 @@ BATCH_OPERATIONS = Table(
         text("filter", "that chose the items, as JSON"),
         text("plan", "of a modification or a migration, or the retries, as JSON"),
         text("actor", "who created it"),
-        text("actor_type", "USER or CLIENT; empty if nobody said who they are"),
+        text("actor_type", "USER or CLIENT; empty if the request was not authenticated"),
         whole("throttle", "items a second, over all partitions; 0 for none"),
         whole("priority", "the higher the sooner"),
         whole("partitions", "how many take part"),
