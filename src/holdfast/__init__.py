@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from holdfast.client.running import current_job
     from holdfast.client.task import CoroutineTask, FunctionTask
     from holdfast.client.transaction import MessageHandle, Transaction
-    from holdfast.client.views import JobDetails
+    from holdfast.client.views import InstanceDetails, JobDetails, TaskDetails
     from holdfast.config import Config
+    from holdfast.content.messages import Package
     from holdfast.content.subscriber.conditions import SubscriberCondition
     from holdfast.content.subscriber.decisions import Admission
     from holdfast.engine.jobs.values import BackoffKind
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
         Unavailable,
         Unknown,
     )
-    from holdfast.gateway.processes.shapes import NewProcessInstance
-    from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff
+    from holdfast.gateway.processes.shapes import NewProcessInstance, ProcessDefinition
+    from holdfast.gateway.tasks.shapes import IncidentView, NewTask, RetryBackoff, ScheduleView
     from holdfast.groups.api import NewPartition
     from holdfast.model.dsl import (
         Process,
@@ -77,6 +78,8 @@ __all__ = [
     "Handle",
     "Holdfast",
     "HoldfastError",
+    "IncidentView",
+    "InstanceDetails",
     "Internal",
     "InvalidArgument",
     "InvalidState",
@@ -88,14 +91,18 @@ __all__ = [
     "NewTask",
     "NotFound",
     "Owned",
+    "Package",
     "PartitionGroup",
     "Process",
+    "ProcessDefinition",
     "ProcessHandle",
     "ResourceExhausted",
     "RetryBackoff",
     "RetryLaterError",
+    "ScheduleView",
     "SubscriberCondition",
     "Task",
+    "TaskDetails",
     "TaskFailed",
     "Transaction",
     "TransactionAborted",
@@ -130,7 +137,6 @@ _HOMES = {
     "holdfast.client.process": ("ProcessHandle",),
     "holdfast.client.task": ("CoroutineTask", "FunctionTask"),
     "holdfast.client.transaction": ("MessageHandle", "Transaction"),
-    "holdfast.client.views": ("JobDetails",),
     "holdfast.client.codec": ("ValueCodec",),
     "holdfast.client.content_publisher": ("ContentPublisher",),
     "holdfast.client.content_queue": ("ContentQueue",),
@@ -152,8 +158,10 @@ _HOMES = {
     ),
     "holdfast.config": ("Config",),
     "holdfast.engine.jobs.values": ("BackoffKind",),
-    "holdfast.gateway.processes.shapes": ("NewProcessInstance",),
-    "holdfast.gateway.tasks.shapes": ("NewTask", "RetryBackoff"),
+    "holdfast.client.views": ("InstanceDetails", "JobDetails", "TaskDetails"),
+    "holdfast.content.messages": ("Package",),
+    "holdfast.gateway.processes.shapes": ("NewProcessInstance", "ProcessDefinition"),
+    "holdfast.gateway.tasks.shapes": ("IncidentView", "NewTask", "RetryBackoff", "ScheduleView"),
     "holdfast.groups.api": ("NewPartition",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -245,8 +245,9 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "ProcessHandle", "ResourceExhausted", "RetryBackoff", "RetryLaterError", "Task",
         "TaskFailed", "Unauthorized", "Unavailable", "Unknown", "Worker", "WorkerMode",
         "__version__", "current_job",
-        # what hooks of middleware are given
-        "JobDetails", "NewProcessInstance", "NewTask",
+        # what calls return and hooks get
+        "IncidentView", "InstanceDetails", "JobDetails", "NewProcessInstance", "NewTask", "Package",
+        "ProcessDefinition", "ScheduleView", "TaskDetails",
         # transactions
         "MessageHandle", "Transaction", "TransactionAborted",
         # content

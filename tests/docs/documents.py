@@ -2,7 +2,8 @@
 
 A comment in the line before a block says what it is for:
 
-    <!-- not run -->        it needs something that a test does not have
+    <!-- not run -->        it needs something that a test does not have;
+                            with `: fragment` type checkers skip it, too
     <!-- file: shop.py -->  it is written to this file
     <!-- background -->     it goes on running beside the blocks that follow;
                             with `: logs failures` the page tells that it does
@@ -47,7 +48,7 @@ def blocks_of(path: Path) -> list[Block]:
     found = [
         Block(language, marker, text) for marker, language, text in _BLOCK.findall(path.read_text())
     ]
-    return [block for block in found if block.marker != "not run"]
+    return [block for block in found if not block.marker.startswith("not run")]
 
 
 def links_of(path: Path) -> Iterator[tuple[str, str]]:

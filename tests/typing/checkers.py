@@ -6,9 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+_HERE = Path(__file__).parent
+ROOT = _HERE.parents[1]
+EXAMPLES = ROOT / "build" / "examples"
 _COMMANDS = Path(sys.executable).parent
 _SECONDS_MAX = 240.0
 
@@ -21,15 +24,11 @@ class Complaint(NamedTuple):
     text: str
 
 
-def mypy(files: Iterable[Path]) -> list[Complaint]:
-    """What `mypy --strict` reports."""
-    done = _run(
-        [
-            str(_COMMANDS / "mypy"), "--strict", "--follow-imports=silent", "--no-pretty",
-            "--no-error-summary", "--hide-error-context", "--output=json",
-            f"--cache-dir={ROOT / 'build' / 'mypy'}", *map(str, files),
-        ]
-    )  # fmt: skip
+def mypy(files: Iterable[Path], path: Path = EXAMPLES) -> list[Complaint]:
+    """What `mypy --strict` reports; files import each other from `path`."""
+    config, cache = _HERE / "mypy.ini", ROOT / "build" / "mypy"
+    options = [f"--config-file={config}", f"--cache-dir={cache}", "--output=json"]
+    done = _run(["mypy", *options, *map(str, files)], path)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert done.returncode == (1 if lines else 0), done.stdout + done.stderr
     found = [json.loads(line) for line in lines]
@@ -40,12 +39,19 @@ def mypy(files: Iterable[Path]) -> list[Complaint]:
     ]
 
 
-def pyright(files: Iterable[Path]) -> list[Complaint]:
-    """What pyright reports, as basedpyright brings it, in its mode "strict"."""
-    config = ROOT / "tests" / "typing" / "pyright.json"
-    done = _run(
-        [str(_COMMANDS / "basedpyright"), "-p", str(config), "--outputjson", *map(str, files)]
-    )
+def pyright(files: Iterable[Path], mode: str = "strict", path: Path = EXAMPLES) -> list[Complaint]:
+    """What pyright reports, as basedpyright brings it, in one of its modes."""
+    settings = {
+        "typeCheckingMode": mode,
+        "pythonVersion": "3.11",
+        "venvPath": str(ROOT),
+        "venv": ".venv",
+        "extraPaths": [str(ROOT / "src"), str(path)],
+    }
+    with NamedTemporaryFile("w", suffix=".json") as config:
+        json.dump(settings, config)
+        config.flush()
+        done = _run(["basedpyright", "-p", config.name, "--outputjson", *map(str, files)], path)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = json.loads(done.stdout)["generalDiagnostics"]
     return [
@@ -55,9 +61,10 @@ def pyright(files: Iterable[Path]) -> list[Complaint]:
     ]
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str], path: Path) -> subprocess.CompletedProcess[str]:
     (ROOT / "build").mkdir(exist_ok=True)
     return subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=_SECONDS_MAX,
-        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+        [str(_COMMANDS / command[0]), *command[1:]], check=False, cwd=ROOT,
+        capture_output=True, text=True, timeout=_SECONDS_MAX,
+        env={**os.environ, "MYPYPATH": f"{ROOT / 'src'}:{path}"},
     )  # fmt: skip

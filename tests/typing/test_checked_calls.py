@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from checkers import Complaint, mypy, pyright
 
+pytestmark = pytest.mark.xdist_group("typing")  # one cache
+
 _CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
 
 

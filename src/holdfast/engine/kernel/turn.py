@@ -15,7 +15,7 @@ from holdfast.records import Delivery, Record, RecordKind, Rejection, ValueType,
 from holdfast.records.keys import NO_KEY
 from holdfast.state import PartitionState
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 
 # Looking up a member of an enum takes as long as making a small struct: the hot ones are looked up
 # once.
@@ -84,10 +84,10 @@ def _no_time() -> float:
     return 0.0
 
 
-class Turn(Generic[S]):
+class Turn(Generic[S_co]):
     """The pen of a command handler; what it writes stays in memory until the step is durable."""
 
-    def __init__(self, rows: PartitionState, state: S, tables: Dispatch) -> None:
+    def __init__(self, rows: PartitionState, state: S_co, tables: Dispatch) -> None:
         self.partition = rows.partition
         self._rows = rows
         self._first_key = key_of(rows.partition, 0)
