@@ -70,6 +70,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000
+    ended_kept_ms: int = 86_400_000  # what ended is listed for so long at most, ...
+    ended_kept_max: int = 10_000  # ... and so many tasks, instances and incidents each; 0: none
     spark_master: str = "local[*]"  # or spark://… for a cluster, sc://… for Spark Connect
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
@@ -86,6 +88,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_json: bool = False
 
     def __post_init__(self) -> None:
+        if min(self.ended_kept_ms, self.ended_kept_max) < 0:
+            raise InvalidArgument(
+                "Expected 0 or more for ended_kept_ms and ended_kept_max, but found"
+                f" {min(self.ended_kept_ms, self.ended_kept_max)}"
+            )
         if self.partitions is not None and not 1 <= self.partitions <= PARTITIONS_MAX:
             raise InvalidArgument(
                 f"Expected 1 to {PARTITIONS_MAX} partitions, but found {self.partitions}"

@@ -8,6 +8,7 @@ from holdfast.content.publisher.retention import ContentNeeds
 from holdfast.engine.kernel.cut import cut_before
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.journal import Journal
+from holdfast.limits import ENDED_LOG_BYTES_MAX, ENDED_RECORDS
 from holdfast.state.copies import Positions
 from holdfast.state.snapshots import Snapshots
 from holdfast.uploads import Uploads
@@ -34,8 +35,11 @@ class Retained:
         # Members that are sent a partition read its log from an offset on: by a token, both.
         self.held: dict[object, tuple[int, int]] = {}
 
-    def cut(self, here: Iterable[int]) -> Mapping[int, int]:
-        """Gives up the records that nobody needs, of partitions that are here."""
+    def cut(self, here: Iterable[int], *, for_ended: bool = True) -> Mapping[int, int]:
+        """Gives up the records that nobody needs, of partitions that are here.
+
+        Those that tell what ended lately are kept `for_ended`, as far as the log is small.
+        """
         if self._uploads.is_shared:  # others begin with what is in the blob store, never with ours
             kept, here = self._uploads.kept_from(), self._uploads.owned
         else:
@@ -46,10 +50,19 @@ class Retained:
                 kept[partition] = min(kept[partition], offset)
         readers = [*self._readers(TOPIC), *self._uploads.needed_from()]
         bytes_used, bytes_max = self._journal.bytes_used(TOPIC), self._config.journal_bytes_max
+        if for_ended and bytes_used <= ENDED_LOG_BYTES_MAX:
+            readers.append(self._told_of_ended(kept))
         found = cut_before(kept, readers, bytes_used, bytes_max)
         for partition, offset in found.items():
             self._journal.discard(TOPIC, partition, offset)
         return found
+
+    def _told_of_ended(self, partitions: Iterable[int]) -> Positions:
+        """From where on the log is read for what ended lately: so many records before its end."""
+        share = -(-self._config.ended_kept_max // self._journal.topics()[TOPIC])
+        records = ENDED_RECORDS * share
+        ends = {each: self._journal.bounds(TOPIC, each).next for each in partitions}
+        return {each: max(end - records, 0) for each, end in ends.items()}
 
     async def enforce(self) -> None:
         """Drops what the retention of topics no longer keeps and nobody needs."""

@@ -148,7 +148,8 @@ class Upkeep:
         if not await self._take(again=again) and not self._uploads.is_behind():
             return
         await self._uploads.run()
-        cut = self._retained.cut(self._positions)
+        # Where a snapshot is taken again, something is damaged: what is not needed goes.
+        cut = self._retained.cut(self._positions, for_ended=not again)
         log.info("snapshot taken", number=self._snapshots.numbers()[-1], cut=cut)
 
     async def _retain_regularly(self) -> None:

@@ -202,4 +202,5 @@ def test_a_new_member_begins_with_stored_snapshots_where_the_log_was_cut(
         found = await members.members["b"].node.gateway.tasks.page(TaskQuery(limit=1_000))
         assert len(found.items) == len(members.submitted)
 
-    story(tmp_path, told, snapshot_store=store, cluster_standbys=standbys)
+    # no more of the log is kept than has to be
+    story(tmp_path, told, snapshot_store=store, cluster_standbys=standbys, ended_kept_max=0)

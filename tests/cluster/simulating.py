@@ -33,8 +33,12 @@ from tests.journal.cluster.simulating import JumpingClock
 from holdfast.cluster.member import ClusterMember
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import HoldfastError, Unknown
+from holdfast.gateway.processes.shapes import ProcessInstanceQuery
+from holdfast.gateway.shapes import ListScope
+from holdfast.gateway.tasks.shapes import TaskQuery
 from holdfast.journal import Append, Appended, Refused
 from holdfast.journal.cluster.messages import Appending, Told
+from holdfast.limits import PAGE_ITEMS_MAX
 from holdfast.sequence.api import LogKey
 from holdfast.testing import VirtualClock
 
@@ -43,6 +47,8 @@ CLIENTS, WORKERS = 3, 2
 RECOVERY_S = 240.0  # of virtual time: leases, back-offs and transactions run out within it
 LOST_S = 20.0  # after which all members have read all that somebody was told of
 RUN_S_MAX = 600.0
+_ENDED_TASKS = TaskQuery(scope=ListScope.ENDED, limit=PAGE_ITEMS_MAX)
+_ENDED_INSTANCES = ProcessInstanceQuery(scope=ListScope.ENDED, limit=PAGE_ITEMS_MAX)
 IDLE_S = 3.0
 IDLE_TURNS_MAX = 400  # of the loop, a member and a second, when nothing happens
 
@@ -175,6 +181,7 @@ class Simulation:
         await self.faults.stop()
         await self._recover(working)
         await self._check_idle()
+        await self._check_ended()
         self._check_all()
 
     async def _tick(self, working: "list[asyncio.Task[None]]") -> None:
@@ -221,6 +228,19 @@ class Simulation:
             raise Violation(f"{self.idle_turns:.0f} turns of the loop a second and member")
         for _ in range(3):
             await self._tick([])
+
+    async def _check_ended(self) -> None:
+        """Every member lists all that has ended, whoever owned its partition at that time."""
+        wanted = EffectChecker(self.logs, PARTITIONS).ended.keys()
+        for name in sorted(self.cluster.members):
+            tasks = await self.cluster.ask(name, lambda api: api.tasks.page(_ENDED_TASKS))
+            others = await self.cluster.ask(name, lambda api: api.instances.page(_ENDED_INSTANCES))
+            if tasks.ended_since or others.ended_since:
+                raise Violation(f"{name} knows what ended since {tasks.ended_since} only")
+            listed = {each.task_key for each in tasks.items}
+            listed |= {each.process_instance_key for each in others.items}
+            if not wanted <= listed:
+                raise Violation(f"{name} does not list {sorted(wanted - listed)}, which ended")
 
     def _check_told(self, found: EffectChecker) -> None:
         """What somebody was told of is on the logs, once."""

@@ -23,7 +23,7 @@ def test_a_node_that_lost_its_state_starts_from_s3_and_its_log(tmp_path: Path, m
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         config = Config(
             partitions=2, segment_bytes=SEGMENT_BYTES_MIN, snapshot_interval_ms=10**9,
-            snapshot_store=f"s3://{BUCKET}/node-1", log_level="critical",
+            snapshot_store=f"s3://{BUCKET}/node-1", ended_kept_max=0, log_level="critical",
         )  # fmt: skip
         node, keys = await LocalNode.open(tmp_path, config), []
         for number in range(4):

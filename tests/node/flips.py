@@ -16,8 +16,10 @@ from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.node import LocalNode
 
 CONFIG = Config(
-    partitions=2, segment_bytes=SEGMENT_BYTES_MIN, snapshot_interval_ms=10**9, log_level="critical"
-)
+    partitions=2, segment_bytes=SEGMENT_BYTES_MIN, snapshot_interval_ms=10**9,
+    ended_kept_max=0,  # no more of the log is kept than has to be
+    log_level="critical",
+)  # fmt: skip
 TEXT = Random(0).randbytes(400).hex().encode()
 TASKS = 100  # a batch
 BATCHES = 10

@@ -96,7 +96,9 @@ async def open_member(folder: Path, shared: MemoryJournal, **config: Any) -> Loc
             log.earliest = eval((folder / "earliest").read_text())
         return log
 
-    node = await LocalNode.open(folder, Config(**config), place=MemberPlace(folder), over=over)
+    node = await LocalNode.open(
+        folder, Config(ended_kept_max=0, **config), place=MemberPlace(folder), over=over
+    )
     for partition in range(1, PARTITIONS + 1):
         node.runner.stand_by(partition)
     return node

@@ -28,7 +28,7 @@ async def open_node(folder: Path, kept: Kept, **config: Any) -> LocalNode:
     async def elsewhere(*_: object) -> Journal:
         return kept
 
-    settings = Config(partitions=PARTITIONS, **config)
+    settings = Config(partitions=PARTITIONS, ended_kept_max=0, **config)
     place = MemberPlace(folder)
     node = await LocalNode.open(folder, settings, place=place, elsewhere=elsewhere)
     node.runner.doors.prepare = node.upkeep.restore

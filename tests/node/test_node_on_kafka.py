@@ -12,7 +12,8 @@ from holdfast.clock import SystemClock
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import HoldfastError
 from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
-from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask
+from holdfast.gateway.shapes import ListScope
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewTask, TaskQuery
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.testing import MemoryNode
@@ -71,6 +72,10 @@ def test_tasks_processes_and_content_come_back_from_the_log_alone(kafka_url: str
             view = await again.gateway.tasks.get(receipt.task_key)
             is_done = receipt.task_key in completed
             assert view.state == (JobState.COMPLETED if is_done else JobState.WAITING)
+        ended = await again.gateway.tasks.page(TaskQuery("mail", scope=ListScope.ENDED))
+        assert sorted(each.task_key for each in ended.items) == sorted(completed)
+        details = await again.gateway.tasks.details(completed[0])
+        assert (details.payload, details.result) == (msgspec.Raw(b"null"), msgspec.Raw(b'"done"'))
         assert sorted(await complete(again, "mail", 10)) == sorted(
             {each.task_key for each in receipts} - set(completed)
         )

@@ -15,6 +15,7 @@ from holdfast.engine.jobs.values import JobState
 from holdfast.errors import Unavailable
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance, ProcessInstanceQuery
 from holdfast.gateway.service import Gateway
+from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     JobCompletion,
@@ -67,6 +68,25 @@ def test_a_worker_of_one_member_does_the_tasks_of_all(cluster: Cluster) -> None:
         while any(each.state is not JobState.COMPLETED for each in outcomes):
             outcomes = await a.tasks.results(keys, WAIT_MS)
         assert [bytes(each.result) for each in outcomes] == [b'{"by":"mail"}'] * 12  # pyright: ignore
+
+    cluster.play(story)
+
+
+def test_what_ended_is_listed_and_shown_by_every_member_wherever_it_ended(
+    cluster: Cluster,
+) -> None:
+    async def story(cluster: Cluster) -> None:
+        a, b = gateways(cluster)
+        receipts = await a.tasks.submit([NewTask("mail", key=f"order {n}") for n in range(12)])
+        keys = [receipt.task_key for receipt in receipts]
+        await work_off(b, "mail", 12)
+        pages = [await each.tasks.page(TaskQuery(scope=ListScope.ENDED)) for each in (a, b)]
+        assert pages[0] == pages[1]
+        assert sorted(each.task_key for each in pages[0].items) == sorted(keys)
+        times = [each.finished for each in pages[0].items if each.finished]
+        assert len(times) == 12 and times == sorted(times, reverse=True)
+        for key in keys:
+            assert await a.tasks.details(key) == await b.tasks.details(key)
 
     cluster.play(story)
 

@@ -28,7 +28,7 @@ from holdfast.node import LocalNode
 PARTITIONS = 5
 CONFIG = Config(
     partitions=PARTITIONS, segment_bytes=SEGMENT_BYTES_MIN, snapshot_interval_ms=10**9,
-    log_level="critical",
+    ended_kept_max=0, log_level="critical",
 )  # fmt: skip
 LEASE_MS = 3_600_000
 STAYS = ("holdfast.toml", "admin-token", "readers/report.json", "tables/progress.json")

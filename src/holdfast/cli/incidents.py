@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.ended import All, note_rest, scope_of
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, IncidentKey, Json, Limit, Url
 from holdfast.limits import RETRIES_MAX
@@ -12,7 +13,7 @@ app = typer.Typer(
     name="incidents",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Tasks and processes that need a person: list incidents, retry, discard.",
+    help="Tasks and processes that need a person: list incidents, show, retry, discard.",
 )
 
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     epilog=examples(
         "holdfast incidents list",
         "holdfast incidents list --process order",
+        "holdfast incidents list --resolved",
         "holdfast incidents list --type ship --json | jq -r '.items[].incidentKey'",
     ),
 )
@@ -30,17 +32,29 @@ def list_incidents(
     instance: Annotated[
         str | None, typer.Option(help="Only of the process instance with this key.")
     ] = None,
+    is_all: All = False,
+    ended: Annotated[
+        bool,
+        typer.Option(
+            "--ended", "--resolved", help="Only those resolved or discarded, the last one first."
+        ),
+    ] = False,
     limit: Limit = 100,
     after: After = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List open incidents, in the order of their keys."""
-    from holdfast.cli.output import last_line, moment, print_json, print_note, print_table
+    """List open incidents, in the order of their keys.
+
+    With --all or --resolved: also or only those that were resolved or discarded lately.
+    """
+    from holdfast.cli.output import last_line, moment, print_json, print_table
     from holdfast.cli.remote import ask
+    from holdfast.gateway.shapes import ListScope
     from holdfast.gateway.tasks.shapes import IncidentQuery
 
-    query = IncidentQuery(task_type, limit, after, process, instance)
+    scope = scope_of(is_all, ended)
+    query = IncidentQuery(task_type, limit, after, process, instance, scope)
     page = ask(url, lambda api: api.incidents.page(query))
     if json:
         print_json(page)
@@ -56,10 +70,45 @@ def list_incidents(
         "SINCE": [moment(incident.created) for incident in page.items],
         "ERROR": [last_line(incident.error) for incident in page.items],
     }
+    if scope is not ListScope.OPEN:
+        columns["STATE"] = [str(incident.state) for incident in page.items]
+        columns["ENDED"] = [moment(incident.ended) for incident in page.items]
     used = {name: cells for name, cells in columns.items() if any(cells)}  # no tasks, no column
-    print_table(list(used), zip(*used.values(), strict=True), empty="no open incidents")
-    if page.after is not None:
-        print_note(f"there are more: --after {page.after}")
+    empty = "no open incidents" if scope is ListScope.OPEN else "no such incidents"
+    print_table(list(used), zip(*used.values(), strict=True), empty)
+    note_rest(page.after, page.ended_since)
+
+
+@app.command(
+    epilog=examples(
+        "holdfast incidents show 2251799813685301",
+        "holdfast incidents show 2251799813685301 --json | jq -r .error",
+    )
+)
+def show(key: IncidentKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
+    """Show an incident with its whole error, also one that ended lately."""
+    from holdfast.cli.output import moment, print_fields, print_json
+    from holdfast.cli.remote import ask
+
+    incident = ask(url, lambda api: api.incidents.get(key))
+    if json:
+        print_json(incident)
+        return
+    print_fields(
+        (
+            ("key", incident.incident_key),
+            ("state", incident.state),
+            ("reason", incident.reason),
+            ("process", incident.process_id or ""),
+            ("instance", incident.process_instance_key or ""),
+            ("element", incident.element_id or ""),
+            ("task", incident.task_key or ""),
+            ("type", incident.type),
+            ("since", moment(incident.created)),
+            ("ended", moment(incident.ended)),
+            ("error", incident.error),
+        )
+    )
 
 
 @app.command(

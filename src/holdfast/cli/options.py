@@ -29,7 +29,7 @@ IncidentKey = Annotated[str, typer.Argument(help="The key of an incident.", meta
 InstanceKey = Annotated[str, typer.Argument(help="The key of a process instance.", metavar="KEY")]
 Limit = Annotated[int, typer.Option(min=1, max=PAGE_ITEMS_MAX, help="How many at most.")]
 After = Annotated[
-    str | None, typer.Option(help="Go on behind this key: the last of the page before.")
+    str | None, typer.Option(help="Go on where the page before ended, as its last line says.")
 ]
 Payload = Annotated[
     str,

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from holdfast.cli import spans
+from holdfast.cli.ended import All, Ended, note_rest, scope_of
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Payload, TaskKey, Url
 from holdfast.limits import PRIORITY_MAX, RETRIES_MAX
@@ -16,7 +17,10 @@ app = typer.Typer(
     help="Submit tasks, look at them, wait for them, cancel them.",
 )
 
-_State = Literal["WAITING", "SCHEDULED", "ACTIVE", "INCIDENT"]
+_State = Literal[
+    "WAITING", "SCHEDULED", "ACTIVE", "INCIDENT", "COMPLETED", "CANCELED", "DISCARDED",
+    "ERROR_THROWN",
+]  # fmt: skip
 _BackoffKind = Literal["exponential", "linear", "fixed"]
 
 
@@ -92,42 +96,65 @@ def submit(
     "list",
     epilog=examples(
         "holdfast tasks list",
-        "holdfast tasks list --state SCHEDULED --type send_invoice --limit 20",
+        "holdfast tasks list --all --type send_invoice",
+        "holdfast tasks list --state completed --limit 20",
         "holdfast tasks list --json | jq -r '.items[].taskKey'",
     ),
 )
 def list_tasks(
-    state: Annotated[_State | None, typer.Option(help="Only those in this state.")] = None,
+    state: Annotated[
+        _State | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Only those in this state: waiting, scheduled, active, incident; completed,"
+            " canceled, discarded, error_thrown.",
+            metavar="STATE",
+        ),
+    ] = None,
     task_type: Annotated[str | None, typer.Option("--type", help="Only those of a name.")] = None,
+    is_all: All = False,
+    ended: Ended = False,
     limit: Limit = 100,
     after: After = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List tasks that have not ended, in the order of their keys."""
+    """List tasks that have not ended, in the order of their keys.
+
+    With --all, --ended or the state of an ended task: also or only those that ended lately. The
+    node knows the last ones, up to a number and an age (ended_kept_max, ended_kept_ms). A task that
+    failed for good is in the state INCIDENT, and DISCARDED once its incident is discarded.
+    """
     from holdfast.cli.output import moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
     from holdfast.engine.jobs.values import JobState
+    from holdfast.gateway.shapes import ListScope
     from holdfast.gateway.tasks.shapes import TaskQuery
 
-    query = TaskQuery(task_type, JobState(state) if state else None, limit, after)
+    scope = scope_of(is_all or (state == JobState.ERROR_THROWN and not ended), ended)
+    query = TaskQuery(task_type, JobState(state) if state else None, limit, after, scope)
     page = ask(url, lambda api: api.tasks.page(query))
     if json:
         print_json(page)
         return
-    print_table(
-        ("KEY", "TYPE", "STATE", "FAILURES", "RETRIES LEFT", "CREATED", "DUE"),
-        (
-            (
-                task.task_key, task.type, task.state, number(task.failures), number(task.retries),
-                moment(task.created), moment(task.due),
-            )
-            for task in page.items
-        ),
-        empty="no tasks that have not ended",
-    )  # fmt: skip
-    if page.after is not None:
-        print_note(f"there are more: --after {page.after}")
+    columns = {
+        "KEY": [task.task_key for task in page.items],
+        "TYPE": [task.type for task in page.items],
+        "STATE": [str(task.state) for task in page.items],
+        "FAILURES": [number(task.failures) for task in page.items],
+        "RETRIES LEFT": [number(task.retries) for task in page.items],
+        "CREATED": [moment(task.created) for task in page.items],
+        "DUE": [moment(task.due) for task in page.items],
+    }
+    if any(task.finished for task in page.items):
+        columns["ENDED"] = [moment(task.finished) for task in page.items]
+        columns = {name: cells for name, cells in columns.items() if any(cells)}
+    is_open = scope is ListScope.OPEN and not state
+    empty = "no tasks that have not ended" if is_open else "no such tasks"
+    print_table(list(columns), zip(*columns.values(), strict=True), empty)
+    note_rest(page.after, page.ended_since)
+    if is_open and not page.items:
+        print_note("--all also lists those that ended lately")
 
 
 @app.command(
@@ -137,11 +164,11 @@ def list_tasks(
     )
 )
 def show(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show all that is known of a task."""
+    """Show all that is known of a task, also of one that ended lately."""
     from holdfast.cli.output import moment, number, print_fields, print_json, raw_text
     from holdfast.cli.remote import ask
 
-    task = ask(url, lambda api: api.tasks.get(key))
+    task = ask(url, lambda api: api.tasks.details(key))
     if json:
         print_json(task)
         return

@@ -11,6 +11,7 @@ from holdfast.engine.distribution import queries as distribution_queries
 from holdfast.engine.distribution.domain import DISTRIBUTION
 from holdfast.engine.distribution.receiving import distributing
 from holdfast.engine.due.commands import DueCommands
+from holdfast.engine.ended import queries as ended_queries
 from holdfast.engine.identity import queries as identity_queries
 from holdfast.engine.identity.domain import AUTHORIZATION, GROUP, ROLE, TOKEN, USER
 from holdfast.engine.identity.guard import guard
@@ -49,6 +50,7 @@ QUESTIONS = Questions(
         progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,
         process_queries.QUERIES, message_queries.QUERIES, distribution_queries.QUERIES,
         batch_queries.QUERIES, identity_queries.QUERIES, transaction_queries.QUERIES,
+        ended_queries.QUERIES,
     ]
 )  # fmt: skip
 

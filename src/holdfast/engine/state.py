@@ -3,6 +3,7 @@
 from holdfast.engine.batch.state import Batches
 from holdfast.engine.distribution.state import Distributions
 from holdfast.engine.due.dates import DueDates
+from holdfast.engine.ended.state import RecentlyEnded
 from holdfast.engine.identity.state import Identities
 from holdfast.engine.incidents.state import Incidents
 from holdfast.engine.jobs.state import Jobs
@@ -32,3 +33,4 @@ class EngineState:
         self.identities = Identities(partition)
         self.requests = Requests(partition, self.due)
         self.transactions = Transactions(partition, self.due)
+        self.ended = RecentlyEnded()  # no rows: what was read of the log for those who ask

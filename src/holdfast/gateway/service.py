@@ -55,7 +55,7 @@ class Gateway(RestApi):
         self.tasks = TaskService(asked, config, clock, defaults)
         self.jobs = jobs = JobService(asked, clock, defaults)
         metrics.work.workers = jobs.workers
-        self.incidents = IncidentService(asked)
+        self.incidents = IncidentService(asked, config)
         self.schedules = ScheduleService(asked, config, clock, defaults)
         self.distributions = distributions = DistributionService(asked)
         self.identity = identity = IdentityService(asked, distributions, clock)

@@ -4,6 +4,8 @@ A shape goes over the wire as JSON, and in and out of a client in Python. Field 
 in JSON. Keys are strings, because they do not fit a JavaScript number. Unknown fields are refused.
 """
 
+from enum import StrEnum
+
 import msgspec
 
 
@@ -34,3 +36,11 @@ class Problem(Shape, frozen=True, omit_defaults=True):
     instance: str | None = None
     retry_after_ms: int | None = None
     fields: dict[str, str | int | float | None] = {}  # what else the error names, such as a key
+
+
+class ListScope(StrEnum):
+    """Which things a list has."""
+
+    OPEN = "OPEN"  # those that have not ended
+    ENDED = "ENDED"  # those that ended lately
+    ALL = "ALL"  # both, the open ones first

@@ -1,11 +1,13 @@
 """`holdfast instances`: processes that run, and what a person can do about them."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from holdfast.cli.ended import All, Ended, note_rest, scope_of
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_URL, After, InstanceKey, Json, Limit, Url, Variables
+from holdfast.cli.show import show
 from holdfast.limits import VERSION_MAX
 
 if TYPE_CHECKING:
@@ -15,8 +17,10 @@ app = typer.Typer(
     name="instances",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="List running processes, change their variables, tokens, version; cancel.",
+    help="List and show process instances, change variables, tokens, version; cancel.",
 )
+
+_State = Literal["ACTIVE", "TERMINATING", "COMPLETED", "CANCELED"]
 
 
 def _pairs(help_text: str, flag: str) -> typer.models.OptionInfo:
@@ -28,6 +32,7 @@ def _pairs(help_text: str, flag: str) -> typer.models.OptionInfo:
     epilog=examples(
         "holdfast instances list",
         "holdfast instances list --process order --with-incidents",
+        "holdfast instances list --state completed --limit 20",
         "holdfast instances list --json | jq -r '.items[].processInstanceKey'",
     ),
 )
@@ -39,34 +44,65 @@ def list_instances(
     with_incidents: Annotated[
         bool, typer.Option("--with-incidents", help="Only those with an open incident.")
     ] = False,
+    state: Annotated[
+        _State | None,
+        typer.Option(
+            case_sensitive=False,
+            help="Only those in this state: active, terminating; completed, canceled.",
+            metavar="STATE",
+        ),
+    ] = None,
+    is_all: All = False,
+    ended: Ended = False,
     limit: Limit = 100,
     after: After = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
-    """List running process instances, in the order of their keys."""
+    """List running process instances, in the order of their keys.
+
+    With --all, --ended or the state of an ended instance: also or only those that ended lately.
+    """
     from holdfast.cli.output import moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
-    from holdfast.gateway.processes.shapes import ProcessInstanceQuery
+    from holdfast.gateway.processes.shapes import InstanceState, ProcessInstanceQuery
+    from holdfast.gateway.shapes import ListScope
 
-    query = ProcessInstanceQuery(process, version, with_incidents, limit, after)
+    scope = scope_of(is_all, ended)
+    query = ProcessInstanceQuery(
+        process, version, with_incidents, limit, after, scope,
+        InstanceState(state) if state else None,
+    )  # fmt: skip
     page = ask(url, lambda api: api.instances.page(query))
     if json:
         print_json(page)
         return
-    print_table(
-        ("KEY", "PROCESS", "VERSION", "STATE", "SINCE", "INCIDENTS"),
-        (
-            (
-                each.process_instance_key, each.process_id, number(each.version), each.state,
-                moment(each.created), number(each.incidents or None),
-            )
-            for each in page.items
-        ),
-        empty="no running instances",
-    )  # fmt: skip
-    if page.after is not None:
-        print_note(f"there are more: --after {page.after}")
+    columns = {
+        "KEY": [each.process_instance_key for each in page.items],
+        "PROCESS": [each.process_id for each in page.items],
+        "VERSION": [number(each.version) for each in page.items],
+        "STATE": [str(each.state) for each in page.items],
+        "SINCE": [moment(each.created) for each in page.items],
+        "INCIDENTS": [number(each.incidents or None) for each in page.items],
+    }
+    if any(each.finished for each in page.items):
+        columns["ENDED"] = [moment(each.finished) for each in page.items]
+        columns = {name: cells for name, cells in columns.items() if any(cells)}
+    is_open = scope is ListScope.OPEN and not state
+    empty = "no running instances" if is_open else "no such instances"
+    print_table(list(columns), zip(*columns.values(), strict=True), empty)
+    note_rest(page.after, page.ended_since)
+    if is_open and not page.items:
+        print_note("--all also lists those that ended lately")
+
+
+app.command(
+    "show",
+    epilog=examples(
+        "holdfast instances show 2251799813685301",
+        "holdfast instances show 2251799813685301 --json | jq .variables",
+    ),
+)(show)
 
 
 @app.command(epilog=examples("holdfast instances cancel 2251799813685301"))

@@ -4,7 +4,6 @@ from holdfast.engine.incidents.values import (
     Incident,
     IncidentIntent,
     IncidentReason,
-    JobIncident,
 )
 from holdfast.engine.jobs.values import (
     Ending,
@@ -29,7 +28,8 @@ def resolve(turn: Turn[EngineState], command: Record) -> None:
     incident = _open(turn, command)
     if incident is None:
         return
-    turn.event(INCIDENT, IncidentIntent.RESOLVED, command.key, JobIncident(incident.job_key))
+    ending = turn.state.incidents.ending(command.key)
+    turn.event(INCIDENT, IncidentIntent.RESOLVED, command.key, ending)
     if not incident.job_key:
         resume(turn, incident.element_key)
         return
@@ -55,7 +55,8 @@ def discard(turn: Turn[EngineState], command: Record) -> None:
             f" instance {incident.instance_key}: resolve it, or modify or cancel the instance"
         )
         return turn.reject(command, Code.INVALID_STATE, reason)
-    turn.event(INCIDENT, IncidentIntent.DISCARDED, command.key, JobIncident(incident.job_key))
+    told = turn.state.incidents.ending(command.key)
+    turn.event(INCIDENT, IncidentIntent.DISCARDED, command.key, told)
     ending = Ending(incident.error)
     turn.event(JOB, JobIntent.DISCARDED, incident.job_key, ending)
     outcome = Outcome(JobState.DISCARDED, b"null", ending.error, turn.now_ms)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from itertools import groupby, islice
 
+import msgspec
+
 from holdfast.engine.families import Tag
-from holdfast.engine.incidents.values import Incident
+from holdfast.engine.incidents.values import Incident, JobIncident, error_line
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import U64, U64_U64, u64_bytes
 
@@ -45,6 +47,14 @@ class Incidents:
         for cause, count in self._counts.counts.items():
             reason, _, of = cause.partition("/")
             yield reason, of, count
+
+    def ending(self, key: int) -> JobIncident:
+        """The end of an incident as the log tells it, with what it was about."""
+        incident = self.open.get(key)
+        if incident is None:
+            return JobIncident()
+        short = msgspec.structs.replace(incident, error=error_line(incident.error))
+        return JobIncident(incident.job_key, short)
 
     # --- what appliers change -----------------------------------------------------------------
 

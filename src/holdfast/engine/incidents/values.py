@@ -4,6 +4,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from holdfast.limits import ERROR_LINE_CHARS_MAX
 from holdfast.records import Value
 
 
@@ -16,6 +17,14 @@ class IncidentIntent(IntEnum):
     DISCARD = 3
     DISCARDED = 4
     MIGRATED = 5  # what it stops is an instance of another element, or of another process
+
+
+class IncidentState(StrEnum):
+    """Where an incident stands."""
+
+    OPEN = "OPEN"
+    RESOLVED = "RESOLVED"  # what it stopped was tried again
+    DISCARDED = "DISCARDED"  # it ended with what it stopped
 
 
 class IncidentReason(StrEnum):
@@ -56,6 +65,13 @@ class JobIncident(Value, frozen=True, tag=34):
     """The job that the incident was about: the value of DISCARD and of both endings."""
 
     job_key: int = 0
+    # with both endings: what the incident was about, with the last line of its error
+    incident: Incident | None = None
+
+
+def error_line(error: str) -> str:
+    """The last line of an error, cut to what a list shows; the lines before it are a traceback."""
+    return (error.splitlines() or [""])[-1][:ERROR_LINE_CHARS_MAX]
 
 
 VALUES: dict[IncidentIntent, type[msgspec.Struct]] = {

@@ -1,6 +1,6 @@
 """What is asked of jobs: one function a command. They decide; only events change the state."""
 
-from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason, JobIncident
+from holdfast.engine.incidents.values import Incident, IncidentIntent, IncidentReason
 from holdfast.engine.jobs.backoff import pause_ms
 from holdfast.engine.jobs.values import (
     ActivatedJob,
@@ -179,7 +179,8 @@ def cancel_job(turn: Turn[EngineState], key: int) -> None:
     if job is None:
         return
     if job.incident_key:
-        turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, JobIncident(key))
+        told = turn.state.incidents.ending(job.incident_key)
+        turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, told)
     ending = Ending("canceled")
     turn.event(JOB, JobIntent.CANCELED, key, ending)
     turn.effect(JobEnded(key, Outcome(JobState.CANCELED, b"null", ending.error, turn.now_ms)))

@@ -14,6 +14,11 @@ async def others(seconds: float = 0.0) -> None:
         timer.cancel()
 
 
+def one_at_a_time() -> asyncio.Lock:
+    """A lock for what takes several turns and must not be done twice at once."""
+    return asyncio.Lock()
+
+
 def _end(over: "asyncio.Future[None]") -> None:
     if not over.done():  # the waiting task may have been canceled in the same turn
         over.set_result(None)

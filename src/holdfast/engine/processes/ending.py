@@ -1,6 +1,6 @@
 """Ends: of tokens, scopes and instances, and of what is ended before its time."""
 
-from holdfast.engine.incidents.values import IncidentIntent, JobIncident
+from holdfast.engine.incidents.values import IncidentIntent
 from holdfast.engine.jobs.commands import cancel_job
 from holdfast.engine.jobs.values import JobEnded, JobState, Outcome
 from holdfast.engine.messages import queue
@@ -177,7 +177,10 @@ def _end_work(walk: Walk, node: Node, element: ElementInstance, body: bool) -> N
     if element.incident:
         walk.behind.append(
             lambda: turn.event(
-                ValueType.INCIDENT, IncidentIntent.DISCARDED, element.incident, JobIncident()
+                ValueType.INCIDENT,
+                IncidentIntent.DISCARDED,
+                element.incident,
+                turn.state.incidents.ending(element.incident),
             )
         )
 

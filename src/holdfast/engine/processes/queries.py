@@ -220,6 +220,7 @@ class ListInstances(Query[InstanceRows], frozen=True):
     process_id: str | None = None
     version: int | None = None
     with_incidents: bool = False
+    is_ending: bool | None = None
 
 
 def list_instances(reader: Reader, query: ListInstances) -> InstanceRows:
@@ -234,6 +235,7 @@ def list_instances(reader: Reader, query: ListInstances) -> InstanceRows:
         if (
             query.process_id not in (None, stored.process_id)
             or query.version not in (None, stored.version)
+            or query.is_ending not in (None, row.phase == Phase.TERMINATING)
             or not reader.may_read_instance(stored.process_id)
         ):
             continue

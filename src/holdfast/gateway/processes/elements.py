@@ -2,6 +2,7 @@
 
 from msgspec import UNSET
 
+from holdfast.engine.ended.values import EndedThing
 from holdfast.engine.jobs.values import JobState
 from holdfast.engine.processes.queries import FoundInstance
 from holdfast.engine.processes.showing import FoundElement, FoundWait
@@ -43,6 +44,17 @@ def _ended_view(found: FoundInstance) -> ProcessInstanceView:
         created=checks.moment(found.created_ms),
         finished=checks.moment(outcome.finished_ms),
         variables=checks.raw(outcome.result) if completed else checks.raw(b"{}"),
+    )  # fmt: skip
+
+
+def ended_view(thing: EndedThing, variables: bytes = b"") -> ProcessInstanceView:
+    """An instance that ended lately, with the variables that it ended with, if they are kept."""
+    return ProcessInstanceView(
+        str(thing.key), thing.process_id, InstanceState(thing.state), thing.version,
+        str(thing.definition),
+        created=checks.moment(thing.created_ms),
+        finished=checks.moment(thing.ended_ms),
+        variables=checks.raw(variables) if variables else UNSET,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from holdfast.config import Config
+from holdfast.engine.ended.values import EndedKind
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.processes.queries import FindInstance, ListInstances
 from holdfast.engine.processes.values import (
@@ -21,9 +22,11 @@ from holdfast.engine.processes.values import NewVariables as Variables
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.ended import EndedPage, EndedThings, page_of
 from holdfast.gateway.processes.api import InstanceApi
-from holdfast.gateway.processes.elements import instance_view
+from holdfast.gateway.processes.elements import ended_view, instance_view
 from holdfast.gateway.processes.shapes import (
+    InstanceState,
     NewMigration,
     NewModification,
     NewProcessInstance,
@@ -33,6 +36,7 @@ from holdfast.gateway.processes.shapes import (
     ProcessInstanceReceipt,
     ProcessInstanceView,
 )
+from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.walk import walk
 from holdfast.limits import (
     PAGE_ITEMS_MAX,
@@ -53,6 +57,7 @@ class InstanceService(InstanceApi):
 
     def __init__(self, asked: Asked, config: Config) -> None:
         self._asked = asked
+        self._ended = EndedThings(asked, config)
         self._config = config
 
     # --- starting -----------------------------------------------------------------------------
@@ -89,26 +94,45 @@ class InstanceService(InstanceApi):
     async def get(self, instance_key: str) -> ProcessInstanceView:
         key = self._key(instance_key)
         found = await self._asked.ask(partition_of(key), FindInstance(key))
-        if found is None:
+        if found is not None:
+            return instance_view(found)
+        ended = await self._ended.find(EndedKind.INSTANCE, key)
+        if ended is None:
             raise NotFound(
                 f"Expected a process instance with key {instance_key},"
                 " but it is unknown or no longer kept",
                 key=instance_key,
             )
-        return instance_view(found)
+        return ended_view(ended.thing, ended.result)
 
     async def page(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
-        """Running instances in the order of their keys."""
+        """Running ones are asked for one partition after the other, ended ones all at once."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        start = checks.key_after(query.after, self._asked.count, "process instance")
-        found, last = await walk(
-            self._asked, start, limit,
-            lambda after, left: ListInstances(
-                after, left, query.process_id, query.version, query.with_incidents
-            ),
-        )  # fmt: skip
-        items = [instance_view(each, whole=False) for each in found]
-        return ProcessInstancePage(items, str(last) if last else None)
+        scope, state = query.scope, query.state
+        if query.with_incidents or state in (InstanceState.ACTIVE, InstanceState.TERMINATING):
+            scope = ListScope.OPEN
+        elif state is not None:
+            scope = ListScope.ENDED
+        is_ending = None if state is None else state is InstanceState.TERMINATING
+
+        async def list_open(after: str | None, left: int) -> tuple[list[ProcessInstanceView], int]:
+            start = checks.key_after(after, self._asked.count, "process instance")
+            found, last = await walk(
+                self._asked, start, left,
+                lambda after, left: ListInstances(
+                    after, left, query.process_id, query.version, query.with_incidents, is_ending
+                ),
+            )  # fmt: skip
+            return [instance_view(each, whole=False) for each in found], last
+
+        async def list_ended(after: str | None, left: int) -> EndedPage:
+            return await self._ended.page(
+                EndedKind.INSTANCE, after, left, state=query.state, process_id=query.process_id,
+                version=query.version,
+            )  # fmt: skip
+
+        page = await page_of(scope, query.after, limit, list_open, list_ended, ended_view)
+        return ProcessInstancePage(page.items, page.after, page.ended_since)
 
     # --- changing -----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from holdfast.gateway.numbers import Limit, PauseMs, SpanMs, TtlMs, Version
-from holdfast.gateway.shapes import Question, Shape, no_variables
+from holdfast.gateway.shapes import ListScope, Question, Shape, no_variables
 
 
 def _variables() -> msgspec.Raw:
@@ -164,20 +164,24 @@ class ProcessInstanceView(Shape, frozen=True, omit_defaults=True):
 
 
 class ProcessInstanceQuery(Question, frozen=True):
-    """Which running instances to list."""
+    """Which instances to list."""
 
     process_id: str | None = None
     version: Version | None = None
     with_incidents: bool = False
     limit: Limit = 100
-    after: str | None = None
+    after: str | None = None  # as the page before says
+    scope: ListScope = ListScope.OPEN
+    state: InstanceState | None = None  # one that only ended instances have lists those
 
 
 class ProcessInstancePage(Shape, frozen=True):
-    """Running instances in the order of their keys."""
+    """Running instances in the order of their keys; then ended ones, the last first."""
 
     items: list[ProcessInstanceView]
     after: str | None = None
+    # all that ended since then are known; None: all that ever did, or none were asked for
+    ended_since: datetime | None = None
 
 
 class NewVariables(Question, frozen=True):

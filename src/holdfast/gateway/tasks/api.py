@@ -17,6 +17,7 @@ from holdfast.gateway.tasks.shapes import (
     IncidentPage,
     IncidentQuery,
     IncidentResolution,
+    IncidentView,
     JobCompletion,
     JobCompletions,
     JobError,
@@ -62,9 +63,17 @@ class TaskApi(Namespace, Protocol):
         """Show what is known of a task."""
         ...
 
+    @operation("get_task_details", "GET", "/v2/tasks/{task_key}/details", READ_JOB)
+    async def details(self, task_key: str) -> TaskView:
+        """Show what is known of a task, also from the log.
+
+        A task that ended lately comes with its payload, though nothing else is kept of it.
+        """
+        ...
+
     @operation("search_tasks", "POST", "/v2/tasks/search", READ_JOB)
     async def page(self, query: TaskQuery) -> TaskPage:
-        """List tasks that have not ended."""
+        """List tasks that have not ended, or that ended lately."""
         ...
 
     @operation(
@@ -144,7 +153,12 @@ class IncidentApi(Namespace, Protocol):
 
     @operation("list_incidents", "POST", "/v2/incidents/listing", READ_JOB)
     async def page(self, query: IncidentQuery) -> IncidentPage:
-        """List open incidents."""
+        """List open incidents, or those that ended lately."""
+        ...
+
+    @operation("get_incident_details", "GET", "/v2/incidents/{incident_key}/details", READ_JOB)
+    async def get(self, incident_key: str) -> IncidentView:
+        """Show an incident that is open or ended lately."""
         ...
 
     @operation(

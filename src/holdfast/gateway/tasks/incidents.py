@@ -4,12 +4,21 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from holdfast.engine.incidents.queries import FoundIncident, ListIncidents
-from holdfast.engine.incidents.values import IncidentIntent, JobIncident, Resolution
+from holdfast.config import Config
+from holdfast.engine.ended.values import EndedKind, EndedThing
+from holdfast.engine.incidents.queries import FindIncident, FoundIncident, ListIncidents
+from holdfast.engine.incidents.values import (
+    IncidentIntent,
+    IncidentState,
+    JobIncident,
+    Resolution,
+)
 from holdfast.engine.kernel import Command
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.ended import EndedPage, EndedThings, page_of
+from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import IncidentApi
 from holdfast.gateway.tasks.shapes import IncidentPage, IncidentQuery, IncidentView
 from holdfast.gateway.walk import walk
@@ -20,32 +29,59 @@ from holdfast.records import ValueType, partition_of
 class IncidentService(IncidentApi):
     """What can be asked about incidents."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, config: Config) -> None:
         self._asked = asked
+        self._ended = EndedThings(asked, config)
 
     async def page(self, query: IncidentQuery) -> IncidentPage:
-        """Open incidents in the order of their keys."""
+        """Those of one instance are on one partition."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        start = checks.key_after(query.after, self._asked.count, "incident")
+        instance = None
         if query.process_instance_key is not None:
-            return await self._of_instance(query, start, limit)
-        found, last = await walk(
-            self._asked, start, limit,
-            lambda after, left: ListIncidents(after, left, query.type, query.process_id),
-        )  # fmt: skip
-        return _page(found, last)
+            try:
+                instance = checks.key_from(
+                    query.process_instance_key, self._asked.count, "process instance"
+                )
+            except (InvalidArgument, NotFound):
+                return IncidentPage([])  # no instance has a wrong key
 
-    async def _of_instance(self, query: IncidentQuery, after: int, limit: int) -> IncidentPage:
-        """Those of one instance; no instance has a wrong key."""
-        instance_key = query.process_instance_key
-        assert instance_key is not None
-        try:
-            key = checks.key_from(instance_key, self._asked.count, "process instance")
-        except (InvalidArgument, NotFound):
-            return IncidentPage([])
-        asked = ListIncidents(after, limit, query.type, query.process_id, key)
-        rows = await self._asked.ask(partition_of(key), asked)
-        return _page(rows.items, rows.next_after)
+        async def list_open(after: str | None, left: int) -> tuple[list[IncidentView], int]:
+            start = checks.key_after(after, self._asked.count, "incident")
+            if instance is None:
+                found, last = await walk(
+                    self._asked, start, left,
+                    lambda after, left: ListIncidents(after, left, query.type, query.process_id),
+                )  # fmt: skip
+            else:
+                asked = ListIncidents(start, left, query.type, query.process_id, instance)
+                rows = await self._asked.ask(partition_of(instance), asked)
+                found, last = rows.items, rows.next_after
+            return [_view(each) for each in found], last
+
+        async def list_ended(after: str | None, left: int) -> EndedPage:
+            return await self._ended.page(
+                EndedKind.INCIDENT, after, left, state=query.state, type=query.type,
+                process_id=query.process_id, instance_key=instance,
+            )  # fmt: skip
+
+        scope = query.scope
+        if query.state is not None:
+            scope = ListScope.OPEN if query.state is IncidentState.OPEN else ListScope.ENDED
+        page = await page_of(scope, query.after, limit, list_open, list_ended, ended_view)
+        return IncidentPage(page.items, page.after, page.ended_since)
+
+    async def get(self, incident_key: str) -> IncidentView:
+        key = checks.key_from(incident_key, self._asked.count, "incident")
+        found = await self._asked.ask(partition_of(key), FindIncident(key))
+        if found is not None:
+            return _view(found)
+        ended = await self._ended.find(EndedKind.INCIDENT, key)
+        if ended is None:
+            raise NotFound(
+                f"Expected an incident with key {incident_key}, but none is open or ended lately",
+                key=incident_key,
+            )
+        return msgspec.structs.replace(ended_view(ended.thing), error=ended.error)
 
     async def resolve(self, incident_key: str, retries: int) -> None:
         value = Resolution(checks.within(retries, 0, RETRIES_MAX, "retries"))
@@ -64,8 +100,14 @@ class IncidentService(IncidentApi):
             raise error
 
 
-def _page(found: list[FoundIncident], last: int) -> IncidentPage:
-    return IncidentPage([_view(each) for each in found], str(last) if last else None)
+def ended_view(thing: EndedThing) -> IncidentView:
+    """An incident that was resolved or discarded."""
+    incident = thing.incident
+    assert incident is not None, "an incident ended that nothing is known of"
+    found = FoundIncident(thing.key, incident, incident.process_id, incident.element_id)
+    return msgspec.structs.replace(
+        _view(found), state=IncidentState(thing.state), ended=checks.moment(thing.ended_ms)
+    )
 
 
 def _view(found: FoundIncident) -> IncidentView:

@@ -8,12 +8,23 @@ from msgspec import UNSET
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.engine.ended.queries import FoundEnded
+from holdfast.engine.ended.values import EndedKind, EndedThing
 from holdfast.engine.jobs.queries import FindStandings, FindTask, FoundTask, ListTasks, Standing
-from holdfast.engine.jobs.values import JobIntent, JobRef, JobState, NewJob, Outcome
+from holdfast.engine.jobs.values import (
+    FINAL_STATES,
+    JobIntent,
+    JobRef,
+    JobState,
+    NewJob,
+    Outcome,
+)
 from holdfast.engine.kernel import Command, Reply
-from holdfast.errors import Code, InvalidArgument, NotFound
+from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
+from holdfast.gateway.ended import EndedPage, EndedThings, page_of
+from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import TaskApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
 from holdfast.gateway.tasks.ends import Ends
@@ -46,6 +57,7 @@ class TaskService(TaskApi):
         self, asked: Asked, config: Config, clock: Clock, defaults: DefaultsOfTasks
     ) -> None:
         self._asked = asked
+        self._ended = EndedThings(asked, config)
         self._defaults = defaults
         self._config = config
         self._clock = clock
@@ -100,26 +112,46 @@ class TaskService(TaskApi):
         key = checks.key_from(task_key, self._asked.count, "task")
         found = await self._asked.ask(partition_of(key), FindTask(key))
         if found is None:
-            raise NotFound(
-                f"Expected a task with key {task_key}, but it is unknown or no longer kept",
-                key=task_key,
-            )
+            raise _unknown(task_key)
+        return _view(found)
+
+    async def details(self, task_key: str) -> TaskView:
+        """The log is read only for a task that has ended."""
+        key = checks.key_from(task_key, self._asked.count, "task")
+        found = await self._asked.ask(partition_of(key), FindTask(key))
+        if found is not None and found.job is not None:
+            return _view(found)
+        ended = await self._ended.find(EndedKind.TASK, key)
+        if ended is not None:
+            return details_view(ended)
+        if found is None:
+            raise _unknown(task_key)
         return _view(found)
 
     async def page(self, query: TaskQuery) -> TaskPage:
-        """Tasks that have not ended, in the order of their keys."""
+        """Open tasks are asked for one partition after the other, ended ones all at once."""
         limit = checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
-        start = checks.key_after(query.after, self._asked.count, "task")
-        if query.state in (JobState.COMPLETED, JobState.CANCELED, JobState.DISCARDED):
-            raise InvalidArgument(
-                f"Expected a state of tasks that have not ended, but found {query.state}"
+
+        async def list_open(after: str | None, left: int) -> tuple[list[TaskView], int]:
+            start = checks.key_after(after, self._asked.count, "task")
+            found, last = await walk(
+                self._asked, start, left,
+                lambda after, left: ListTasks(after, left, query.type, query.state),
+            )  # fmt: skip
+            return [_view(each, with_payload=False) for each in found], last
+
+        async def list_ended(after: str | None, left: int) -> EndedPage:
+            return await self._ended.page(
+                EndedKind.TASK, after, left, type=query.type, state=query.state
             )
-        found, last = await walk(
-            self._asked, start, limit,
-            lambda after, left: ListTasks(after, left, query.type, query.state),
-        )  # fmt: skip
-        items = [_view(each, with_payload=False) for each in found]
-        return TaskPage(items, str(last) if last else None)
+
+        scope, state = query.scope, query.state
+        if state in FINAL_STATES - {JobState.ERROR_THROWN}:  # which one with an incident has, too
+            scope = ListScope.ENDED
+        elif state is not None and state not in FINAL_STATES:
+            scope = ListScope.OPEN
+        page = await page_of(scope, query.after, limit, list_open, list_ended, ended_view)
+        return TaskPage(page.items, page.after, page.ended_since)
 
     # --- waiting ------------------------------------------------------------------------------
 
@@ -169,6 +201,34 @@ def _receipt(reply: Reply) -> TaskReceipt:
     error = reply.error()
     assert error is not None
     raise error
+
+
+def _unknown(task_key: str) -> NotFound:
+    return NotFound(
+        f"Expected a task with key {task_key}, but it is unknown or no longer kept", key=task_key
+    )
+
+
+def ended_view(thing: EndedThing) -> TaskView:
+    """A task that ended, as a list shows it."""
+    return TaskView(
+        str(thing.key), thing.type, JobState(thing.state), error=thing.error or None,
+        failures=thing.failures, created=checks.moment(thing.created_ms),
+        finished=checks.moment(thing.ended_ms), worker=thing.worker or None,
+    )  # fmt: skip
+
+
+def details_view(found: FoundEnded) -> TaskView:
+    """A task that ended, with all that the log tells of it."""
+    view, job = ended_view(found.thing), found.job
+    is_done = view.state is JobState.COMPLETED
+    return msgspec.structs.replace(
+        view,
+        payload=msgspec.Raw(job.payload) if job is not None and not job.instance_key else UNSET,
+        result=msgspec.Raw(found.result) if is_done and found.result else UNSET,
+        error=(None if is_done else found.error) or None,
+        priority=job.priority if job is not None else None,
+    )
 
 
 def _view(found: FoundTask, *, with_payload: bool = True) -> TaskView:

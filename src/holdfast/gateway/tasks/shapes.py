@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from holdfast.engine.incidents.values import IncidentReason
+from holdfast.engine.incidents.values import IncidentReason, IncidentState
 from holdfast.engine.jobs.values import BackoffKind, JobState
 from holdfast.engine.timers.values import CatchUp
 from holdfast.gateway.numbers import (
@@ -21,7 +21,7 @@ from holdfast.gateway.numbers import (
     SpanMs,
     WaitMs,
 )
-from holdfast.gateway.shapes import Question, Shape, no_variables
+from holdfast.gateway.shapes import ListScope, Question, Shape, no_variables
 
 _NULL = msgspec.Raw(b"null")
 
@@ -100,19 +100,22 @@ class TaskView(Shape, frozen=True):
 
 
 class TaskQuery(Question, frozen=True):
-    """Which tasks to list; those that have not ended."""
+    """Which tasks to list."""
 
     type: str | None = None
-    state: JobState | None = None
+    state: JobState | None = None  # one that only ended tasks have lists those
     limit: Limit = 100
-    after: str | None = None  # the last task key of the page before
+    after: str | None = None  # as the page before says
+    scope: ListScope = ListScope.OPEN
 
 
 class TaskPage(Shape, frozen=True):
-    """Tasks in the order of their keys."""
+    """Tasks that have not ended, in the order of their keys; then ended ones, the last first."""
 
     items: list[TaskView]
     after: str | None = None  # give it to get the next page; None at the end
+    # all tasks that ended since then are known; None: all that ever did, or none were asked for
+    ended_since: datetime | None = None
 
 
 class ResultQuery(Question, frozen=True):
@@ -292,7 +295,7 @@ class Answers(Shape, frozen=True):
 
 
 class IncidentView(Shape, frozen=True):
-    """An open incident: of a task, of an element's job, or of an element itself."""
+    """An incident: of a task, of an element's job, or of an element itself."""
 
     incident_key: str
     task_key: str | None  # of a task or a job
@@ -304,6 +307,8 @@ class IncidentView(Shape, frozen=True):
     process_id: str | None = None
     element_id: str | None = None
     element_instance_key: str | None = None
+    state: IncidentState = IncidentState.OPEN
+    ended: datetime | None = None  # when it was resolved or discarded
 
 
 class IncidentQuery(Question, frozen=True):
@@ -314,13 +319,17 @@ class IncidentQuery(Question, frozen=True):
     after: str | None = None
     process_id: str | None = None
     process_instance_key: str | None = None
+    scope: ListScope = ListScope.OPEN
+    state: IncidentState | None = None  # one that only ended incidents have lists those
 
 
 class IncidentPage(Shape, frozen=True):
-    """Incidents in the order of their keys."""
+    """Open incidents in the order of their keys; then ended ones, the last first."""
 
     items: list[IncidentView]
     after: str | None = None
+    # all that ended since then are known; None: all that ever did, or none were asked for
+    ended_since: datetime | None = None
 
 
 class IncidentResolution(Question, frozen=True):
