@@ -100,7 +100,10 @@ class DeadlineExceeded(HoldfastError):
 
 
 class Unavailable(HoldfastError):
-    """The node is not reachable or is closing; a retry may succeed."""
+    """The node is not reachable or is closing; a retry may succeed.
+
+    With `fields["lasting"]`, waiting does not help: the message says what to do.
+    """
 
     code = Code.UNAVAILABLE
 
@@ -112,7 +115,11 @@ class Moved(HoldfastError):
 
 
 class Unknown(HoldfastError):
-    """The request may have been executed or not; retry it with the same request id."""
+    """The request may have been executed or not; retry it with the same request id.
+
+    The Python client has retried for as long as its patience lasted. Check whether the request was
+    executed before you repeat it. A request with a key of its own can be repeated at once.
+    """
 
     code = Code.UNKNOWN
 

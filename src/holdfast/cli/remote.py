@@ -8,7 +8,7 @@ from holdfast.gateway.api import Api
 
 T = TypeVar("T")
 
-_PATIENCE_S = 30.0  # when the node says that it has no room now, and when it will
+_PATIENCE_S = 30.0  # for a node that has no room now, or of which a process restarts
 
 
 def ask(url: str, question: Callable[[Api], Awaitable[T]]) -> T:
@@ -20,7 +20,7 @@ async def _ask(url: str, question: Callable[[Api], Awaitable[T]]) -> T:
     from holdfast.client.patience import patient
     from holdfast.client.remote import RemoteApi
 
-    api = RemoteApi(url)
+    api = RemoteApi(url, patience_s=_PATIENCE_S, waits_for_start=False)
     try:
         return await question(patient(api, _PATIENCE_S))
     finally:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from holdfast.client.patience import no_later_than
+from holdfast.client.patience import no_later_than, over_after, persistently
 from holdfast.client.views import TaskDetails, task_details
 from holdfast.engine.jobs.values import JobState
-from holdfast.errors import DeadlineExceeded, InvalidState, NotFound, TaskFailed
+from holdfast.errors import DeadlineExceeded, HoldfastError, InvalidState, NotFound, TaskFailed
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import TaskOutcome
 from holdfast.limits import WAIT_MS_MAX
@@ -81,18 +81,31 @@ _OPEN = (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE)
 
 
 async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOutcome:
-    """How a task ended, over many long polls if need be; DeadlineExceeded after the time-out."""
+    """How a task ended, over many long polls if need be; DeadlineExceeded after the time-out.
+
+    A node that is away meanwhile is waited for: until the time-out, or as long as is usual.
+    """
     if not key:
         raise InvalidState("Expected a handle with a key, but its transaction is not committed")
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
-    while True:
+
+    async def poll() -> tuple[TaskOutcome, int]:
         left = WAIT_MS_MAX if deadline is None else int((deadline - loop.time()) * 1000)
+        (outcome,) = await api.tasks.results([key], max(0, min(left, WAIT_MS_MAX)))
+        return outcome, left
+
+    while True:
         with no_later_than(deadline):
-            (outcome,) = await api.tasks.results([key], max(0, min(left, WAIT_MS_MAX)))
+            is_over = over_after(api.patience_s if deadline is None else None)
+            outcome, left = await persistently(poll, lambda error: _is_passing(api, error), is_over)
         if outcome.state not in _OPEN:
             return outcome
         if left <= 0:
             raise DeadlineExceeded(
                 f"Expected task {key} to end within {timeout} s, but it is {outcome.state}", key=key
             )
+
+
+def _is_passing(api: Api, error: BaseException) -> bool:
+    return isinstance(error, HoldfastError) and api.is_passing(error)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import iscoroutinefunction
+from math import inf
 from types import CoroutineType, NoneType
 from typing import Any, TypeVar
 
@@ -93,7 +94,7 @@ async def patiently(
     spread: Spread = random.random,
 ) -> T:
     """What a call gives; after an error of these kinds it is made again, for some seconds."""
-    is_over = _over_at(seconds)
+    is_over = over_after(seconds)
     return await persistently(call, lambda error: isinstance(error, kinds), is_over, spread=spread)
 
 
@@ -112,11 +113,19 @@ def no_later_than(deadline: float | None) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def _over_at(seconds: float) -> Callable[[float], bool]:
-    loop = asyncio.get_running_loop()
-    own, given = loop.time() + seconds, _deadline.get()
-    deadline = own if given is None else min(own, given)
-    return lambda pause_s: loop.time() + pause_s > deadline
+def over_after(seconds: float | None) -> Callable[[float], bool]:
+    """Says no more once it was asked first so long ago; None: only the caller's deadline counts."""
+    loop, given = asyncio.get_running_loop(), _deadline.get()
+    deadline: float | None = None
+
+    def is_over(pause_s: float) -> bool:
+        nonlocal deadline
+        if deadline is None:
+            own = inf if seconds is None else loop.time() + seconds
+            deadline = own if given is None else min(own, given)
+        return loop.time() + pause_s > deadline
+
+    return is_over
 
 
 def patient(api: T, seconds: float, spread: Spread = random.random) -> T:
@@ -175,7 +184,7 @@ class _Patient:
             lambda: method(*args, **named),
             first,
             lambda error: _may_be_repeated(error, args),
-            _over_at(self._seconds),
+            over_after(self._seconds),
             _PAUSE_S_MAX,
             self._spread,
         )

@@ -2,24 +2,22 @@
 
 import asyncio
 import os
-import re
-import ssl
 import uuid
-from base64 import b64encode
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from enum import StrEnum
 from functools import cache, partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import SplitResult, quote, unquote
 
 import aiohttp
 import msgspec
 from yarl import URL
 
 from holdfast.client.addresses import Addresses
-from holdfast.client.patience import persistently
+from holdfast.client.patience import over_after, persistently
+from holdfast.client.remote_spaces import remote_namespace
 from holdfast.client.retry_after import foreign_error, span_ms_of
+from holdfast.client.trust import CA_VARIABLE, credentials, trusted
 from holdfast.clock import SystemClock
 from holdfast.errors import (
     Code,
@@ -34,17 +32,16 @@ from holdfast.errors import (
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.api import SPACES, Api, namespace
 from holdfast.gateway.node.shapes import Topology
-from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, operations_of
+from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, Repeat
 from holdfast.gateway.shapes import Problem
 
-TOKEN_VARIABLE = "HOLDFAST_TOKEN"
-CA_VARIABLE = "HOLDFAST_CA"
 CONNECTIONS_MAX = 128
 LONG_POLLS_MAX = 96  # the rest of the connections is for requests that do not wait behind them
 KEEP_ALIVE_S = 30  # shorter than the server's, so that no request goes to a connection it closes
 CONNECT_S_MAX = 5
 ANSWER_S_MAX = 30  # beyond the time that the request itself asks the node to wait
 FAILOVER_PAUSE_S_MAX = 0.5  # between attempts at members: a take-over takes as long
+CLUSTER_PATIENCE_S = 10.0  # a member is given up and taken over in less
 LEARN_S = 30  # how often a client asks who the members are
 REQUEST_ID_HEADER = "holdfast-request-id"
 _EXCERPT_CHARS = 200
@@ -63,16 +60,21 @@ class _NotConnected(Unavailable):
     """Nobody listens there: nothing was sent."""
 
 
+class _Lost(Unavailable):
+    """The connection broke before the answer came: the request may have been done."""
+
+
 class RemoteApi(Api):
     """The Api of the node at a URL, or of a cluster at several.
 
-    It belongs to the event loop in which it is first used. It does not try again: after an
-    `Unavailable` or a `DeadlineExceeded` the caller knows whether the request may be sent twice.
-    Only aiohttp itself repeats a GET, PUT or DELETE, once, when a kept connection proves closed.
+    It belongs to the event loop in which it is first used. A node that is away, as while it
+    restarts, is asked again for `patience_s`; of several addresses the next one is tried. What is
+    to be done once carries a request id then, by which the node recognises it. If it is not known
+    in the end whether it was done, `Unknown` says so.
 
-    Of several addresses the next one is tried when one is away. What is to be done once carries an
-    id then, by which the members know it again, and is sent until it is answered, for
-    `patience_s`; a long poll is not, since its caller asks again anyway.
+    What workers ask for and report is sent once to a single node, and so is a long poll: their
+    callers know better when to ask again. aiohttp itself repeats a GET, PUT or DELETE, once, when
+    a kept connection proves closed.
     """
 
     def __init__(
@@ -82,21 +84,26 @@ class RemoteApi(Api):
         *,
         ca: str | os.PathLike[str] | None = None,
         verify: bool = True,
-        patience_s: float = 10.0,
+        patience_s: float | None = None,
+        waits_for_start: bool = True,
     ) -> None:
         """A token says who asks; so do a name and a password in the URL, or `HOLDFAST_TOKEN`.
 
         A node at https:// is trusted if its certificate is signed by an authority that this machine
         trusts, or by one in the file `ca` or `HOLDFAST_CA` (PEM); with `verify=False`, always.
+        Without `patience_s` a single node is asked once, and a cluster for 10 seconds. With
+        `waits_for_start=False` a single node that was never reached is not waited for.
         """
         self.addresses = Addresses(url)
-        self._patience_s = patience_s
+        own = CLUSTER_PATIENCE_S if self.addresses.are_several else 0.0
+        self.patience_s = own if patience_s is None else patience_s
+        self._is_known = waits_for_start  # that there is a node at the address
         self._learning: asyncio.Task[None] | None = None
         self._learn_at = 0.0  # of the loop
-        self._headers = _credentials(self.addresses.first, token)
+        self._headers = credentials(self.addresses.first, token)
         # by its content type the node knows that no web page sent a request, also without a body
         self._acting_headers = {"Content-Type": "application/json", **self._headers}
-        self._trust = _trust(ca or os.environ.get(CA_VARIABLE), verify)
+        self._trust = trusted(ca or os.environ.get(CA_VARIABLE), verify)
         self._session: aiohttp.ClientSession | None = None
         self._long_polls = asyncio.Semaphore(LONG_POLLS_MAX)
         self._closed = False
@@ -107,7 +114,7 @@ class RemoteApi(Api):
             """A namespace, made from the table of operations when it is first asked for."""
             if space not in SPACES:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {space!r}")
-            made = _remote(namespace(space))(self)
+            made = remote_namespace(namespace(space))(self)
             setattr(self, space, made)
             return made
 
@@ -124,16 +131,19 @@ class RemoteApi(Api):
         if self._session is not None:
             await self._session.close()
 
-    async def send(
-        self, method: str, path: str, body: _Body, wait_ms: int = 0, is_poll: bool = False
-    ) -> bytes:
+    def is_passing(self, error: HoldfastError) -> bool:
+        """Whether the node may be back soon: it restarts, or a partition moves."""
+        return self._may_repeat(error, Repeat.FREELY)
+
+    async def send(self, entry: Operation, path: str, body: _Body, wait_ms: int = 0) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
-        headers = self._headers if method == "GET" else self._acting_headers
+        headers = self._headers if entry.method == "GET" else self._acting_headers
         if isinstance(body, bytes):
             headers = {**headers, "Content-Type": BYTES}
         content = body if body is None or isinstance(body, bytes) else _encode(body)
+        repeat = None if entry.waits and wait_ms > 0 else entry.repeats
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            answer = await self._exchange(method, path, content, headers, wait_ms, is_poll)
+            answer = await self._exchange(entry.method, path, content, headers, wait_ms, repeat)
         return answer.content
 
     async def fetch(self, path: str, start: int, bytes_max: int) -> Piece:
@@ -141,7 +151,7 @@ class RemoteApi(Api):
         last = start + max(bytes_max, 1) - 1
         asked = {**self._headers, "Range": f"bytes={start}-{last}"}
         try:
-            answer = await self._exchange("GET", path, None, asked, 0)
+            answer = await self._exchange("GET", path, None, asked, 0, Repeat.FREELY)
         except InvalidArgument as error:
             # Of nothing there is no part, but its size is known.
             if bytes_max == 0 and error.fields.get("size_bytes") == 0:
@@ -168,26 +178,50 @@ class RemoteApi(Api):
         content: bytes | None,
         headers: Mapping[str, str],
         wait_ms: int,
-        is_poll: bool = False,
+        repeat: Repeat | None,
     ) -> _Answered:
-        """The answer to one request, by whichever member gives one."""
-        if not self.addresses.are_several:
-            return await self._exchange_once(method, path, content, headers, wait_ms)
-        is_repeatable = method == "GET" or not is_poll or wait_ms <= 0
-        if method != "GET" and is_repeatable:
+        """The answer to one request, by any member, once one is there. A long poll repeats None."""
+        are_several = self.addresses.are_several
+        is_patient = self.patience_s > 0 and repeat not in (None, Repeat.BY_LEASE)
+        if (are_several or is_patient) and repeat in (Repeat.BY_ID, Repeat.BY_LEASE):
             headers = {**headers, REQUEST_ID_HEADER: uuid.uuid4().hex}
+        exchange = partial(self._exchange_once, method, path, content, headers, wait_ms)
+        is_lost = False
+
+        def may_repeat(error: BaseException) -> bool:
+            nonlocal is_lost
+            is_lost = is_lost or isinstance(error, _Lost)
+            return isinstance(error, HoldfastError) and self._may_repeat(error, repeat)
+
+        is_over = over_after(self.patience_s) if are_several or is_patient else _at_once
+        try:
+            answer = await persistently(
+                exchange, may_repeat, is_over, pause_s_max=FAILOVER_PAUSE_S_MAX
+            )
+        except Unavailable as error:
+            if is_lost and repeat not in (None, Repeat.FREELY):
+                raise self._unknown(method, path, error) from error
+            raise
+        if are_several:
+            self._learn_later()
+        return answer
+
+    def _may_repeat(self, error: HoldfastError, repeat: Repeat | None) -> bool:
+        if self._closed:
+            return False
+        if isinstance(error, _NotConnected):  # nothing was sent
+            return self._is_known or self.addresses.are_several
+        if isinstance(error, Moved):  # nothing was done
+            return True
+        if repeat in (None, Repeat.NEVER) or error.fields.get("lasting"):
+            return False
+        return isinstance(error, Unavailable | Unknown)
+
+    def _learn_later(self) -> None:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience_s
-        answer = await persistently(
-            partial(self._exchange_once, method, path, content, headers, wait_ms),
-            _not_sent_or_repeatable if is_repeatable else _not_sent,
-            lambda pause_s: loop.time() + pause_s > deadline,
-            pause_s_max=FAILOVER_PAUSE_S_MAX,
-        )
         if self._learning is None and loop.time() >= self._learn_at:
             self._learn_at = loop.time() + LEARN_S
             self._learning = loop.create_task(self._learn())
-        return answer
 
     async def _learn(self) -> None:
         """Asks one member who the others are, as an address that was given may be gone one day."""
@@ -235,6 +269,7 @@ class RemoteApi(Api):
                 timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_S_MAX),
                 allow_redirects=False,
             ) as response:
+                self._is_known = True
                 answer = _Answered(await response.read(), response.headers)
                 if response.status >= 400:
                     raise self._error_of(response.status, answer)
@@ -250,7 +285,7 @@ class RemoteApi(Api):
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = "the client was closed" if self._closed else str(error) or repr(error)
-            raise self._unavailable(reason) from error
+            raise _Lost(f"Expected a node at {url}, but {reason}", url=url) from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -273,9 +308,10 @@ class RemoteApi(Api):
         except msgspec.DecodeError:
             # not from a node: a proxy before it, or another server at its place
             found = f"status {status}: {_excerpt(content)}"
-            return foreign_error(
-                status, f"Expected a node at {self.url}, but found {found}", when_ms
-            )
+            message = f"Expected a node at {self.url}, but found {found}"
+            if status in (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT):
+                return _Lost(message, url=self.url)  # it does not tell how far the request came
+            return foreign_error(status, message, when_ms)
         fields = dict(problem.fields)
         if problem.retry_after_ms is not None:
             fields["retry_after_ms"] = problem.retry_after_ms
@@ -283,112 +319,20 @@ class RemoteApi(Api):
             fields["retry_after_ms"] = when_ms  # it was refused before it was read
         return error_of_code(problem.code, problem.detail, **fields)
 
+    def _unknown(self, method: str, path: str, error: HoldfastError) -> Unknown:
+        return Unknown(
+            f"The connection broke before the answer to {method} {path} came: {error.message}. It"
+            " may have been done: check that before you repeat it. What has a key of its own can be"
+            " repeated at once",
+            url=self.url,
+        )
+
     def _unavailable(self, reason: str) -> Unavailable:
         return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
 
 
-def _not_sent(error: BaseException) -> bool:
-    """Nothing reached a member, or it says that nothing was done."""
-    return isinstance(error, _NotConnected | Moved)
-
-
-def _not_sent_or_repeatable(error: BaseException) -> bool:
-    """It may have been done, but a member that has done it knows it again."""
-    return isinstance(error, Unavailable | Unknown | Moved)
-
-
-# --- namespaces -------------------------------------------------------------------------------
-
-
-@cache
-def _remote(declared: type[Namespace]) -> Callable[[RemoteApi], Namespace]:
-    """A namespace whose every operation is a request, as its entry in the table says."""
-    methods = {name: _asking(entry) for name, entry in operations_of(declared)}
-    return type(f"Remote{declared.__name__}", (_RemoteNamespace, declared), methods)
-
-
-class _RemoteNamespace:
-    def __init__(self, api: RemoteApi) -> None:
-        self.api = api
-
-
-def _asking(entry: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """The method that sends the request of an operation."""
-    names = entry.arguments
-    shape = entry.result
-    field = entry.answer.__struct_fields__[0] if entry.answer else None
-
-    async def ask(self: _RemoteNamespace, *given: Any, **named: Any) -> Any:
-        if named or len(given) != len(names):
-            bound = entry.signature.bind(self, *given, **named)
-            bound.apply_defaults()
-            given = bound.args[1:]
-        arguments = dict(zip(names, given, strict=True))
-        if entry.is_ranged:
-            return await self.api.fetch(_path(entry, arguments), *given[-2:])
-        body = _body(entry, arguments)
-        wait_ms = body.wait_ms if entry.waits else entry.takes_ms(body) if entry.takes_ms else 0
-        path = _path(entry, arguments) if entry.in_path else entry.path
-        content = await self.api.send(entry.method, path, body, wait_ms, entry.waits)
-        if shape is None or shape is bytes:
-            return None if shape is None else content
-        answer = self.api.decoded(content, shape)
-        return answer if field is None else getattr(answer, field)
-
-    return ask
-
-
-def _body(entry: Operation, arguments: dict[str, Any]) -> Any:
-    if entry.body is None:
-        return arguments[entry.in_body[0]] if entry.in_body else None
-    if not entry.spreads:
-        return entry.body(*arguments.values())
-    return entry.body(**{name: _listed(arguments[name]) for name in entry.in_body})
-
-
-def _listed(value: Any) -> Any:
-    """A sequence of any kind as a list, which can be written as JSON."""
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _path(entry: Operation, arguments: dict[str, Any]) -> str:
-    """The path with what it names in it."""
-
-    def part(found: re.Match[str]) -> str:
-        name, _, attribute = found[1].partition(".")
-        value = getattr(arguments[name], attribute) if attribute else arguments[name]
-        return quote(value.lower() if isinstance(value, StrEnum) else value, safe="")
-
-    return _PART.sub(part, entry.path)
-
-
-_PART = re.compile(r"{([\w.]+)}")
-
-
-# --- who asks, and who is trusted -------------------------------------------------------------
-
-
-def _credentials(parts: SplitResult, token: str | None) -> dict[str, str]:
-    """The header by which a request says who asks; none where nobody has to say."""
-    if token is None and parts.username is not None:
-        said = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        return {"Authorization": f"Basic {b64encode(said.encode()).decode()}"}
-    if token == "":
-        raise InvalidArgument("Expected a token, but found an empty one; leave it out for none")
-    token = token or os.environ.get(TOKEN_VARIABLE)
-    return {"Authorization": f"Bearer {token}"} if token else {}
-
-
-def _trust(ca: str | os.PathLike[str] | None, verify: bool) -> ssl.SSLContext | bool:
-    """Whose certificates are good enough; True: those that this machine trusts."""
-    if not verify or ca is None:
-        return verify
-    try:
-        return ssl.create_default_context(cafile=ca)
-    except (OSError, ValueError) as error:  # an SSLError is an OSError
-        raise InvalidArgument(
-            f"Expected certificates of authorities (PEM) in {os.fspath(ca)}, but {error}"
-        ) from error
+def _at_once(_: float) -> bool:
+    return True
 
 
 @cache

@@ -25,8 +25,7 @@ def span_ms_of(header: str, clock: Clock) -> int:
 def foreign_error(status: int, message: str, retry_after_ms: int | None) -> HoldfastError:
     """The error of a server that is no node: a proxy before one, or another at its place.
 
-    With 429 and 503 it may say when to come back: it has not passed the request on. A gateway
-    error does not tell how far the request came.
+    With 429 and 503 it may say when to come back: it has not passed the request on.
     """
     fields = {} if retry_after_ms is None else {"retry_after_ms": retry_after_ms}
     match status:
@@ -34,7 +33,5 @@ def foreign_error(status: int, message: str, retry_after_ms: int | None) -> Hold
             return ResourceExhausted(message, **fields)
         case HTTPStatus.SERVICE_UNAVAILABLE:
             return Unavailable(message, **fields)
-        case HTTPStatus.BAD_GATEWAY | HTTPStatus.GATEWAY_TIMEOUT:
-            return Unavailable(message)
         case _:
             return Internal(message)

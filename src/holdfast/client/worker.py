@@ -18,6 +18,7 @@ from holdfast.client.reports import completions_of, failures_of, pieces, too_lar
 from holdfast.client.running import is_async
 from holdfast.client.task import Task
 from holdfast.errors import (
+    DeadlineExceeded,
     HoldfastError,
     InvalidArgument,
     Moved,
@@ -32,19 +33,15 @@ from holdfast.gateway.tasks.shapes import (
     Answer,
     HeldJob,
 )
-from holdfast.limits import (
-    JOBS_PER_ACTIVATION_MAX,
-    JOBS_PER_REPORT_MAX,
-    PAYLOAD_BYTES_MAX,
-)
+from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX, PAYLOAD_BYTES_MAX
 from holdfast.logs import log
 
 _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
 _AHEAD_SECONDS = 0.1  # without a setting, a worker fetches about as much as it does in this time
 _AHEAD_MAX = 1_000
-_PAUSE_S_MAX = 5.0  # between two attempts, where the node does not say how long
+_PAUSE_S_MAX = 1.0  # between two attempts, where the node does not say how long
 # After these a report or a request for work is sent again: leases keep jobs from being done twice.
-_PASSING = (Unavailable, Moved, Unknown, ResourceExhausted)
+_PASSING = (Unavailable, Moved, Unknown, ResourceExhausted, DeadlineExceeded)
 _PASSING_CODES = frozenset(each.code.value for each in _PASSING)  # of single reports
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from holdfast.errors import HoldfastError
 from holdfast.gateway.operation import Namespace
 
 if TYPE_CHECKING:  # a namespace is loaded when it is asked for; a client needs few of them
@@ -42,6 +43,13 @@ class Api:
     journal: "JournalApi"
     node: "NodeApi"
     cluster: "ClusterApi"
+
+    patience_s: float = 0.0  # how long it is worth waiting for what is away
+
+    def is_passing(self, error: HoldfastError) -> bool:
+        """Whether a node that gave this error, or none at all, may answer soon."""
+        del error
+        return False
 
     async def close(self) -> None:
         """Lets go of whatever it holds."""

@@ -11,12 +11,14 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from types import NoneType
 from typing import Any, Literal, Protocol, TypeVar, get_type_hints
 
 import msgspec
 
+from holdfast.engine.identity.values import Permission
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.needs import Need
 
@@ -71,6 +73,15 @@ class Piece(msgspec.Struct, frozen=True):
     size_bytes: int  # of the whole
 
 
+class Repeat(Enum):
+    """Whether a client may send a request again that may have been done."""
+
+    FREELY = "freely"  # it only reads, or twice is the same as once
+    BY_ID = "by id"  # the node recognises it by its request id, and answers as it did then
+    BY_LEASE = "by lease"  # a lease or a session says whether it counts: its caller repeats it
+    NEVER = "never"
+
+
 class OutOfRange(InvalidArgument):
     """A part was asked for that begins behind the end."""
 
@@ -92,6 +103,18 @@ class Operation:
     undo: Undo | None
     creates: bool  # something new, which the answer shows
     is_ranged: bool  # a part of something large, which a request names in the header Range
+    repeat: Repeat | None = None  # None: as what it needs says
+
+    @cached_property
+    def repeats(self) -> Repeat:
+        """Whether it may be sent again: readers freely, workers by their leases."""
+        if self.repeat is not None:
+            return self.repeat
+        needed = [each for _, each in self.need] if isinstance(self.need, tuple) else []
+        if self.method == "GET" or (needed and all(_reads(each) for each in needed)):
+            return Repeat.FREELY
+        is_work = bool(needed) and all(each is Permission.WORK for each in needed)
+        return Repeat.BY_LEASE if is_work else Repeat.BY_ID
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -136,6 +159,10 @@ class Operation:
         return self.answer or (None if given is NoneType else given)
 
 
+def _reads(permission: Permission) -> bool:
+    return permission.startswith("READ")
+
+
 def operation(
     name: str,
     method: Method,
@@ -150,6 +177,7 @@ def operation(
     undo: Undo | None = None,
     creates: bool = False,
     is_ranged: bool = False,
+    repeat: Repeat | None = None,
 ) -> Callable[[_D], _D]:
     """Makes a method of a namespace an entry of the table.
 
@@ -161,7 +189,7 @@ def operation(
     def of(declared: _D) -> _D:
         entry = Operation(
             name, method, path, needs, declared, body, answer, media_type, waits, takes_ms, undo,
-            creates, is_ranged,
+            creates, is_ranged, repeat,
         )  # fmt: skip
         setattr(declared, _ENTRY, entry)
         return declared

@@ -40,4 +40,6 @@ class NoSelector:
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
     ) -> Page:
-        raise Unavailable("Expected tables to select items from, but this node keeps none")
+        raise Unavailable(
+            "Expected tables to select items from, but this node keeps none", lasting=True
+        )

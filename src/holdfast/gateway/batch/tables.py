@@ -66,7 +66,9 @@ OpenTables = Callable[[], Awaitable[BatchTables]]
 
 async def no_tables() -> BatchTables:
     """Where no tables are kept."""
-    raise Unavailable("Expected tables to select items from, but this node keeps none")
+    raise Unavailable(
+        "Expected tables to select items from, but this node keeps none", lasting=True
+    )
 
 
 class TablesSelector:

@@ -76,13 +76,13 @@ class ContentGateway(ContentApi):
     @property
     def home(self) -> ContentHome:
         if self._home is None:
-            raise Unavailable("Expected a node that distributes content, but this one does not")
+            raise _no_content()
         return self._home
 
     @property
     def blobs(self) -> ContentBlobs:
         if self._blobs is None:
-            raise Unavailable("Expected a node that distributes content, but this one does not")
+            raise _no_content()
         return self._blobs
 
     # --- publishing -----------------------------------------------------------------------
@@ -263,3 +263,9 @@ class ContentGateway(ContentApi):
 def _check_page(query: QueueQuery | EventQuery) -> None:
     checks.within(query.after, -1, WHOLE_MAX, "after")
     checks.within(query.limit, 1, PAGE_ITEMS_MAX, "limit")
+
+
+def _no_content() -> Unavailable:
+    return Unavailable(
+        "Expected a node that distributes content, but this one does not", lasting=True
+    )

@@ -52,7 +52,9 @@ class GroupGateway(GroupApi):
     @property
     def home(self) -> GroupsPort:
         if self._home is None:
-            raise Unavailable("Expected a node that keeps groups, but this one does not")
+            raise Unavailable(
+                "Expected a node that keeps groups, but this one does not", lasting=True
+            )
         return self._home
 
     # --- members --------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from holdfast.gateway.identity.shapes import (
     UserChange,
     Users,
 )
-from holdfast.gateway.operation import Namespace, asks, operation
+from holdfast.gateway.operation import Namespace, Repeat, asks, operation
 
 _R, _P = ResourceType, Permission
 _USER = "/v2/users/{username}"
@@ -102,7 +102,8 @@ class IdentityApi(Namespace, Protocol):
 
     # --- tokens -------------------------------------------------------------------------------
 
-    @operation("create_token", "POST", "/v2/tokens", one(_R.TOKEN, _P.CREATE))
+    # each attempt makes another secret: the answer to the first one would not fit the second
+    @operation("create_token", "POST", "/v2/tokens", one(_R.TOKEN, _P.CREATE), repeat=Repeat.NEVER)
     async def create_token(self, new: NewToken) -> TokenReceipt:
         """Create a token for a machine."""
         ...
