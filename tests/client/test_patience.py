@@ -108,6 +108,42 @@ def test_the_callers_own_deadline_bounds_the_patience(timeout: float | None, ask
     run(story(), VirtualClock())
 
 
+class Elsewhere(Parts):
+    """An Api of a node that may be away for a while."""
+
+    patience_s = 8.0
+
+    def is_passing(self, error: HoldfastError) -> bool:
+        return isinstance(error, Unavailable)
+
+
+@pytest.mark.parametrize(("timeout", "until"), [(2.5, 2.5), (20.0, 20.0), (None, 8.0)])
+def test_a_result_is_waited_for_while_the_node_is_away(timeout: float | None, until: float) -> None:
+    async def story() -> None:
+        api = Elsewhere(*[Unavailable("away")] * 3)
+        with pytest.raises(InvalidState, match="asked again"):
+            await wait_for_outcome(api, "7", timeout)
+        assert len(api.tasks.asked_at) == 4
+        began = asyncio.get_running_loop().time()
+        gone = Elsewhere(*[Unavailable("away")] * 1_000)
+        with pytest.raises(Unavailable, match="away"):
+            await wait_for_outcome(gone, "7", timeout)
+        assert until - 1.1 <= gone.tasks.asked_at[-1] - began <= until, "within its time"
+
+    run(story(), VirtualClock())
+
+
+def test_a_result_is_not_asked_for_before_the_node_says() -> None:
+    async def story() -> None:
+        api = Elsewhere(Unavailable("away", retry_after_ms=3_000), Unavailable("away"))
+        with pytest.raises(InvalidState, match="asked again"):
+            await wait_for_outcome(patient(api, 10, lambda: 0), "7", 20)
+        first, second, _ = api.tasks.asked_at
+        assert second - first >= 3
+
+    run(story(), VirtualClock())
+
+
 def test_without_a_word_of_the_node_the_pauses_grow() -> None:
     async def story() -> None:
         api = Refusing(*[Unavailable("away") for _ in range(8)])
@@ -209,10 +245,10 @@ def serving(*answers: Answer) -> Iterator[tuple[str, list[float]]]:
         server.server_close()
 
 
-def problem(code: str, retry_after_ms: int | None) -> dict[str, Any]:
+def problem(code: str, retry_after_ms: int | None, **fields: Any) -> dict[str, Any]:
     return {
         "type": "x", "title": "x", "status": 503, "detail": "full", "code": code,
-        "instance": "/", "retryAfterMs": retry_after_ms, "fields": {},
+        "instance": "/", "retryAfterMs": retry_after_ms, "fields": fields,
     }  # fmt: skip
 
 
@@ -306,6 +342,19 @@ def test_the_command_line_waits_as_the_node_asks(tmp_path: Path) -> None:
     with serving(hopeless) as (shell.url, asked_at):
         done = shell.run("tasks", "submit", "mail", "1")
         assert (done.code, len(asked_at)) == (9, 1) and "full" in done.err
+
+
+def test_the_command_line_waits_while_a_process_of_the_node_restarts(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    away = (503, {"Retry-After": "1"}, problem("UNAVAILABLE", None, partition=2))
+    listed: Answer = (200, {}, {"items": [], "after": None})
+    with serving(away, away, listed) as (shell.url, asked_at):
+        done = shell.run("tasks", "list")
+        assert (done.code, len(asked_at)) == (0, 3), done.err
+    lasting = (503, {"Retry-After": "1"}, problem("UNAVAILABLE", None, lasting=1))
+    with serving(lasting) as (shell.url, asked_at):
+        done = shell.run("tasks", "list")
+        assert (done.code, len(asked_at)) == (4, 1), "waiting does not help"
 
 
 # --- a worker ---------------------------------------------------------------------------------

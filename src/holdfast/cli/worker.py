@@ -134,10 +134,12 @@ def _run(app: "Holdfast", worker: "Worker", tasks: list[str], as_json: bool) -> 
 
 
 def _say_if_nobody_answers(app: "Holdfast", report: "_Report") -> None:
+    from holdfast.client.patience import no_later_than
     from holdfast.errors import Unavailable
 
     try:
-        app.portal.call(app.api.node.topology())
+        with no_later_than(app.portal.loop.time()):  # the worker is patient, this is not
+            app.portal.call(app.api.node.topology())
     except Unavailable as error:
         report.say("waiting", f"no node yet, trying on: {error.message}")
 

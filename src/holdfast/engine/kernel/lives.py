@@ -155,7 +155,7 @@ class Lives(Generic[S]):
             f"Partition {partition} has stopped: {reason}; the others go on. Its log is whole:"
             " restart the node, with a version that can go on from it",
             partition=partition,
-            lasting=True,
+            lasting=1,
         )
         log.error("partition stopped", partition=partition, error=reason)
         self._close(partition, stopped, work)

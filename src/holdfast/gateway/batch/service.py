@@ -302,7 +302,7 @@ class BatchService(BatchApi):
                 f"{unknown}; if it has ended, the tables know, but: {error.message}. Ask again when"
                 " holdfast pipeline run has caught up",
                 key=str(key),
-                lasting=True,
+                lasting=1,
             ) from error
         if past is None:
             raise NotFound(f"{unknown} and the tables have none", key=str(key))

@@ -66,9 +66,7 @@ OpenTables = Callable[[], Awaitable[BatchTables]]
 
 async def no_tables() -> BatchTables:
     """Where no tables are kept."""
-    raise Unavailable(
-        "Expected tables to select items from, but this node keeps none", lasting=True
-    )
+    raise Unavailable("Expected tables to select items from, but this node keeps none", lasting=1)
 
 
 class TablesSelector:

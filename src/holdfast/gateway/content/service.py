@@ -266,6 +266,4 @@ def _check_page(query: QueueQuery | EventQuery) -> None:
 
 
 def _no_content() -> Unavailable:
-    return Unavailable(
-        "Expected a node that distributes content, but this one does not", lasting=True
-    )
+    return Unavailable("Expected a node that distributes content, but this one does not", lasting=1)

@@ -52,9 +52,7 @@ class GroupGateway(GroupApi):
     @property
     def home(self) -> GroupsPort:
         if self._home is None:
-            raise Unavailable(
-                "Expected a node that keeps groups, but this one does not", lasting=True
-            )
+            raise Unavailable("Expected a node that keeps groups, but this one does not", lasting=1)
         return self._home
 
     # --- members --------------------------------------------------------------------------
