@@ -32,7 +32,7 @@ from holdfast.errors import (
 from holdfast.errors import error_of as error_of_code
 from holdfast.gateway.api import SPACES, Api, namespace
 from holdfast.gateway.node.shapes import Topology
-from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, Repeat
+from holdfast.gateway.operation import BYTES, Namespace, Operation, Piece, Resend
 from holdfast.gateway.shapes import Problem
 
 CONNECTIONS_MAX = 128
@@ -133,7 +133,7 @@ class RemoteApi(Api):
 
     def is_passing(self, error: HoldfastError) -> bool:
         """Whether the node may be back soon: it restarts, or a partition moves."""
-        return self._may_repeat(error, Repeat.FREELY)
+        return self._may_resend(error, Resend.FREELY)
 
     async def send(self, entry: Operation, path: str, body: _Body, wait_ms: int = 0) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
@@ -141,9 +141,9 @@ class RemoteApi(Api):
         if isinstance(body, bytes):
             headers = {**headers, "Content-Type": BYTES}
         content = body if body is None or isinstance(body, bytes) else _encode(body)
-        repeat = None if entry.waits and wait_ms > 0 else entry.repeats
+        resend = None if entry.waits and wait_ms > 0 else entry.resends
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            answer = await self._exchange(entry.method, path, content, headers, wait_ms, repeat)
+            answer = await self._exchange(entry.method, path, content, headers, wait_ms, resend)
         return answer.content
 
     async def fetch(self, path: str, start: int, bytes_max: int) -> Piece:
@@ -151,7 +151,7 @@ class RemoteApi(Api):
         last = start + max(bytes_max, 1) - 1
         asked = {**self._headers, "Range": f"bytes={start}-{last}"}
         try:
-            answer = await self._exchange("GET", path, None, asked, 0, Repeat.FREELY)
+            answer = await self._exchange("GET", path, None, asked, 0, Resend.FREELY)
         except InvalidArgument as error:
             # Of nothing there is no part, but its size is known.
             if bytes_max == 0 and error.fields.get("size_bytes") == 0:
@@ -178,42 +178,42 @@ class RemoteApi(Api):
         content: bytes | None,
         headers: Mapping[str, str],
         wait_ms: int,
-        repeat: Repeat | None,
+        resend: Resend | None,
     ) -> _Answered:
-        """The answer to one request, by any member, once one is there. A long poll repeats None."""
+        """The answer to one request, by any member, once one is there. For a long poll: None."""
         are_several = self.addresses.are_several
-        is_patient = self.patience_s > 0 and repeat not in (None, Repeat.BY_LEASE)
-        if (are_several or is_patient) and repeat in (Repeat.BY_ID, Repeat.BY_LEASE):
+        is_patient = self.patience_s > 0 and resend not in (None, Resend.BY_LEASE)
+        if (are_several or is_patient) and resend in (Resend.BY_ID, Resend.BY_LEASE):
             headers = {**headers, REQUEST_ID_HEADER: uuid.uuid4().hex}
         exchange = partial(self._exchange_once, method, path, content, headers, wait_ms)
         is_lost = False
 
-        def may_repeat(error: BaseException) -> bool:
+        def may_resend(error: BaseException) -> bool:
             nonlocal is_lost
             is_lost = is_lost or isinstance(error, _Lost)
-            return isinstance(error, HoldfastError) and self._may_repeat(error, repeat)
+            return isinstance(error, HoldfastError) and self._may_resend(error, resend)
 
         is_over = over_after(self.patience_s) if are_several or is_patient else _at_once
         try:
             answer = await persistently(
-                exchange, may_repeat, is_over, pause_s_max=FAILOVER_PAUSE_S_MAX
+                exchange, may_resend, is_over, pause_s_max=FAILOVER_PAUSE_S_MAX
             )
         except Unavailable as error:
-            if is_lost and repeat not in (None, Repeat.FREELY):
+            if is_lost and resend not in (None, Resend.FREELY):
                 raise self._unknown(method, path, error) from error
             raise
         if are_several:
             self._learn_later()
         return answer
 
-    def _may_repeat(self, error: HoldfastError, repeat: Repeat | None) -> bool:
+    def _may_resend(self, error: HoldfastError, resend: Resend | None) -> bool:
         if self._closed:
             return False
         if isinstance(error, _NotConnected):  # nothing was sent
             return self._is_known or self.addresses.are_several
         if isinstance(error, Moved):  # nothing was done
             return True
-        if repeat in (None, Repeat.NEVER) or error.fields.get("lasting"):
+        if resend in (None, Resend.NEVER) or error.fields.get("lasting"):
             return False
         return isinstance(error, Unavailable | Unknown)
 

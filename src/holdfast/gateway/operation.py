@@ -73,7 +73,7 @@ class Piece(msgspec.Struct, frozen=True):
     size_bytes: int  # of the whole
 
 
-class Repeat(Enum):
+class Resend(Enum):
     """Whether a client may send a request again that may have been done."""
 
     FREELY = "freely"  # it only reads, or twice is the same as once
@@ -103,18 +103,18 @@ class Operation:
     undo: Undo | None
     creates: bool  # something new, which the answer shows
     is_ranged: bool  # a part of something large, which a request names in the header Range
-    repeat: Repeat | None = None  # None: as what it needs says
+    resend: Resend | None = None  # None: as what it needs says
 
     @cached_property
-    def repeats(self) -> Repeat:
+    def resends(self) -> Resend:
         """Whether it may be sent again: readers freely, workers by their leases."""
-        if self.repeat is not None:
-            return self.repeat
+        if self.resend is not None:
+            return self.resend
         needed = [each for _, each in self.need] if isinstance(self.need, tuple) else []
         if self.method == "GET" or (needed and all(_reads(each) for each in needed)):
-            return Repeat.FREELY
+            return Resend.FREELY
         is_work = bool(needed) and all(each is Permission.WORK for each in needed)
-        return Repeat.BY_LEASE if is_work else Repeat.BY_ID
+        return Resend.BY_LEASE if is_work else Resend.BY_ID
 
     @cached_property
     def hints(self) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def operation(
     undo: Undo | None = None,
     creates: bool = False,
     is_ranged: bool = False,
-    repeat: Repeat | None = None,
+    resend: Resend | None = None,
 ) -> Callable[[_D], _D]:
     """Makes a method of a namespace an entry of the table.
 
@@ -189,7 +189,7 @@ def operation(
     def of(declared: _D) -> _D:
         entry = Operation(
             name, method, path, needs, declared, body, answer, media_type, waits, takes_ms, undo,
-            creates, is_ranged, repeat,
+            creates, is_ranged, resend,
         )  # fmt: skip
         setattr(declared, _ENTRY, entry)
         return declared

@@ -19,7 +19,7 @@ from holdfast.gateway.cluster.shapes import (
     Removal,
     RepairRequest,
 )
-from holdfast.gateway.operation import Namespace, Repeat, operation
+from holdfast.gateway.operation import Namespace, Resend, operation
 from holdfast.limits import ORDER_SPANS_MAX
 
 _READ = one(ResourceType.SYSTEM, Permission.READ)
@@ -62,7 +62,7 @@ class ClusterApi(Namespace, Protocol):
 
     @operation(
         "remove_member", "POST", "/v2/cluster/members/{member}/remove", _UPDATE,
-        body=Removal, repeat=Repeat.NEVER,
+        body=Removal, resend=Resend.NEVER,
     )  # fmt: skip
     async def remove(self, member: str, force: bool = False) -> None:
         """Take a member out of the cluster for ever: its key counts for nothing any more.
@@ -80,7 +80,7 @@ class ClusterApi(Namespace, Protocol):
 
     @operation(
         "repair_cluster", "POST", "/v2/cluster/repair", _UPDATE,
-        body=RepairRequest, repeat=Repeat.NEVER,
+        body=RepairRequest, resend=Resend.NEVER,
     )  # fmt: skip
     async def repair(self, confirm: bool = False, without: Sequence[str] = ()) -> ClusterRepair:
         """Write back what an etcd that was restored from an older copy lacks, from the members.

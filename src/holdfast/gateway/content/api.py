@@ -34,7 +34,7 @@ from holdfast.gateway.content.shapes import (
     UploadEnd,
     UploadView,
 )
-from holdfast.gateway.operation import BYTES, Namespace, Piece, Repeat, operation
+from holdfast.gateway.operation import BYTES, Namespace, Piece, Resend, operation
 from holdfast.limits import CONTENT_DELAY_MS_MAX, CONTENT_UPLOAD_BYTES_PER_SECOND_MIN
 
 PUBLISH = one(ResourceType.CONTENT, Permission.PUBLISH)
@@ -74,7 +74,7 @@ class ContentApi(Namespace, Protocol):
 
     @operation(
         "find_missing_blobs", "POST", "/v2/content/blobs/missing", PUBLISH,
-        body=BlobNames, answer=MissingBlobs, repeat=Repeat.FREELY,
+        body=BlobNames, answer=MissingBlobs, resend=Resend.FREELY,
     )  # fmt: skip
     async def missing(self, blobs: Sequence[str]) -> list[str]:
         """Tell which of some blobs are not stored; the others are kept for a package to come."""
@@ -162,12 +162,12 @@ class ContentApi(Namespace, Protocol):
         """Show all subscribers of a publisher in one view."""
         ...
 
-    @operation("search_queue", "POST", f"{_QUEUE}/queue", LOOK, repeat=Repeat.FREELY)
+    @operation("search_queue", "POST", f"{_QUEUE}/queue", LOOK, resend=Resend.FREELY)
     async def queue(self, publisher: str, subscriber: str, query: QueueQuery) -> QueuePage:
         """Show what a subscriber has still to take."""
         ...
 
-    @operation("search_failed_packages", "POST", f"{_QUEUE}/errors", LOOK, repeat=Repeat.FREELY)
+    @operation("search_failed_packages", "POST", f"{_QUEUE}/errors", LOOK, resend=Resend.FREELY)
     async def errors(self, publisher: str, subscriber: str, query: QueueQuery) -> FailedPackages:
         """Show the packages that a subscriber gave up on."""
         ...

@@ -27,7 +27,7 @@ from holdfast.gateway.identity.shapes import (
     UserChange,
     Users,
 )
-from holdfast.gateway.operation import Namespace, Repeat, asks, operation
+from holdfast.gateway.operation import Namespace, Resend, asks, operation
 
 _R, _P = ResourceType, Permission
 _USER = "/v2/users/{username}"
@@ -103,7 +103,7 @@ class IdentityApi(Namespace, Protocol):
     # --- tokens -------------------------------------------------------------------------------
 
     # each attempt makes another secret: the answer to the first one would not fit the second
-    @operation("create_token", "POST", "/v2/tokens", one(_R.TOKEN, _P.CREATE), repeat=Repeat.NEVER)
+    @operation("create_token", "POST", "/v2/tokens", one(_R.TOKEN, _P.CREATE), resend=Resend.NEVER)
     async def create_token(self, new: NewToken) -> TokenReceipt:
         """Create a token for a machine."""
         ...
