@@ -22,17 +22,17 @@ _PLAIN = {
     Verdict.SKIPPED: "Elements that are skipped",
 }
 _LEADS = {
-    Verdict.RUNS: "A row with an event definition is about the event with that definition in it.",
+    Verdict.RUNS: "A row with an event definition is about events with that definition.",
     Verdict.REFUSED: (
-        "A file that has one is not deployed; the error names each of them with its line. What no"
-        " table here has is refused as well."
+        "A file that has one is not deployed; the error names each of them with its line. Elements"
+        " that are in no table here are refused as well."
     ),
     Verdict.IGNORED: (
-        "A file that has one is deployed, and the answer names each with its line in `ignored`:"
+        "A file that has one is deployed, and the response names each with its line in `ignored`:"
         " over HTTP, in what `app.deploy` returns, and as notes of `holdfast deploy`. An element in"
         " a place where nothing reads it is ignored as well."
     ),
-    Verdict.SKIPPED: "They are for the reader of a drawing. Nothing is said about them.",
+    Verdict.SKIPPED: "They are for the reader of a diagram and are not reported.",
 }
 
 
@@ -49,9 +49,9 @@ def page() -> str:
     return markdown.page(
         "BPMN",
         "Files as Camunda Modeler saves them for Camunda 8: BPMN 2.0 with the `zeebe:` extensions."
-        " Whether an element runs is decided by the table that this page is made from. The column"
-        " about Zeebe says what Zeebe 8 does with the same element, and since which version. It is"
-        " kept by hand; nothing was compared by running Zeebe.",
+        " The table on this page is the one that the code uses. The column about Zeebe tells what"
+        " Zeebe 8 does with the same element, and since which version. It is kept by hand; nothing"
+        " was compared by running Zeebe.",
         table(("Verdict", "Meaning"), _verdicts()),
         *parts,
         *_extensions(),

@@ -42,16 +42,16 @@ def http_page() -> str:
     return page(
         "HTTP",
         "Bodies are JSON. Keys are strings, because they do not fit a JavaScript number. Times are"
-        " RFC 3339. A request with a field that the node does not know is refused; an answer may"
-        " gain fields. `GET /openapi` gives the whole as OpenAPI 3.1.",
-        "With authorization a request says who asks: `Authorization: Bearer` and a token. What each"
-        " needs is in [Permissions](permissions.md#what-requests-need).",
+        " RFC 3339. A request with an unknown field is rejected; responses may gain fields in later"
+        " versions. `GET /openapi` returns all of this as OpenAPI 3.1.",
+        "With authorization a request needs a token: `Authorization: Bearer TOKEN`."
+        " [Permissions](permissions.md#what-requests-need) lists what each endpoint needs.",
         "## Endpoints",
-        table(("Method", "Path", "What for", "Request", "Answer", "Long poll"), rows),
-        "Without an answer the status is 204, otherwise 200, or 201 where a user, a group, a role"
-        " or an authorization is created. A long poll waits for as long as"
-        " `waitMs` or `requestTimeout` in the request says. Errors are a [Problem](#problem); the"
-        " codes are in [Errors](errors.md).",
+        table(("Method", "Path", "Purpose", "Request", "Response", "Long poll"), rows),
+        "The status is 204 without a response body and 200 with one. It is 201 when a user, a"
+        " group, a role or an authorization is created. A long poll waits for `waitMs` or"
+        " `requestTimeout`"
+        " of the request. Errors are a [Problem](#problem); [Errors](errors.md) lists the codes.",
         "## Shapes",
         *parts,
     )

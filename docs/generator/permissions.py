@@ -18,8 +18,8 @@ from holdfast.gateway.access.roles import FIRST_CLIENT, ROLES
 from holdfast.gateway.http.endpoints import ENDPOINTS
 
 _EVERYONE = {
-    Everyone.ANYBODY: "nothing, not even to say who one is",
-    Everyone.KNOWN: "only to say who one is",
+    Everyone.ANYBODY: "nothing, not even authentication",
+    Everyone.KNOWN: "authentication only",
 }
 _OPENAPI = ("GET", "/openapi", Everyone.KNOWN)  # made of the others, so it is not among them
 
@@ -40,23 +40,25 @@ def page() -> str:
     )
     return markdown.page(
         "Permissions",
-        "With `authorization` (see [Configuration](configuration.md)) nobody may do anything that"
-        " was not permitted. A permission is given to an owner, for one resource or for all of its"
-        f" type, which is {code(EVERY_ID)}. Owners are {owners}. How to give them is in"
-        " [Say who may do what](../how-to/authorization.md), how they are checked in"
-        " [Who may do what](../explanation/who-may-do-what.md).",
+        "With `authorization` (see [Configuration](configuration.md)) everything that was not"
+        " granted is denied. A permission is granted to an owner, for one resource or for all of"
+        " its type,"
+        f" which is {code(EVERY_ID)}. Owners are {owners}."
+        " [Authorization](../how-to/authorization.md) shows how to grant them,"
+        " [Authentication and authorization](../explanation/who-may-do-what.md) explains how they"
+        " are checked.",
         "## Resources",
-        "Where nothing names one of them, a permission is for all.",
+        "Resources without a name have permissions for all of them only.",
         table(("Resource", "Named", "Permissions"), resources),
         " ".join(said),
         "## What requests need",
-        "A user or client needs one of these permissions for at least one resource, or the request"
-        " is refused. Whether it has the permission for the resource at hand is checked where that"
-        " resource is known: for a command, by the partition that processes it. Answers leave out"
+        "A user or client needs one of these permissions for at least one resource; otherwise the"
+        " request is rejected. The permission for the resource itself is checked where that"
+        " resource is known: for a command, by the partition that processes it. Responses leave out"
         " what the user or client may not read.",
         table(("Method", "Path", "Needs"), needs),
         "## The first roles",
-        f"The first start with authorization makes them, and gives the first of them to the client"
+        f"The first start with authorization creates them, and assigns the first one to the client"
         f" {code(FIRST_CLIENT)}. They can be changed and deleted like any others. Each permission"
         f" is for {code(EVERY_ID)}.",
         *(part for role in ROLES for part in _role(*role)),

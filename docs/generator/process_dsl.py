@@ -84,12 +84,13 @@ def page() -> str:
     _all_said(set(steps) | set(process))
     return markdown.page(
         "Process DSL",
-        "Processes in Python: steps that read in the order in which they happen. Each call gives a"
-        " new process or path and leaves the old one as it was. All names are in `holdfast`.",
+        "Processes in Python: steps in the order of their execution. Processes and paths are"
+        " immutable: each call returns a new one. All names are in `holdfast`.",
         "```text\n" + _example() + "\n```",
-        "A process becomes BPMN on its way to the node, with ids for what nobody named: `charge`"
-        " is followed by `charge-choice`, `charge-end` and so on. The same program gives the same"
-        " definition, byte for byte, and so the same version.",
+        "A process is sent to the node as BPMN. Elements without an id get one: `charge` is"
+        " followed by `charge-choice`, `charge-end` and so on. The same program gives the same"
+        " definition,"
+        " byte for byte, and so the same version.",
         "## What all steps share",
         prose(Steps.__doc__),
         table(("Type", "Meaning"), _types()),

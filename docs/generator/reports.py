@@ -20,18 +20,18 @@ def page() -> str:
     """The reports in the order in which they are shown."""
     names = [f"[{report.name}](#{report.name})" for report in REPORTS.values()]
     parts = [
-        "What `holdfast report` tells about the work, from [the tables](tables.md) that the"
-        f" pipeline keeps: {', '.join(names)}. Spark makes them; each is short, and is left beside"
-        f" the tables as Parquet, as `tables/{FOLDER}/<name>/<name>.parquet`.",
+        "The reports of `holdfast report`, from [the tables](tables.md) that the pipeline keeps:"
+        f" {', '.join(names)}. Spark computes them. Each is short, and is stored beside the tables"
+        f" as Parquet, in `tables/{FOLDER}/<name>/<name>.parquet`.",
         "`holdfast report` shows all of them and draws them on one page,"
-        f" `tables/{FOLDER}/overview.png`. Named ones only: `holdfast report latency incidents"
-        " ./data`. The options are those of [the command](cli.md): `--since` looks only at what"
-        " happened since a time, `--csv` writes the columns below, `--png` and `--svg` draw each"
-        " report on a page of its own, and `--json` prints the rows.",
-        "Every report says as of when it is, and how far that is behind the log: below the text, in"
+        f" `tables/{FOLDER}/overview.png`. To select some: `holdfast report latency incidents"
+        " ./data`. The options are those of [the command](cli.md): `--since` limits the time,"
+        " `--csv` writes the columns below, `--png` and `--svg` draw each report on a separate"
+        " page, and `--json` prints the rows.",
+        "Every report shows the time of its data, and its lag behind the log: below the text, in"
         " each picture, as `freshness` in `--json`, and as the metadata `holdfast.as_of` of the"
         " Parquet file. `holdfast report` warns if records are missing and no pipeline runs.",
-        "An empty cell means that there is nothing to tell: no such name, or nothing measured.",
+        "An empty cell means that there is no such name, or no measurement.",
     ]
     for report in REPORTS.values():
         parts += _section(report)

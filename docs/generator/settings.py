@@ -46,16 +46,16 @@ def configuration_page() -> str:
     ]  # fmt: skip
     return page(
         "Configuration",
-        f"{prose(Config.__doc__)} What is set later in this list wins: the defaults, `{FILE_NAME}`"
+        f"{prose(Config.__doc__)} Later sources take precedence: the defaults, `{FILE_NAME}`"
         " in the data folder, the environment, options of the command line. A client that connects"
         f" to a node reads `{FILE_NAME}` in the current folder.",
         table(("Field", "Environment", "Type", "Default", ""), rows),
         "Numbers are written without units: bytes for names with `bytes`, milliseconds for names"
         " that end in `ms`.",
         f"```toml\n# {FILE_NAME}\npartitions = 16\nkeep_result_ms = 86_400_000\n```",
-        "Clients also read `HOLDFAST_URL`: the node that `Holdfast.connect()` and the command line"
-        " speak to, `HOLDFAST_TOKEN`: [who they are](../how-to/authorization.md) to it, and"
-        " `HOLDFAST_CA`: [whose certificates](../how-to/listen-with-tls.md) they trust.",
+        "Clients also read `HOLDFAST_URL`, the address of the node; `HOLDFAST_TOKEN`, the"
+        " [token](../how-to/authorization.md) for it; and `HOLDFAST_CA`, the"
+        " [certificate authority](../how-to/listen-with-tls.md) that they trust.",
     )
 
 
@@ -92,7 +92,7 @@ def errors_page() -> str:
     exits = [(str(int(each)), code(each.name), MEANINGS[each]) for each in ExitCode]
     return page(
         "Errors",
-        "An error has one code. It is the same on the log, over HTTP, in Python and in the answers"
+        "An error has one code. It is the same on the log, over HTTP, in Python and in responses"
         " about many items at once. Every class is a `holdfast.HoldfastError` with `code`,"
         " `message` and `fields`.",
         table(("Code", "Python", "HTTP", "Exit code", "Meaning"), rows),

@@ -18,10 +18,10 @@ def page() -> str:
     """The tables in the order of the schema."""
     parts = [
         "The tables that [the pipeline](../how-to/ask-your-work-log.md) keeps: Delta tables in a"
-        " folder, which Spark, DuckDB, polars and pandas read as they are.",
-        "A table with a key has one row for each key, as it is after the last record that changed"
-        " it. A history has a row for each record and is only ever added to. Columns may be added"
-        " in later versions, at the end; none is taken away or changes its meaning.",
+        " folder, which Spark, DuckDB, polars and pandas can read.",
+        "A table with a key has one row for each key, in its latest state. A history has a row for"
+        " each record and only grows. Later versions may add columns at the end; no column is"
+        " removed or changes its meaning.",
     ]
     for each in TABLES.values():
         parts += _section(each)
