@@ -1,6 +1,7 @@
 """A node of several processes: its backup is one moment of all of them."""
 
 import asyncio
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +45,20 @@ async def closed(members: list[Member]) -> None:
 class Clients:
     """Transactions over all partitions, through both members, until they are told to end."""
 
-    def __init__(self, members: list[Member]) -> None:
+    def __init__(self, members: list[Member], transactions_max: int = 1_000_000) -> None:
         self.members = members
+        self.transactions_max = transactions_max
         self.committed: dict[str, list[str]] = {}  # the keys that a transaction's tasks got
         self.over = False
 
     async def run(self, name: str) -> None:
         number = 0
-        while not self.over:
+        while not self.over and number < self.transactions_max:
             number += 1
             text = f"tx-{name}-{number}"
             steps = [
                 TransactionStep(
-                    submit=NewTask("work", msgspec.Raw(f'"{text}-{n}"'.encode()), f"{text}-{n}")
+                    submit=NewTask("work", msgspec.Raw(f'"{text}-{n}"'.encode()), _key())
                 )
                 for n in range(3)
             ]
@@ -69,6 +71,11 @@ class Clients:
                 continue
             if done.state == "COMMITTED":
                 self.committed[text] = done.keys
+
+
+def _key() -> str:
+    """One that is on any partition: keys that differ in a digit only are on neighbours."""
+    return secrets.token_hex(8)
 
 
 async def logs_of(members: list[Member]) -> dict[int, list[Any]]:
@@ -125,6 +132,11 @@ async def finished_and_checked(folder: Path, committed: dict[str, list[str]]) ->
     for keys in committed.values():
         for key in keys:
             assert (await gateway.tasks.get(key)).type == "work"
+    # A parcel that a partition sends now must not have the number of one that another has taken.
+    later = Clients(members, 4)
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(later.run(f"later-{n}") for n in range(4)))
+    assert len(later.committed) == 16
     known = check_logs(await logs_of(members))
     assert sum(each.state.name == "COMMITTED" for each in known) >= len(committed)
     for member in members:

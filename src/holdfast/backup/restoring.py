@@ -140,7 +140,8 @@ def _write_file(
     if not safe_path(file.path):
         raise DataLoss(f"Expected a path within the folder, but found {file.path!r}")
     path = making / file.path
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.parent.exists():
+        make_folder(path.parent)
     written_bytes = 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
