@@ -221,7 +221,8 @@ class BackupsRefused:
         self._reason = reason
 
     async def start(self, target: str) -> BackupView:
-        raise InvalidState(f"{self._reason}. Nothing was written to {target.partition('?')[0]}")
+        del target  # it may have credentials
+        raise InvalidState(self._reason)
 
     async def status(self) -> BackupView:
         return BackupView("NONE")

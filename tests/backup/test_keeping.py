@@ -73,6 +73,9 @@ def test_each_generation_is_what_the_node_was(
     _, blobs, told = story
     for number, ledger in enumerate(told, 1):
         put_back(blobs, tmp_path / f"restored-{number}", number)
+        made = [tmp_path / f"restored-{number}", *(tmp_path / f"restored-{number}").rglob("*")]
+        folders = [path for path in made if path.is_dir() and path.name != "live"]
+        assert {path.stat().st_mode & 0o077 for path in folders} == {0}
         asyncio.run(check_restored(tmp_path / f"restored-{number}", ledger))
 
 
