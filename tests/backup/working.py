@@ -19,7 +19,8 @@ from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, NewT
 from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.node import LocalNode
 
-CONFIG = Config(partitions=2, segment_bytes=SEGMENT_BYTES_MIN)
+# no more of the log is kept than has to be
+CONFIG = Config(partitions=2, segment_bytes=SEGMENT_BYTES_MIN, ended_kept_max=0)
 
 
 class Ledger:
