@@ -10,6 +10,7 @@ from holdfast.groups import core as core_module
 from holdfast.groups.api import Entry, NewPartition, member_id, name_of
 from holdfast.groups.core import GroupCore
 from holdfast.groups.effects import Alarm, Checkpoint
+from holdfast.groups.merge import Verdict
 from holdfast.groups.messages import Ask, AskKind, UpdateEpoch, asking, decode, encode
 from holdfast.groups.read_back import read_back
 from holdfast.groups.sharing import least_loaded, moves
@@ -131,6 +132,21 @@ def test_the_leader_says_what_can_be_discarded_and_the_rest_is_enough() -> None:
     shorter = GroupCore("z/1")
     shorter.restore([entry for entry in entries if entry.offset >= found[0]], is_complete=False)
     assert fingerprint(shorter.state) == fingerprint(core.state)
+
+
+def test_a_rebalance_that_comes_behind_a_later_message_of_its_leader_does_not_count() -> None:
+    story = grown("a b", "x/1", "y/1")
+    story.finish("x/1", "a", NewPartition("a1"))
+    state, counter = story.state, story.state.members["x/1"].counter
+    assert counter is not None
+    late = UpdateEpoch(state.epoch, "x/1", counter, state.generation + 1, ("x/1", "y/1"))
+    before = fingerprint(state)
+    assert story.append(late) is Verdict.DUPLICATE
+    state.offset -= 1
+    assert fingerprint(state) == before
+    state.offset += 1
+    assert story.append(msgspec.structs.replace(late, counter=counter + 1)) is Verdict.ACCEPTED
+    assert state.rebalance is not None
 
 
 def test_a_log_that_begins_in_the_middle_is_data_loss() -> None:

@@ -109,6 +109,9 @@ def _update(state: GroupState, message: UpdateEpoch) -> Verdict:
         return Verdict.OLD_GENERATION
     if message.member not in message.members:
         return Verdict.NOT_A_MEMBER
+    leader = state.members.get(message.member)
+    if leader is not None and leader.counter is not None and message.counter <= leader.counter:
+        return Verdict.DUPLICATE  # it is late: the leader missed it, and asks anew if need be
     for each in message.members:
         state.members.setdefault(each, MemberState()).status = MemberStatus.INITIAL_SYNC
     state.generation = message.generation
