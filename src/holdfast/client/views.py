@@ -28,6 +28,9 @@ class JobDetails(ActivatedJob, frozen=True, kw_only=True):
     """A job that a worker runs."""
 
     payload: Any  # the arguments of a task, or the variables of a process, by name
+    headers: dict[str, str] = msgspec.field(  # pyright: ignore[reportIncompatibleVariableOverride]
+        default_factory=dict
+    )
 
 
 def task_details(view: TaskView, values: Values) -> TaskDetails:
@@ -49,7 +52,11 @@ def instance_details(view: ProcessInstanceView, values: Values) -> InstanceDetai
 
 def job_of(job: ActivatedJob, values: Values) -> JobDetails:
     """A job with a plain payload."""
-    return JobDetails(**_others(job, "payload"), payload=values.fields(job.payload))
+    return JobDetails(
+        **_others(job, "payload", "headers"),
+        payload=values.fields(job.payload),
+        headers=job.headers or {},
+    )
 
 
 def _others(view: msgspec.Struct, *names: str) -> dict[str, Any]:

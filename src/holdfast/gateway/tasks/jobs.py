@@ -361,7 +361,7 @@ def _job_shapes(jobs: list[EngineJob], now_ms: int) -> list[ActivatedJob]:
         ActivatedJob(
             str(job.key), job.type, raw(job.payload), leases[job.lease],
             max(job.deadline_ms - now_ms, 0), job.attempt, job.retries, not job.fixed,
-            None if job.origin is None else _origin(job.origin), job.priority, job.headers or {},
+            None if job.origin is None else _origin(job.origin), job.priority, job.headers,
         )
         for job in jobs
     ]  # fmt: skip

@@ -197,8 +197,8 @@ class ActivatedJob(Shape, frozen=True, omit_defaults=True):
     extendable: bool  # False: the lease is the job's own timeout
     origin: JobOrigin | None = None  # None: it is a task
     priority: int = 0
-    # those that the task was submitted with, or the process started with
-    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    # those that the task was submitted with, or the process started with; None: there are none
+    headers: dict[str, str] | None = None
 
 
 class ActivatedJobs(Shape, frozen=True):
