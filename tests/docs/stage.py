@@ -12,6 +12,7 @@ from types import TracebackType
 from documents import Block
 
 _DEFAULT_URL = "http://127.0.0.1:8080"  # as it stands in the documents
+_WEB_PORTS = ("--port 8000", "127.0.0.1:8000")  # of a web application beside the node
 _KEPT = "api task job instance HOLDFAST_TOKEN"  # the variables that the next block has, too
 _SECONDS = 180.0  # Spark starts and works in one of them, on a machine that does other things too
 
@@ -23,6 +24,7 @@ class Stage:
         self._folder = folder
         self._port = _free_port()
         self._url = f"http://127.0.0.1:{self._port}"
+        self._web_port = str(_free_port())
         self._background: list[subprocess.Popen[str]] = []
         self._variables = folder.parent / f"{folder.name}.variables"
 
@@ -58,6 +60,8 @@ class Stage:
     def shell(self, block: Block) -> str:
         """Runs commands and returns what they print; the next ones have the variables they set."""
         text = block.text.replace(_DEFAULT_URL, self._url)
+        for each in _WEB_PORTS:
+            text = text.replace(each, each.replace("8000", self._web_port))
         if block.background:
             return self._start(text)
         script = f"set -eo pipefail; touch {self._variables}; . {self._variables}\n{text}\n"

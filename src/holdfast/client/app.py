@@ -144,7 +144,8 @@ class Holdfast(
         Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`. Where a private
         authority signed its certificate: the file of that authority's (PEM), here or in
         `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests. `patience` is how long a
-        call waits when the node says that it did nothing and when to come back.
+        call is retried while the node is away, as during a restart, or has no room. Retries carry
+        a request id, so that nothing is done twice. With 0, a call is sent once and has none.
         """
         portal = Portal("holdfast")
         if DETACHED:
