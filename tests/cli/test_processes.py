@@ -85,11 +85,13 @@ def test_what_cannot_be_deployed_is_said_with_its_place(shell: Shell) -> None:
     (shell.folder / "bad.bpmn").write_text(UNSUPPORTED)
     bad = shell.run("deploy", "shop:order", "bad.bpmn")
     assert bad.code == 2
-    assert bad.err.startswith("error: bad.bpmn: Expected ")
+    assert bad.err.startswith("error: nothing was deployed. bad.bpmn:5: Expected ")
     assert "line 5 has <adHocSubProcess> 'chaos'" in bad.err
     assert "no processes" in shell.run("definitions", "list").out, "all of them, or none"
-    problem = json.loads(shell.run("deploy", "bad.bpmn", "--json").err)
-    assert problem["fields"] == {"element": "chaos", "line": 5, "resource": "bad.bpmn"}
+    fields = json.loads(shell.run("deploy", "bad.bpmn", "--json").err)["fields"]
+    (only,) = fields.pop("problems")
+    assert fields == {"element": "chaos", "line": 5, "resource": "bad.bpmn"}
+    assert "<adHocSubProcess>" in only["message"]
 
     assert shell.run("deploy", "nowhere.bpmn").code == 3
     assert shell.run("deploy", "warehouse:order").code == 3

@@ -24,7 +24,7 @@ def noisy() -> None:
 def test_an_app_that_cannot_be_found_is_said_so(shell: Shell) -> None:
     assert shell.run_process("worker", "shop").code == 2
     assert shell.run_process("worker", "warehouse:app").code == 3
-    assert "to be a Holdfast" in shell.run_process("worker", "shop:nothing").err
+    assert "there is no such name" in shell.run_process("worker", "shop:nothing").err
     unknown = shell.run_process("worker", "shop:app", "--tasks", "add,subtract")
     assert unknown.code == 2
     assert "subtract" in unknown.err

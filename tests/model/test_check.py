@@ -85,7 +85,12 @@ def test_the_first_problem_is_raised_with_the_number_of_the_others() -> None:
     nameless = replace(CALL, called="")
     with pytest.raises(ModelError) as caught:
         check(process(nameless, replace(nameless, id="again"), replace(nameless, id="more")))
-    assert caught.value.fields == {"element": "call"}
+    assert caught.value.fields["element"] == "call"
+    assert [each["element"] for each in caught.value.fields["problems"]] == [
+        "call",
+        "again",
+        "more",
+    ]
     assert caught.value.code is Code.INVALID_ARGUMENT
     assert isinstance(caught.value, InvalidArgument)
     assert str(caught.value).endswith("(and 2 more problems)")

@@ -54,19 +54,19 @@ def doctor(
 
 
 def _print_checks(checks: "list[Check]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    """A line for each check, with what to do under it where that does not fit beside."""
+    from rich.padding import Padding
     from rich.text import Text
 
+    from holdfast.cli.output import console
+
     styles = {"ok": "green", "warn": "yellow", "fail": "bold red"}
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("", "CHECK", "FOUND", "WHAT TO DO"):
-        table.add_column(column, overflow="fold")
+    shown = console()
+    width = max(len(check.name) for check in checks)
     for check in checks:
-        table.add_row(
-            Text(check.status, style=styles[check.status]),
-            Text(check.name),
-            Text(check.found),
-            Text(check.advice),
-        )
-    Console().print(table)
+        line = Text.assemble(f"{check.name:<{width}}  ", check.found)
+        status = Text(f"{check.status:<4}  ", style=styles[check.status])
+        shown.print(Text.assemble(status, line), soft_wrap=True)
+        if check.advice:
+            indent = len("warn  ") + width + 2
+            shown.print(Padding(Text(check.advice), (0, 0, 0, indent), expand=False))

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -103,20 +103,39 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _invoke(arguments)
     except HoldfastError as error:
-        if os.environ.get("HOLDFAST_DEBUG") == "1":
-            raise
-        from holdfast.cli.output import print_error
+        return _fail(error, as_json=as_json)
+    except OSError as error:
+        from holdfast.cli.edge import file_error
 
-        print_error(error, as_json=as_json)
-        return exit_code_of(error.code)
-    except KeyboardInterrupt:
+        return _fail(file_error(error), as_json=as_json, cause=error)
+    except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
+    except Exception as error:
+        said: Callable[[], str] | None = getattr(error, "format_message", None)
+        if said is None:  # a bug, and not about the arguments
+            raise
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help is what it says
+            print(said(), file=sys.stderr)
+            return ExitCode.USAGE
+        from holdfast.cli.edge import usage_error
+
+        return _fail(usage_error(error), as_json=as_json, cause=error)
 
 
 def _invoke(arguments: Sequence[str]) -> int:
     """Typer's own way out is an exit; its number is the command's."""
     try:
-        app(args=list(arguments), prog_name="holdfast")
+        code = app(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else ExitCode.OK
-    return ExitCode.OK
+        code = end.code
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def _fail(error: HoldfastError, *, as_json: bool, cause: BaseException | None = None) -> int:
+    """Tells what is wrong; the traceback only where it is wanted."""
+    if os.environ.get("HOLDFAST_DEBUG") == "1":
+        raise cause or error
+    from holdfast.cli.output import print_error
+
+    print_error(error, as_json=as_json)
+    return exit_code_of(error.code)

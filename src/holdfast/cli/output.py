@@ -1,5 +1,7 @@
 """What commands print: tables for people, JSON for programs, errors beside them."""
 
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -12,6 +14,10 @@ from holdfast.errors import HoldfastError
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.tree import Tree
+
+_PIPE_CHARS_MAX = 1_000_000  # of a line: longer than any that holdfast writes
+_TREE_INDENT_CHARS = 4  # a level of a tree
+_TREE_WORD_CHARS = 24  # room for a key on the deepest level
 
 
 def print_json(value: Any) -> None:
@@ -31,34 +37,53 @@ def print_note(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> None:
-    """Rows under their columns; a sentence when there are none. In a pipe, lines are not cut."""
-    from rich.table import Table
-    from rich.text import Text
+    """Rows under their columns; a sentence when there are none. In a pipe, nothing is cut.
 
-    rows = list(rows)
-    if not rows:
+    In a terminal keys are never cut; `table` says what gives way to them.
+    """
+    from holdfast.cli.table import lines_of
+
+    shown = list(rows)
+    if not shown:
         print_line(empty)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # no cell is markup: users wrote them
-    _console().print(table)
+    (head, *lines), left_out = lines_of(columns, shown, terminal_width())
+    print_line(f"\033[1m{head}\033[0m" if _has_styles() else head)
+    for line in lines:
+        print_line(line)
+    if left_out:
+        print_note(f"no room for {', '.join(left_out)}: widen the terminal, or use --json")
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that is written to; None where it is none, as in a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _has_styles() -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
+    return sys.stdout.isatty() and not plain
 
 
 def print_tree(tree: "Tree") -> None:
-    """A tree; in a pipe, lines are not cut."""
-    _console().print(tree)
+    """A tree; in a pipe, lines are not folded, and in a terminal only between words."""
+    shown = console()
+    shown.width = max(shown.width, _TREE_INDENT_CHARS * _depth(tree) + _TREE_WORD_CHARS)
+    shown.print(tree)
 
 
-def _console() -> "Console":
+def _depth(tree: "Tree") -> int:
+    return 1 + max(map(_depth, tree.children), default=0)
+
+
+def console() -> "Console":
+    """Where styled output goes. In a pipe a line is as long as it has to be."""
     from rich.console import Console
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 10_000
-    return console
+    made = Console(highlight=False)
+    if not made.is_terminal:
+        made.width = _PIPE_CHARS_MAX
+    return made
 
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
@@ -75,7 +100,7 @@ def print_fields(fields: Iterable[tuple[str, str]]) -> None:
 def print_error(error: HoldfastError, *, as_json: bool) -> None:
     """One line that says what is wrong, or a problem in JSON."""
     if as_json:
-        fields = {name: _scalar(value) for name, value in error.fields.items()}
+        fields = {name: _plain(value) for name, value in error.fields.items()}
         problem = {"code": error.code, "detail": error.message, "fields": fields}
         print_note(msgspec.json.encode(problem).decode())
     else:
@@ -85,8 +110,12 @@ def print_error(error: HoldfastError, *, as_json: bool) -> None:
         print_note(f"error: {text}")
 
 
-def _scalar(value: Any) -> str | int | float | None:
-    return value if isinstance(value, str | int | float | None) else repr(value)
+def _plain(value: Any) -> Any:
+    """A field of an error as JSON; what cannot be JSON as Python shows it."""
+    try:
+        return msgspec.to_builtins(value)
+    except TypeError:
+        return repr(value)
 
 
 def moment(value: datetime | None) -> str:

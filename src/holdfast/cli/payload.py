@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.errors import InvalidArgument
+from holdfast.json_words import said
 
 _BYTE = re.compile(r"\s*\(byte (\d+)\)")
 
@@ -33,7 +34,10 @@ def parse_object(text: str, option: str, what: str) -> msgspec.Raw:
         try:
             content = Path(place).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"Expected {what} in {place}, but {error}") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise InvalidArgument(
+                f"The {what} in {place} cannot be read: {str(reason).lower()}"
+            ) from error
     found = _decode(content, f"{what} as a JSON object", place)
     if not isinstance(found, dict):
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a value")
@@ -52,6 +56,9 @@ def _decode(content: str, expected: str, place: str) -> object:
             before = content.encode()[: int(found[1])].decode(errors="replace")
             line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
             reason, where = _BYTE.sub("", reason), f" at line {line}, column {column}"
+            reason = reason.removeprefix("JSON is malformed: ")
+        else:
+            reason = said(error).removeprefix("Expected JSON, but ")
         raise InvalidArgument(
             f"Expected {expected}, but {place} is not JSON{where}: {reason}, {_shortened(content)}"
         ) from error

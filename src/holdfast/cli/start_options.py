@@ -90,7 +90,9 @@ Authorization = Annotated[
 # --- logs ---------------------------------------------------------------------------------------
 LogLevel = Annotated[
     str | None,
-    typer.Option(help="debug, info, warning or error. [default: warning]", metavar="LEVEL"),
+    typer.Option(
+        help="debug, info, warning, error or critical. [default: warning]", metavar="LEVEL"
+    ),
 ]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Logs as JSON lines.")]
 

@@ -7,7 +7,17 @@ import typer
 from holdfast.cli import spans
 from holdfast.cli.ended import All, Ended, note_rest, scope_of
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Payload, TaskKey, Url
+from holdfast.cli.options import (
+    DEFAULT_URL,
+    After,
+    Json,
+    Limit,
+    Payload,
+    TaskKey,
+    Timeout,
+    Url,
+    wait_ms,
+)
 from holdfast.limits import PRIORITY_MAX, RETRIES_MAX
 
 app = typer.Typer(
@@ -32,7 +42,7 @@ def _span(help_text: str) -> typer.models.OptionInfo:
     epilog=examples(
         "holdfast tasks submit send_invoice '{\"order\": 42}'",
         "holdfast tasks submit send_invoice '{\"order\": 42}' --key invoice-42 --delay 10m",
-        "jq -c .order order.json | holdfast tasks submit ship - --wait",
+        "jq -c .order order.json | holdfast tasks submit ship - --wait --timeout 30s",
     )
 )
 def submit(
@@ -52,10 +62,11 @@ def submit(
         _BackoffKind | None, typer.Option(help="How the pause before a retry grows.")
     ] = None,
     backoff_base: Annotated[str | None, _span("The first pause before a retry.")] = None,
-    timeout: Annotated[str | None, _span("How long one attempt may take.")] = None,
+    attempt_timeout: Annotated[str | None, _span("How long one attempt may take.")] = None,
     remember_key: Annotated[str | None, _span("How long the key is remembered.")] = None,
     keep_result: Annotated[str | None, _span("How long the outcome is kept.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    timeout: Timeout = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -71,20 +82,21 @@ def submit(
     from holdfast.engine.jobs.values import BackoffKind
     from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff
 
+    limit_ms = wait_ms(wait, timeout)
     pause = None
     if backoff is not None or backoff_base is not None:
         kind = BackoffKind(backoff or BackoffKind.EXPONENTIAL)
         pause = RetryBackoff(kind, spans.parse_span_ms(backoff_base or "1s"))
     task = NewTask(
         task_type, parse_payload(payload), key, priority, retries, pause,
-        timeout_ms=spans.maybe_span_ms(timeout),
+        timeout_ms=spans.maybe_span_ms(attempt_timeout),
         delay_ms=spans.maybe_span_ms(delay) or 0,
         window_ms=spans.maybe_span_ms(remember_key),
         keep_ms=spans.maybe_span_ms(keep_result),
     )  # fmt: skip
     (receipt,) = ask(url, lambda api: api.tasks.submit([task]))
     if wait:
-        _print_result(url, receipt.task_key, None, json)
+        _print_result(url, receipt.task_key, limit_ms, json)
     elif json:
         print_json(receipt)
     else:
@@ -201,7 +213,7 @@ def show(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
 def result(
     key: TaskKey,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the task has ended.")] = False,
-    timeout: Annotated[str | None, _span("With --wait: how long at most.")] = None,
+    timeout: Timeout = None,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -209,8 +221,7 @@ def result(
 
     Exit code 7 if it ended without one or waits at an incident, 8 if it has not ended in time.
     """
-    limit_ms = spans.maybe_span_ms(timeout)
-    _print_result(url, key, (limit_ms if wait else 0), json)
+    _print_result(url, key, wait_ms(wait, timeout), json)
 
 
 def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> None:

@@ -34,17 +34,34 @@ class Addresses:
 
 
 def _parts(url: str, text: str) -> SplitResult:
+    several = f", in {text!r}" if url != text else ""
+    expected = "Expected a URL such as http://127.0.0.1:8080"
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         parts, known = None, False
     if parts is None or not known:
-        several = f", in {text!r}" if url != text else ""
-        raise InvalidArgument(
-            f"Expected a URL such as http://127.0.0.1:8080, but found {url!r}{several}"
-        )
+        raise InvalidArgument(f"{expected}, but found {url!r}{several}")
+    if problem := _problem(parts):
+        raise InvalidArgument(f"{expected}, but {problem}{several}")
     return parts
+
+
+def _problem(parts: SplitResult) -> str:
+    """What is wrong with a URL that has a host; nothing if it can be asked."""
+    shown = parts.netloc.rpartition("@")[2]
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if port is not None and not 0 < port <= 65_535:
+        return f"the port in {shown!r} is none: it is 1 to 65535"
+    if any(each.isspace() or not each.isprintable() for each in shown):
+        return f"{shown!r} is not the name of a host"
+    if parts.query or parts.fragment:
+        return f"found something behind its path: {(parts.query or parts.fragment)!r}"
+    return ""
 
 
 def _without_name(parts: SplitResult) -> str:

@@ -15,6 +15,7 @@ from yarl import URL
 
 from holdfast.client.addresses import Addresses
 from holdfast.client.patience import over_after, persistently
+from holdfast.client.reasons import connect_reason
 from holdfast.client.remote_spaces import remote_namespace
 from holdfast.client.retry_after import foreign_error, span_ms_of
 from holdfast.client.trust import CA_VARIABLE, credentials, trusted
@@ -277,7 +278,7 @@ class RemoteApi(Api):
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             reason = f"did not connect within {CONNECT_S_MAX} s"
             if isinstance(error, aiohttp.ClientConnectorError):
-                reason = str(error)
+                reason = connect_reason(error)
             raise _NotConnected(f"Expected a node at {url}, but {reason}", url=url) from error
         except TimeoutError as error:
             raise DeadlineExceeded(

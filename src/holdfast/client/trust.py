@@ -19,6 +19,11 @@ def credentials(parts: SplitResult, token: str | None) -> dict[str, str]:
     if token == "":
         raise InvalidArgument("Expected a token, but found an empty one; leave it out for none")
     token = token or os.environ.get(TOKEN_VARIABLE)
+    if token and not (token.isascii() and token.isprintable()):
+        raise InvalidArgument(
+            f"Expected a token of plain characters, but the one given, as in {TOKEN_VARIABLE}, has"
+            " others, such as the end of a line"
+        )
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
@@ -28,7 +33,10 @@ def trusted(ca: str | os.PathLike[str] | None, verify: bool) -> ssl.SSLContext |
         return verify
     try:
         return ssl.create_default_context(cafile=ca)
-    except (OSError, ValueError) as error:  # an SSLError is an OSError
+    except (OSError, ValueError) as error:
+        reason = "it has none"
+        if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+            reason = (error.strerror or "it cannot be read").lower()
         raise InvalidArgument(
-            f"Expected certificates of authorities (PEM) in {os.fspath(ca)}, but {error}"
+            f"Expected certificates of authorities (PEM) in {os.fspath(ca)}, but {reason}"
         ) from error

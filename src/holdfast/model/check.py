@@ -35,6 +35,19 @@ RULES: tuple[Rule, ...] = (
 """What is asked of every definition, the coarse before the fine: the first answer is told."""
 
 
+_LOCAL: tuple[Rule, ...] = (
+    events.waits,
+    events.messages,
+    events.cycles,
+    activities.work,
+    activities.loops,
+    activities.variables,
+    texts.expressions,
+    texts.timers,
+)
+"""What is asked of each element alone: it makes sense in a graph that is not whole, too."""
+
+
 class ModelError(InvalidArgument):
     """The process cannot be run as it is; `fields["element"]` names what is wrong with it."""
 
@@ -45,12 +58,17 @@ def check(definition: Definition) -> None:
     if found:
         first, more = found[0], len(found) - 1
         rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
-        raise ModelError(first.message + rest, element=first.element)
+        told = [{"element": each.element, "message": each.message} for each in found]
+        raise ModelError(first.message + rest, element=first.element, problems=told)
 
 
-def problems(definition: Definition) -> list[Problem]:
-    """Everything that is wrong with a definition; nothing if it can be run."""
+def problems(definition: Definition, *, is_whole: bool = True) -> list[Problem]:
+    """Everything that is wrong with a definition; nothing if it can be run.
+
+    Of one that lacks elements, since they could not be read, only what each of the others says.
+    """
     graph = Graph(definition)
     # What is too large is not looked at any further: the list would be as large.
     too_large = list(structure.sizes(graph))
-    return too_large or [problem for rule in RULES for problem in rule(graph)]
+    rules = RULES if is_whole else _LOCAL
+    return too_large or [problem for rule in rules for problem in rule(graph)]

@@ -113,15 +113,15 @@ def test_what_is_of_use_only_inside_the_node_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        (b'{"type": "mail", "colour": "red"}', "unknown field `colour`"),
-        (b'{"type": 7}', "`$.type`"),
-        (b'{"type": "mail", "retries": "many"}', "`$.retries`"),
-        (b'{"type": "mail", "backoff": {"kind": "odd"}}', "`$.backoff.kind`"),
-        (b"{}", "missing required field `type`"),
-        (b'{"type": "mail"', "truncated"),
-        (b"", "truncated"),
-        (b"[1]", "Expected `object`, got `array`"),
-        (b'{"type": "mail", "payload": "\xff"}', "can't decode byte 0xff"),
+        (b'{"type": "mail", "colour": "red"}', "Expected no field colour: it is unknown"),
+        (b'{"type": 7}', "in type"),
+        (b'{"type": "mail", "retries": "many"}', "in retries"),
+        (b'{"type": "mail", "backoff": {"kind": "odd"}}', "in backoff.kind"),
+        (b"{}", "Expected a field type, but there is none"),
+        (b'{"type": "mail"', "ends too early"),
+        (b"", "ends too early"),
+        (b"[1]", "Expected an object, but found a list"),
+        (b'{"type": "mail", "payload": "\xff"}', "Expected text in UTF-8, but byte 29 is none"),
         (b'{"type": "mail", "payload": ' + b"[" * 100_000, "nested too deeply"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_body_that_is_not_the_shape_is_refused_with_the_place(body: bytes, fou
 def test_a_wrong_item_of_many_is_named() -> None:
     body = {"tasks": [{"type": "mail"}, {"type": "mail", "priority": "high"}]}
     reply = reply_of(FakeApi(), "POST", "/v2/tasks/batch", json=body)
-    assert "$.tasks[1].priority" in problem_of(reply, 400, Code.INVALID_ARGUMENT)["detail"]
+    assert "tasks[1].priority" in problem_of(reply, 400, Code.INVALID_ARGUMENT)["detail"]
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded"])

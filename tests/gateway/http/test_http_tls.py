@@ -89,7 +89,7 @@ def test_a_client_that_trusts_the_authority_is_served(
             assert server.url.startswith("https://127.0.0.1:")
             assert await version_at(server.url, ca=authority.file) == "1.2.3"
             assert await version_at(server.url, verify=False) == "1.2.3"
-            with pytest.raises(Unavailable, match="certificate verify failed"):
+            with pytest.raises(Unavailable, match="certificate is not trusted"):
                 await version_at(server.url)
             monkeypatch.setenv("HOLDFAST_CA", str(authority.file))
             assert await version_at(server.url) == "1.2.3"
@@ -229,9 +229,9 @@ def test_what_is_wrong_with_the_files_is_said(authority: Authority, tmp_path: Pa
         ((str(tmp_path), key), "Is a directory"),
         ((certificate, other_key), "other-key.pem belongs to another"),
         ((certificate, hidden_key), "without a passphrase"),
-        ((str(noise), key), "noise.pem and its key .* cannot be read"),
-        ((certificate, str(noise)), "cannot be read"),
-        ((certificate, ""), "cannot be read"),
+        ((str(noise), key), "a certificate .PEM. in .*noise.pem, but the file has none"),
+        ((certificate, str(noise)), "a private key .PEM. in .*noise.pem, but the file has none"),
+        ((certificate, ""), "a private key .PEM. in .*, but the file has none"),
     ):
         with pytest.raises(InvalidArgument, match=found):
             Certificate(*files)

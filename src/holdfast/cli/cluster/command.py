@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli import spans
 from holdfast.cli.cluster import demo
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, Json, Url
+from holdfast.cli.options import DEFAULT_URL, Json, Timeout, Url
 from holdfast.limits import CUTS_LISTED_MAX
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def drain(
     member: Member,
     undo: Annotated[bool, typer.Option("--undo", help="Let it own partitions again.")] = False,
     wait: Annotated[bool, typer.Option(help="Return when it owns no partition any more.")] = True,
-    timeout: Annotated[int, typer.Option(help="Seconds to wait at most.", min=1)] = 120,
+    timeout: Timeout = "2m",
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:
@@ -137,8 +138,9 @@ def drain(
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 
+    limit_s = (spans.maybe_span_ms(timeout) or 0) / 1000
     ask(url, lambda api: api.cluster.drain(member, not undo))
-    left = 0 if undo or not wait else _wait_until_drained(url, member, timeout)
+    left = 0 if undo or not wait else _wait_until_drained(url, member, limit_s)
     if json:
         print_json({"member": member, "draining": not undo, "partitionsLeft": left})
     elif undo:
@@ -149,11 +151,11 @@ def drain(
         print_line(f"{member}  owns nothing any more: it can be stopped")
 
 
-def _wait_until_drained(url: str, member: str, timeout: int) -> int:
+def _wait_until_drained(url: str, member: str, timeout_s: float) -> int:
     from holdfast.cli.output import print_note
     from holdfast.errors import DeadlineExceeded
 
-    deadline, told = time.monotonic() + timeout, -1
+    deadline, told = time.monotonic() + timeout_s, -1
     while True:
         found = _status(url)
         left = sum(each.owner == member for each in found.partitions)
@@ -164,8 +166,9 @@ def _wait_until_drained(url: str, member: str, timeout: int) -> int:
             told = left
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"Member {member} still owns {left} partitions after {timeout} s; it goes on. Look"
-                " at holdfast cluster status: another member must be up and have all of their logs",
+                f"Member {member} still owns {left} partitions after {timeout_s:g} s; it goes on."
+                " Look at holdfast cluster status: another member must be up and have all of their"
+                " logs",
                 member=member,
             )
         time.sleep(_DRAIN_LOOK_S)

@@ -4,7 +4,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.progress import (
@@ -20,6 +20,7 @@ from rich.tree import Tree
 from holdfast.cli.demo.tables_text import answers, compared_table, look_line, look_table
 from holdfast.cli.demo.verdict import Verdict
 from holdfast.cli.demo.verdict_text import verdict_tables
+from holdfast.cli.output import console
 
 if TYPE_CHECKING:
     from holdfast.cli.demo.tables_look import TablesLook
@@ -34,7 +35,8 @@ class Stage:
 
     def __init__(self, tasks: int, *, silent: bool) -> None:
         self._tasks = tasks
-        self._console = Console(quiet=silent, highlight=False)
+        self._console = console()
+        self._console.quiet = silent
         self._is_live = self._console.is_terminal and not silent
         self._progress = Progress(
             SpinnerColumn(),
@@ -76,7 +78,7 @@ class Stage:
 
     def show_tree(self, tree: Tree) -> None:
         """A tree, a little to the right of the story."""
-        self._console.print(Padding(tree, (0, 0, 0, 2)))
+        self._console.print(Padding(tree, (0, 0, 0, 2), expand=False))
 
     def completed(self, count: int, seconds: float) -> None:
         """How far the work is."""

@@ -93,7 +93,7 @@ def bounds(folder: Folder, json: Json = False) -> None:
         "holdfast journal cat ./data --limit 20",
         "holdfast journal cat ./data --follow --json | jq 'select(.intent == \"COMPLETED\")'",
         "holdfast journal cat ./data --key 2251799813685249          the life of one task",
-        "holdfast journal cat ./data --partition 2 --from 1000",
+        "holdfast journal cat ./data --partition 2 --from 1000 --full",
         "holdfast journal cat http://10.0.0.7:8080 --ordered         in the order of a cluster",
     )
 )
@@ -122,17 +122,22 @@ def cat(
             help="In the one order of a cluster, with the sequence id of each record before it.",
         ),
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Whole values; without it long ones are shortened.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print records, decoded, in the order of their times.
 
-    A line is: partition/position, time, kind, value type and intent, key, value. The log of a
-    cluster is read from the URL of any member.
+    A line is: partition/position, time, kind, value type and intent, key, value. Long texts, lists
+    and payloads are shortened, unless --full or --json is given. The log of a cluster is read from
+    the URL of any member.
     """
+    show = _printer(key, limit, full, json)
     if node.startswith(("http://", "https://")):
-        _cat_remote(node, partition, start, _printer(key, limit, json), follow, ordered)
+        _cat_remote(node, partition, start, show, follow, ordered)
     else:
-        _cat_folder(node, partition, start, _printer(key, limit, json), follow, ordered)
+        _cat_folder(node, partition, start, show, follow, ordered)
 
 
 def _cat_remote(
@@ -181,7 +186,7 @@ def _cat_folder(
             return
 
 
-def _printer(key: int | None, limit: int | None, as_json: bool) -> "TakeRecord":
+def _printer(key: int | None, limit: int | None, full: bool, as_json: bool) -> "TakeRecord":
     """Prints a record if it is wanted; says whether more are."""
     from holdfast.cli.journal.records import line_of, names_key, view_of
     from holdfast.cli.output import print_json, print_line
@@ -196,9 +201,9 @@ def _printer(key: int | None, limit: int | None, as_json: bool) -> "TakeRecord":
         if as_json:
             print_json(view if sequence_id is None else {"sequenceId": sequence_id, **view})
         elif sequence_id is None:
-            print_line(line_of(view))
+            print_line(line_of(view, full=full))
         else:
-            print_line(f"{sequence_id:>12}  {line_of(view)}")
+            print_line(f"{sequence_id:>12}  {line_of(view, full=full)}")
         shown += 1
         return limit is None or shown < limit
 

@@ -9,6 +9,12 @@ from holdfast.engine.partition import DOMAINS
 from holdfast.engine.plain import as_json
 from holdfast.records import Record, RecordKind, ValueType, partition_of
 
+# How much of a value a line shows; --full and --json show all.
+_TEXT_CHARS_MAX = 80
+_ITEMS_MAX = 8
+_FIELDS_MAX = 12
+_DEPTH_MAX = 3
+
 _INTENTS = {
     (int(domain.value_type), int(intent)): intent.name
     for domain in DOMAINS
@@ -38,19 +44,41 @@ def view_of(partition: int, record: Record) -> dict[str, Any]:
     return view
 
 
-def line_of(view: dict[str, Any]) -> str:
-    """A record on one line."""
+def line_of(view: dict[str, Any], *, full: bool = False) -> str:
+    """A record on one line; long texts, lists and payloads in it shortened, unless in full."""
     when = view["timestamp"].astimezone().strftime("%H:%M:%S.%f")[:-3]
     subject = f"{view['valueType']} {view['intent']}"
     key = "" if view["key"] == "0" else view["key"]
     value = view.get("rejection") or view["value"]
     place = f"{view['partition']}/{view['position']}"
-    text = msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value if full else _shortened(value)).decode()
     if view.get("delivery"):
         text = f"{_came(view)} {text}"
     if asker := (view.get("claims") or {}).get("sub"):
         text = f"by {asker!r} {text}"
     return f"{place:<10} {when}  {view['kind']:<9} {subject:<26} {key:<17} {text}"
+
+
+def _shortened(value: Any, depth: int = 0) -> Any:
+    """A value whose long parts end in how much more there is. Keys are short, and stay whole."""
+    match value:
+        case str() if len(value) > _TEXT_CHARS_MAX:
+            return f"{value[:_TEXT_CHARS_MAX]}… {len(value) - _TEXT_CHARS_MAX:,} characters more"
+        case list() if len(value) > _ITEMS_MAX or depth > _DEPTH_MAX:
+            kept = _ITEMS_MAX if depth <= _DEPTH_MAX else 0
+            few = [_shortened(each, depth + 1) for each in value[:kept]]
+            return [*few, f"… {len(value) - kept:,} more"] if len(value) > kept else few
+        case list():
+            return [_shortened(each, depth + 1) for each in value]
+        case dict():
+            kept = _FIELDS_MAX if depth <= _DEPTH_MAX else 0
+            names = list(value) if depth == 0 else list(value)[:kept]  # a record's own are few
+            shown = {name: _shortened(value[name], depth + 1) for name in names}
+            if len(value) > len(names):
+                shown["…"] = f"{len(value) - len(names):,} more"
+            return shown
+        case _:
+            return value
 
 
 def _came(view: dict[str, Any]) -> str:

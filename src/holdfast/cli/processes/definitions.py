@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, Json, Url
+from holdfast.cli.options import DEFAULT_URL, DefinitionKey, Json, Url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,10 +48,11 @@ def deploy(
     instances keep their version.
     """
     from holdfast.cli.output import number, print_json, print_table
+    from holdfast.cli.processes.problems import checked
     from holdfast.cli.remote import ask
     from holdfast.gateway.processes.shapes import ProcessDefinitions
 
-    resources = [_resource(each) for each in processes]
+    resources = checked(processes, _resource)
     found = ask(url, lambda api: api.processes.deploy(resources))
     if json:
         print_json(ProcessDefinitions(found))
@@ -94,6 +95,7 @@ def _note_missing(found: "Iterable[ProcessDefinition]") -> None:
 def _resource(text: str) -> "Resource":
     """A file, or what MODULE:NAME names."""
     from holdfast.cli.imports import import_target
+    from holdfast.cli.processes.problems import definition_of
     from holdfast.client.process import resource_of
     from holdfast.errors import InvalidArgument, NotFound
     from holdfast.model.definition import Definition
@@ -102,12 +104,14 @@ def _resource(text: str) -> "Resource":
     path = Path(text)
     if path.is_file():
         return resource_of(path)
+    if path.is_dir():
+        raise InvalidArgument(f"Expected a BPMN file at {path}, but it is a folder", path=text)
     if ":" not in text:
         raise NotFound(f"Expected a BPMN file at {path}, but there is none", path=text)
     process, place = import_target(text, "a BPMN file or MODULE:NAME, such as shop:order")
     if not isinstance(process, Process | Definition):
         raise InvalidArgument(f"Expected {place} to be a Process, but found {process!r}")
-    return resource_of(process)
+    return resource_of(definition_of(process, text))
 
 
 @app.command(
@@ -154,7 +158,7 @@ def list_definitions(
     )
 )
 def source(
-    key: Annotated[str, typer.Argument(help="The key of a definition.", metavar="KEY")],
+    key: DefinitionKey,
     url: Url = DEFAULT_URL,
     json: Json = False,
 ) -> None:

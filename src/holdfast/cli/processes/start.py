@@ -6,7 +6,7 @@ import typer
 
 from holdfast.cli import spans
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, Json, Url, Variables
+from holdfast.cli.options import DEFAULT_URL, Json, Timeout, Url, Variables, wait_ms
 from holdfast.limits import VERSION_MAX
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def start_process(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for its end and print its variables.")
     ] = False,
-    timeout: Annotated[
-        str | None, typer.Option(help="With --wait: how long at most.", metavar=spans.METAVAR)
-    ] = None,
+    timeout: Timeout = None,
     keep_result: Annotated[
         str | None, typer.Option(help="How long the outcome is kept.", metavar=spans.METAVAR)
     ] = None,
@@ -59,6 +57,7 @@ def start_process(
     from holdfast.errors import InvalidArgument
     from holdfast.gateway.processes.shapes import NewProcessInstance, ProcessInstanceReceipts
 
+    limit_ms = wait_ms(wait, timeout)
     if count > 1 and (key is not None or wait):
         raise InvalidArgument("Expected --count without --key and --wait: they are about one")
     new = NewProcessInstance(
@@ -68,7 +67,7 @@ def start_process(
     receipts = _start(url, new, count)
     first = receipts[0]
     if wait:
-        _print_end(url, first.process_instance_key, spans.maybe_span_ms(timeout), json)
+        _print_end(url, first.process_instance_key, limit_ms, json)
     elif count > 1:
         if json:
             print_json(ProcessInstanceReceipts(receipts))

@@ -18,6 +18,7 @@ from holdfast.gateway.endpoint import FORM, Endpoint
 from holdfast.gateway.http.forms import parts_of
 from holdfast.gateway.http.origins import READING, REQUESTED_WITH, is_from_program
 from holdfast.gateway.operation import BYTES, JSON
+from holdfast.json_words import said
 from holdfast.limits import CONTENT_PIECE_BYTES_MAX
 
 _JSON, _FORM, _BYTES = JSON.encode(), FORM.encode(), BYTES.encode()
@@ -116,7 +117,7 @@ def _decoded(endpoint: Endpoint, body: bytes) -> Any:
         raise InvalidArgument("Expected JSON, but it is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(
-            f"The body is no {endpoint.request.__name__}: {error}", **_field(error)
+            f"The body is no {endpoint.request.__name__}: {said(error)}", **_field(error)
         ) from error
 
 

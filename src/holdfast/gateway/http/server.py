@@ -141,11 +141,14 @@ class HttpServer:
 
 def cannot_listen(host: str, port: int, error: OSError) -> Unavailable:
     """The error for a port that another process has, or that this one may not use."""
-    reason = (
-        "another process listens there; stop it, or choose another port"
-        if error.errno == errno.EADDRINUSE
-        else os.strerror(error.errno or 0)
-    )
+    if error.errno == errno.EADDRINUSE:
+        reason = "another process listens there; stop it, or choose another port"
+    elif (error.errno or 0) < 0:  # of getaddrinfo, whose numbers are a list of their own
+        reason = "the name of the host is not known"
+    elif error.errno == errno.EADDRNOTAVAIL:
+        reason = "this machine has no such address"
+    else:
+        reason = os.strerror(error.errno or 0).lower()
     return Unavailable(f"Cannot listen on {host}:{port}: {reason}", host=host, port=port)
 
 

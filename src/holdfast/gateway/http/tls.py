@@ -85,10 +85,13 @@ class Certificate:
                 f"Expected the key of the certificate in {self._certificate}, but the key in"
                 f" {self._key} belongs to another"
             )
-        why = (error.reason or str(error)).lower().replace("_", " ")
+        why = f" ({error.reason.lower().replace('_', ' ')})" if error.reason else ""
+        for path, what in ((self._certificate, "CERTIFICATE"), (self._key, "PRIVATE KEY")):
+            if f"{what}-----" not in path.read_bytes().decode("latin-1"):
+                return f"Expected a {what.lower()} (PEM) in {path}, but the file has none"
         return (
             f"Expected a certificate in {self._certificate} and its key in {self._key}, both PEM,"
-            f" but they cannot be read: {why}"
+            f" but one of them is damaged{why}"
         )
 
     def _no_password(self) -> bytes:

@@ -68,10 +68,10 @@ def read_processes(xml: bytes | str, *, drafts: bool = False) -> list[ReadProces
     definitions = [_read_process(file, node) for node in nodes]
     ignored = list(leftovers(root, nodes, problems))
     del alive
-    if problems:
-        raise BpmnError.of(problems)
+    blamed = {problem.element for problem in problems}
     for definition, node in zip(definitions, nodes, strict=True):
-        problems += _check(definition, node)
+        found = _check(definition, node, is_whole=not blamed)
+        problems += [each for each in found if each.element not in blamed]
     if problems:
         raise BpmnError.of(problems)
     return [ReadProcess(*each) for each in zip(definitions, ignored, strict=True)]
@@ -148,9 +148,9 @@ def _is_feel(text: str) -> bool:
     return True
 
 
-def _check(definition: Definition, node: Node) -> Iterator[Problem]:
+def _check(definition: Definition, node: Node, *, is_whole: bool) -> Iterator[Problem]:
     """Whether the definition makes sense as a process, told with the line of what does not."""
-    found = check.problems(definition)
+    found = check.problems(definition, is_whole=is_whole)
     lines = {each.get("id"): each.sourceline for each in node.iter()} if found else {}
     for problem in found:
         line = lines.get(problem.element) or node.sourceline or 0

@@ -1,9 +1,5 @@
-"""The configuration: one frozen object, from `holdfast.toml` and `HOLDFAST_*`, passed down."""
+"""Every setting of a node, with its default and what it may be."""
 
-import os
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,11 +13,13 @@ from holdfast.limits import (
     MIB,
     PARTITIONS_MAX,
     SEGMENT_BYTES,
+    SEGMENT_BYTES_MIN,
+    SPAN_MS_MAX,
 )
 
 FILE_NAME = "holdfast.toml"
 DEFAULT_PARTITIONS = 4
-_PREFIX = "HOLDFAST_"
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,45 +82,52 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jwt_groups_claim: str = "groups"  # the groups that a token puts its bearer into
     basic_authentication: bool = False  # names and passwords with each request: for development
     clock_pinning: bool = False  # users with the permission may set the clock: for tests
-    log_level: str = "warning"
+    log_level: str = "warning"  # debug, info, warning, error or critical
     log_json: bool = False
 
     def __post_init__(self) -> None:
-        if min(self.ended_kept_ms, self.ended_kept_max) < 0:
-            raise InvalidArgument(
-                "Expected 0 or more for ended_kept_ms and ended_kept_max, but found"
-                f" {min(self.ended_kept_ms, self.ended_kept_max)}"
-            )
-        if self.partitions is not None and not 1 <= self.partitions <= PARTITIONS_MAX:
-            raise InvalidArgument(
-                f"Expected 1 to {PARTITIONS_MAX} partitions, but found {self.partitions}"
-            )
-        if min(self.connections_max, self.connections_per_address_max) < 1:
-            raise InvalidArgument(
-                "Expected at least 1 for connections_max and connections_per_address_max, but found"
-                f" {min(self.connections_max, self.connections_per_address_max)}"
-            )
+        for name in CHECKED:
+            if problem := problem_of(name, getattr(self, name)):
+                raise InvalidArgument(f"{name}: {problem}")
 
 
-def load_config(
-    folder: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-    **overrides: Any,
-) -> Config:
-    """Defaults, then `holdfast.toml` in the folder, then the environment, then the overrides."""
-    settings: dict[str, Any] = {}
-    file = (folder or Path.cwd()) / FILE_NAME
-    if file.is_file():
-        try:
-            settings |= tomllib.loads(file.read_text())
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidArgument(f"Expected TOML in {file}, but {error}") from error
-    environment = os.environ if environment is None else environment
-    for name in Config.__struct_fields__:
-        if (text := environment.get(_PREFIX + name.upper())) is not None:
-            settings[name] = text
-    settings |= {name: value for name, value in overrides.items() if value is not None}
-    try:
-        return msgspec.convert(settings, Config, strict=False)
-    except msgspec.ValidationError as error:
-        raise InvalidArgument(f"Expected a valid configuration, but {error}") from error
+_BOUNDS: dict[str, tuple[int, int | None]] = {
+    "partitions": (1, PARTITIONS_MAX),
+    "port": (0, 65_535),
+    "connections_max": (1, None),
+    "connections_per_address_max": (1, None),
+    "segment_bytes": (SEGMENT_BYTES_MIN, None),  # the journal knows the most
+    "journal_bytes_max": (1, None),
+    "snapshot_interval_ms": (1, None),
+    "content_subscriber_kept_ms": (1, None),
+    "kafka_replicas": (0, 32_767),  # 16 bits in Kafka's protocol
+    "kafka_session_ms": (1, None),
+    "commands_in_flight_max": (1, None),
+    "ended_kept_ms": (0, None),
+    "ended_kept_max": (0, None),
+    "idempotency_window_ms": (0, SPAN_MS_MAX),
+    "keep_result_ms": (0, SPAN_MS_MAX),
+    "spark_memory_mb": (1, None),
+    "spark_small_records": (0, None),
+}
+CHECKED = (*_BOUNDS, "log_level")
+_KINDS = {int: "a whole number", bool: "true or false", str: "a text"}
+
+
+def problem_of(name: str, value: Any) -> str | None:
+    """What is wrong with a value that has the right type."""
+    if name == "log_level" and value.lower() not in LOG_LEVELS:
+        return f"expected a log level among {', '.join(LOG_LEVELS)}, but found {value!r}"
+    least, most = _BOUNDS.get(name, (None, None))
+    if value is None or least is None:
+        return None
+    if value < least or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"{least} to {most}"
+        return f"expected {bounds}, but found {value}"
+    return None
+
+
+def kind_of(name: str) -> str:
+    """What a setting is, in words."""
+    kind = Config.__annotations__[name]
+    return _KINDS.get(kind, _KINDS[int])
