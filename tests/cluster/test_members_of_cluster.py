@@ -19,6 +19,7 @@ from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.journal.cluster.messages import Fence, Promised
 from holdfast.records import partition_of
 from holdfast.testing.disk import SimulatedDisk
+from known_metrics import check_exported
 
 AWAY_S = 20  # etcd keeps the cuts of 8 s
 
@@ -43,6 +44,16 @@ def test_three_members_divide_the_partitions_and_each_serves_all_of_them() -> No
         assert [each.number for each in cuts.items] == sorted(
             (each.number for each in cuts.items), reverse=True
         )
+        waiting: dict[str, float] = {}
+        for name in NAMES:
+            exposition = await cluster.gateway(name).node.metrics()
+            check_exported(exposition)
+            for line in exposition.decode().splitlines():
+                if line.startswith("holdfast_jobs_waiting{"):
+                    place, _, count = line.rpartition(" ")
+                    assert place not in waiting, "a partition is exported by its owner alone"
+                    waiting[place] = float(count)
+        assert sum(waiting.values()) == 10.0 * len(NAMES)
 
     play(story)
 

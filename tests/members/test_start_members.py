@@ -6,6 +6,7 @@ from pathlib import Path
 from holdfast import Holdfast
 from holdfast.cli.journal.files import open_reader, partitions_of, read_records
 from holdfast.records import RecordKind, ValueType
+from known_metrics import check_exported
 
 from .node_process import DEADLINE_SECONDS, Node, started
 
@@ -28,13 +29,20 @@ def test_one_address_and_all_partitions(tmp_path: Path) -> None:
         topology = node.json("/v2/topology")
         assert [each["partitionId"] for each in topology["partitions"]] == [1, 2, 3, 4]
         assert [len(each["partitions"]) for each in topology["brokers"]] == [2, 2]
-        numbers = node.get("/metrics").decode().splitlines()
+        exposition = node.get("/metrics")
+        check_exported(exposition)
+        numbers = exposition.decode().splitlines()
         appended = {
             line.split('"')[1]: float(line.split()[-1])
             for line in numbers
             if line.startswith("holdfast_appended_records_total{")
         }
         assert sorted(appended) == ["1", "2", "3", "4"], "one exposition for all members"
+        done = 'holdfast_job_attempts_total{outcome="completed",type="add"} 40.0'
+        assert done in numbers, "what members count is added up"
+        waiting = [line for line in numbers if line.startswith("holdfast_jobs_waiting{")]
+        places = [line.split('"')[1] for line in waiting]
+        assert len(places) == len(set(places)), "each partition has one member"
         code, err = node.end()
         assert (code, err) == (0, "")
     reader = open_reader(tmp_path / "data")

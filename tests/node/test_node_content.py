@@ -11,6 +11,7 @@ from holdfast.content.topics import ContentTopic
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
 from holdfast.node import LocalNode
 from holdfast.testing import MemoryNode, SimulatedDisk, run
+from known_metrics import check_exported
 
 CONFIG = Config(partitions=1, segment_bytes=SEGMENT_BYTES_MIN)
 PACKAGES = ContentTopic.PACKAGES
@@ -60,7 +61,9 @@ def test_content_is_there_after_a_restart_with_its_blobs_in_the_folder(tmp_path:
             with content.blobs.upload("content/binaries/aa") as upload:
                 upload.write(b"1")
             assert (tmp_path / "data/content/blobs/content/binaries/aa").exists()
-            metrics = (await node.gateway.node.metrics()).decode()
+            exposition = await node.gateway.node.metrics()
+            check_exported(exposition)
+            metrics = exposition.decode()
             line = 'holdfast_content_lag_packages{publisher="site",subscriber="edge-7"}'
             assert f"{line} {start + 1}.0" in metrics
             health = node.health()

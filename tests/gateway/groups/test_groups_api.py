@@ -24,6 +24,7 @@ from holdfast.groups.running import Group
 from holdfast.limits import GROUP_CARD_BYTES_MAX, GROUP_MESSAGE_BYTES_MAX, GROUP_SESSION_MS
 from holdfast.testing import run
 from holdfast.testing.node import MemoryNode
+from known_metrics import check_exported
 
 read_answer = msgspec.msgpack.Decoder(tuple[list[tuple[int, int, bytes]], int, int]).decode
 
@@ -246,7 +247,9 @@ def test_a_node_counts_its_groups_and_says_what_of_their_logs_is_needed() -> Non
         for each in groups:
             tasks.append(asyncio.ensure_future(each.run()))
             await asyncio.sleep(2)
-        numbers = (await api.node.metrics()).decode()
+        exposition = await api.node.metrics()
+        check_exported(exposition)
+        numbers = exposition.decode()
         for line in ("members", "owned", "running"):
             assert f'holdfast_group_{line}{{group="g"}} 3.0' in numbers
         assert 'holdfast_group_rebalances_total{group="g"} 3.0' in numbers
