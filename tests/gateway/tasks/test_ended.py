@@ -9,6 +9,7 @@ import pytest
 from tests.gateway.access.access_node import guarded
 
 from holdfast.config import Config
+from holdfast.engine.ended import look
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.incidents.values import IncidentState
 from holdfast.engine.jobs.values import JobState
@@ -40,9 +41,11 @@ HOUR_MS = 3_600_000
 ENDED = TaskQuery(scope=ListScope.ENDED)
 
 
-def inside(story: Callable[[MemoryNode], Awaitable[None]], **config: Any) -> None:
+def inside(
+    story: Callable[[MemoryNode], Awaitable[None]], partitions: int = 3, **config: Any
+) -> None:
     async def told() -> None:
-        node = await MemoryNode(partitions=3, config=Config(**config)).start()
+        node = await MemoryNode(partitions=partitions, config=Config(**config)).start()
         await story(node)
         await node.close()
 
@@ -178,6 +181,19 @@ def test_pages_neither_repeat_nor_leave_out_what_had_ended_while_work_goes_on() 
     inside(story)
 
 
+@pytest.mark.parametrize("limit", [1, 3, 5, 10])
+def test_all_pages_of_one_partition_are_turned_whatever_their_size(limit: int) -> None:
+    async def story(node: MemoryNode) -> None:
+        done: list[str] = []
+        for _ in range(10):
+            done.insert(0, await do(node, "mail"))
+            await asyncio.sleep(0.001)
+        found = await all_pages(node, TaskQuery(scope=ListScope.ENDED, limit=limit))
+        assert [each.task_key for each in found] == done
+
+    inside(story, partitions=1)
+
+
 def test_a_list_of_all_goes_on_from_open_tasks_to_ended_ones() -> None:
     async def story(node: MemoryNode) -> None:
         ended = [await do(node, "mail") for _ in range(9)]
@@ -309,8 +325,10 @@ def test_what_ended_is_forgotten_by_age() -> None:
 def test_what_ended_is_bounded_by_count_and_so_is_memory() -> None:
     async def story(node: MemoryNode) -> None:
         done = [await do(node, "mail") for _ in range(10)]
-        await node.gateway.tasks.submit([NewTask("never") for _ in range(1_000)])
-        for _ in range(3):
+        for _ in range(4):
+            for _ in range(3):  # on each partition: in mind, because they have not ended
+                await node.gateway.tasks.submit([NewTask("never") for _ in range(20)])
+            assert await keys(node, ENDED)
             done += [await do(node, "mail") for _ in range(30)]
             page = await node.gateway.tasks.page(ENDED)
             listed = [each.task_key for each in page.items]
@@ -347,6 +365,53 @@ def test_a_question_reads_a_bounded_part_of_the_log_and_the_next_one_what_is_new
         assert 0 < sum(read) < 10
 
     inside(story, ended_kept_max=12)
+
+
+def test_a_question_reads_a_bounded_number_of_bytes_where_records_are_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(look, "ENDED_LOOK_BYTES_MAX", 100_000)
+    monkeypatch.setattr(look, "ENDED_READ_BYTES", 10_000)
+
+    async def story(node: MemoryNode) -> None:
+        large = msgspec.Raw(b'"%s"' % (b"x" * 5_000))
+        done = [await do(node, "mail", payload=large) for _ in range(100)]  # 10 kB each
+        read, plain = [], node.journal.read
+
+        async def counted(*arguments: Any) -> Any:
+            entries = await plain(*arguments)
+            read.append(sum(len(each.payload) for each in entries))
+            return entries
+
+        node.journal.read = counted  # type: ignore[method-assign]
+        page = await node.gateway.tasks.page(ENDED)
+        listed = [each.task_key for each in page.items]
+        assert 5 < len(listed) < 15 and set(listed) <= set(done[-15:])
+        assert page.ended_since is not None
+        assert sum(read) < 300_000
+
+    inside(story, partitions=1)
+
+
+def test_a_part_of_the_log_that_is_given_up_while_it_is_read_is_left_out() -> None:
+    async def story(node: MemoryNode) -> None:
+        done = [await do(node, "mail") for _ in range(20)]
+        plain, cuts = node.journal.read, [60]
+
+        async def cutting(topic: str, partition: int, *arguments: Any) -> Any:
+            if cuts:
+                node.journal.discard(topic, partition, cuts.pop())
+            return await plain(topic, partition, *arguments)
+
+        node.journal.read = cutting  # type: ignore[method-assign]
+        page = await node.gateway.tasks.page(ENDED)
+        listed = [each.task_key for each in page.items]
+        assert 0 < len(listed) < 20 and set(listed) <= set(done)
+        assert page.ended_since is not None
+        oldest = await node.gateway.tasks.details(listed[-1])
+        assert oldest.state is JobState.COMPLETED and oldest.type == "mail"
+
+    inside(story, partitions=1)
 
 
 def test_nothing_is_listed_where_nothing_is_to_be_kept() -> None:
@@ -396,8 +461,18 @@ def test_a_log_that_was_cut_tells_since_when_it_knows() -> None:
 def test_questions_at_the_same_time_read_the_log_once() -> None:
     async def story(node: MemoryNode) -> None:
         done = [await do(node, "mail") for _ in range(20)]
+        read, plain = [], node.journal.read
+
+        async def slow(*arguments: Any) -> Any:
+            entries = await plain(*arguments)
+            await asyncio.sleep(0.001)
+            read.append(len(entries))
+            return entries
+
+        node.journal.read = slow  # type: ignore[method-assign]
         pages = await asyncio.gather(*(keys(node, ENDED) for _ in range(5)))
         assert all(sorted(each) == sorted(done) for each in pages)
+        assert sum(read) == sum(node.journal.bounds("records", each).next for each in (1, 2, 3))
 
     inside(story)
 
