@@ -40,7 +40,7 @@ class BackupLife:
             self._home: BackupHome = BackupsRefused(no_backup_text(is_kafka=disk is None))
             return
         cuts = BackupPins(folder, journal, runner, upkeep)
-        self._backups = NodeBackups(home, cuts, journal, clock)
+        self._backups = NodeBackups(home, cuts, journal, clock, upkeep.metrics)
         self._ports = {_HOME: (BackupHome, self._backups), _MEMBER: (PinPort, cuts)}
         self._home = self._backups if to_home is None else far(BackupHome, to_home, _HOME)
 

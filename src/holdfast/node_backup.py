@@ -27,6 +27,7 @@ from holdfast.gateway.node.shapes import BackupView
 from holdfast.journal.local import LocalJournal
 from holdfast.limits import BACKUP_HOLD_MS_MAX, BACKUP_KEEP_MS, BACKUP_PAUSE_MS, SCRUB_PAUSE_MS
 from holdfast.logs import log
+from holdfast.metrics import StorageMetrics
 from holdfast.pieces import in_thread
 from holdfast.state.rocks import RocksStore
 
@@ -34,12 +35,20 @@ from holdfast.state.rocks import RocksStore
 class NodeBackups:
     """Makes backups of a node, one at a time."""
 
-    def __init__(self, home: Path, near: BackupPins, journal: LocalJournal, clock: Clock) -> None:
+    def __init__(
+        self,
+        home: Path,
+        near: BackupPins,
+        journal: LocalJournal,
+        clock: Clock,
+        metrics: StorageMetrics,
+    ) -> None:
         self.others: Sequence[PinPort] = ()  # the other processes of the node
         self._home = home.absolute()
         self._near = near
         self._journal = journal
         self._clock = clock
+        self._metrics = metrics
         self._view = BackupView("NONE")
         self._progress = BackupProgress()
         self._held_ms = 0.0
@@ -115,7 +124,10 @@ class NodeBackups:
                 log.error("backup failed", target=url, error=str(error))
             code = error.code if isinstance(error, HoldfastError) else Internal.code
             self._view = BackupView("FAILED", url, code=code, error=str(error))
+            self._metrics.backups_failed += 1
         else:
+            self._metrics.backups += 1
+            self._metrics.backup_taken_ms = made.taken_ms
             self._view = BackupView("DONE", url, made.generation, made.taken_ms)
             log.info(
                 "backup made", target=url, generation=made.generation, size_bytes=made.size_bytes,

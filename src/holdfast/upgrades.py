@@ -29,8 +29,6 @@ from holdfast.version import VERSION
 
 Step = Callable[[Path], None]
 
-_ALONE: Final = "format.lock"
-
 
 def _as_it_is(folder: Path) -> None:
     """Format 1 has the files of format 0; the mark is what is new."""
@@ -72,8 +70,8 @@ def _upgrade(folder: Path, found: FolderFormat, steps: Mapping[int, Step], targe
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One process after the other: those of one node start together."""
-    descriptor = os.open(folder / _ALONE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """One process after the other: those of one node start together, and a rebalance ends first."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

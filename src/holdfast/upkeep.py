@@ -75,7 +75,7 @@ class Upkeep:
         self._journal = journal
         self._config = config
         self._clock = clock
-        self._metrics = metrics
+        self.metrics = metrics
         self._open_processor = open_processor
         self._uploads = uploads
         uploads.owned = runner.epochs
@@ -172,11 +172,11 @@ class Upkeep:
             try:
                 await finished(self._snapshots.take(self._store, positions))
             except (HoldfastError, OSError) as error:
-                self._metrics.snapshots_failed += 1
+                self.metrics.snapshots_failed += 1
                 log.error("snapshot not taken", error=str(error))
                 raise
         self._positions = positions
-        self._metrics.snapshots_taken += 1
+        self.metrics.snapshots_taken += 1
         return True
 
     async def _write_state(self) -> None:
@@ -275,7 +275,7 @@ class Upkeep:
             self._scrub_now.clear()
             if await attempted("scrub", self._scrub()):
                 self.scrubbed.set()
-                self._metrics.scrubs += 1
+                self.metrics.scrubs += 1
             with contextlib.suppress(TimeoutError):
                 # Not wait_for: in Python 3.11 it may swallow a cancellation.
                 async with asyncio.timeout(SCRUB_INTERVAL_MS / 1000):
@@ -306,7 +306,7 @@ class Upkeep:
 
     def _note(self, what: str, text: str) -> None:
         log.error("damage found", what=what, text=text)
-        self._metrics.damage_found(what)
+        self.metrics.damage_found(what)
 
     # --- a damaged state ----------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class Upkeep:
                 )
             )
             return
-        self._metrics.rebuilds += 1
+        self.metrics.rebuilds += 1
         seconds = round(self._clock.monotonic() - began, 3)
         log.warning("state rebuilt", done=done, seconds=seconds)
         self._scrub_now.set()

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.backup.target import BackupTarget
+from holdfast.blobs import put
+from holdfast.blobs.folder import FolderBlobs
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.errors import InvalidArgument, InvalidState, Unavailable
+from holdfast.journal import Retention
+from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import segment_sequences
 from holdfast.limits import BACKUP_PIECE_BYTES, MIB
 from holdfast.node import LocalNode
@@ -186,10 +190,40 @@ def test_a_failed_backup_says_why_and_the_next_one_works(
             with pytest.raises(Unavailable, match="on fire"):
                 await backed_up(node.gateway, tmp_path / "backups")
         assert target_of(tmp_path / "backups").generations() == []
+        assert b"holdfast_backups_failed_total 1.0" in await node.gateway.node.metrics()
+        assert b"holdfast_backup_taken_seconds" not in await node.gateway.node.metrics()
         await work(node.gateway, ledger, ["b"])
-        await backed_up(node.gateway, tmp_path / "backups")
+        made = await backed_up(node.gateway, tmp_path / "backups")
+        assert node.metrics.storage.backup_taken_ms == made.taken_ms
+        assert b"\nholdfast_backup_taken_seconds " in await node.gateway.node.metrics()
         await node.close()
         await asyncio.to_thread(restored, tmp_path / "backups", tmp_path / "restored")
         await check_restored(tmp_path / "restored", ledger)
+
+    asyncio.run(story())
+
+
+def test_all_topics_and_the_large_files_of_content_are_in_a_backup(tmp_path: Path) -> None:
+    async def story() -> None:
+        node = await LocalNode.open(tmp_path / "data", CONFIG)
+        node.journal.create_topic("other", 3, Retention(bytes=10**6))
+        for number in range(20):
+            await node.journal.append("other", 2, [b"%d" % number])
+        node.journal.discard("other", 2, 5)
+        blob = tmp_path / "data" / "content" / "blobs" / "ab" / "abcdef"
+        put(FolderBlobs(blob.parent), blob.name, [b"x" * 100])
+        await backed_up(node.gateway, tmp_path / "backups")
+        await node.journal.append("other", 1, [b"later"])
+        await node.close()
+        await asyncio.to_thread(restored, tmp_path / "backups", tmp_path / "restored")
+        again = LocalJournal.open(tmp_path / "restored" / "journal")
+        assert again.topics() == {TOPIC: 2, "other": 3}
+        assert again.retention("other") == Retention(bytes=10**6)
+        assert again.bounds("other", 2) == (5, 20) and again.bounds("other", 1) == (0, 0)
+        entries = await again.read("other", 2, 5)
+        assert [each.payload for each in entries] == [b"%d" % n for n in range(5, 20)]
+        await again.close()
+        there = tmp_path / "restored" / blob.relative_to(tmp_path / "data")
+        assert there.read_bytes() == b"x" * 100
 
     asyncio.run(story())

@@ -60,7 +60,7 @@ def test_a_node_gets_another_number_of_processes_and_back(shell: Shell, keys: li
     node = shell.start_node()
     assert node.started["processes"] == 2
     running = shell.run("partitions", "rebalance", "data", "--processes", "1")
-    assert running.code == 4 and "held by" in running.err
+    assert running.code == 4 and "in use by" in running.err
     _until_up(shell)
     assert {shell.run("tasks", "show", key, "--json").json["state"] for key in keys} == {"WAITING"}
     node.end()

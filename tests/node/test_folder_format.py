@@ -119,7 +119,7 @@ def test_a_step_that_is_interrupted_is_done_again_and_the_mark_comes_last(unmark
 def test_an_older_folder_is_not_upgraded_under_a_running_node(unmarked: Path) -> None:
     journal = LocalJournal.open(unmarked / "journal")
     try:
-        with pytest.raises(Unavailable, match="held by"):
+        with pytest.raises(Unavailable, match="in use by"):
             make_current(unmarked)
         assert format_of(unmarked) == FolderFormat(0, "0.1.0 or earlier")
     finally:

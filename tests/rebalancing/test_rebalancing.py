@@ -27,6 +27,7 @@ from holdfast.errors import (
     ResourceExhausted,
     Unavailable,
 )
+from holdfast.folder_format import FORMAT_FILE
 from holdfast.layout import Layout, divide, layout_of
 from holdfast.node import LocalNode
 from holdfast.rebalancing import rebalance
@@ -66,7 +67,8 @@ def test_from_one_process_to_three_to_two_and_back_to_one(tmp_path: Path) -> Non
             assert all((folder / name).exists() for name in STAYS)
             left = {path.name for path in folder.iterdir()}
             expected = {"members", "members.json"} if processes > 1 else {"journal", "state"}
-            assert left - {"running"} == expected | {name.split("/")[0] for name in STAYS}
+            expected |= {FORMAT_FILE, *(name.split("/")[0] for name in STAYS)}
+            assert left - {"running"} == expected
             for journal in now.journals():
                 assert stat.S_IMODE(journal.parent.stat().st_mode) == 0o700
                 state = dict(verify_state(journal.parent / "state"))
@@ -118,13 +120,13 @@ def test_what_cannot_be_divided_is_refused_and_stays(made: Path, tmp_path: Path)
         with pytest.raises(InvalidArgument, match="at least one partition"):
             await rebalance(folder, PARTITIONS + 1, nothing)
         async with opened(folder):
-            with pytest.raises(Unavailable, match="held by"):
+            with pytest.raises(Unavailable, match="in use by"):
                 await rebalance(folder, 2, nothing)
         assert (await rebalance(folder, 1, nothing)).moved == []
         before = logs(folder)
         await rebalance(folder, 2, nothing)
         async with opened(folder):
-            with pytest.raises(Unavailable, match="held by"):
+            with pytest.raises(Unavailable, match="in use by"):
                 await rebalance(folder, 3, nothing)
         with pytest.raises(InvalidState, match="divided among 2"):
             await LocalNode.open(folder)

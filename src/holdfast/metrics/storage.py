@@ -47,6 +47,9 @@ class StorageMetrics:
         self.snapshots_failed = 0
         self.uploads = 0
         self.uploads_failed = 0
+        self.backups = 0
+        self.backups_failed = 0
+        self.backup_taken_ms: int | None = None  # the moment that the last one shows
         self.rebuilds = 0
         self.scrubs = 0
         self.damaged_files = 0
@@ -58,11 +61,14 @@ class StorageMetrics:
         self._damage[what] += 1
 
     def collect(self) -> Iterable[Metric]:
+        """The numbers of now, for Prometheus."""
         for name, text, value in (
             ("holdfast_snapshots", "Snapshots taken and verified", self.snapshots_taken),
             ("holdfast_snapshots_failed", "Snapshots not taken", self.snapshots_failed),
             ("holdfast_snapshots_stored", "Snapshots in the snapshot store", self.uploads),
             ("holdfast_snapshots_not_stored", "Attempts that failed", self.uploads_failed),
+            ("holdfast_backups", "Backups made since the start", self.backups),
+            ("holdfast_backups_failed", "Backups not made", self.backups_failed),
             ("holdfast_state_rebuilds", "Damaged states that were rebuilt", self.rebuilds),
             ("holdfast_scrubs", "Times that everything at rest was read", self.scrubs),
         ):
@@ -76,6 +82,12 @@ class StorageMetrics:
         yield GaugeMetricFamily(
             "holdfast_damaged_files", "Files that are damaged now", value=self.damaged_files
         )
+        if self.backup_taken_ms is not None:
+            yield GaugeMetricFamily(
+                "holdfast_backup_taken_seconds",
+                "The time that the last backup since the start shows, in seconds since 1970",
+                value=self.backup_taken_ms / 1000,
+            )
         if (disk := self.disk()) is None:
             return
         for name, text, value in (
