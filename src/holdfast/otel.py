@@ -39,8 +39,10 @@ def instrument(app: Holdfast, *, tracer_provider: trace.TracerProvider | None = 
     """Traces what is submitted through an app, what is run for it, and the results it waits for.
 
     Without a tracer provider it is the global one. Call it where the app is made, so that workers
-    and their child processes import it too.
+    and their child processes import it too. An app that is traced already stays as it is.
     """
+    if isinstance(app.api, _Traced):
+        return
     tracer = trace.get_tracer("holdfast", VERSION, tracer_provider)
     app.middleware(_Attempts(tracer))
     traced: Any = _Traced(app.api, tracer)

@@ -195,6 +195,7 @@ def test_tasks_submitted_together_share_a_span_and_a_refused_submission_is_an_er
 ) -> None:
     with holdfast.testing.app() as app:
         instrument(app, tracer_provider=spans.provider)
+        instrument(app, tracer_provider=spans.provider)  # once more changes nothing
         task = app.task(name="t")(lambda: None)
         app.submit_many([task.bind(), task.bind()])
         with app.transaction() as transaction:

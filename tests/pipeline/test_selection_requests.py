@@ -1,5 +1,6 @@
 """Selections on request: either side may die at any point, and nothing stays behind for ever."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,7 +134,7 @@ def test_what_is_withdrawn_while_it_is_selected_is_not_kept(tmp_path: Path) -> N
 
 
 def test_a_selection_whose_folder_is_withdrawn_under_it_has_not_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, logged: Callable[[], list[logging.LogRecord]]
 ) -> None:
     """The operation was cancelled while Spark wrote: its files cannot be written any more."""
     done: list[str] = []
@@ -151,8 +152,7 @@ def test_a_selection_whose_folder_is_withdrawn_under_it_has_not_failed(
     request(tmp_path, wanted("batch-8"))
     Serving(tmp_path, select, VirtualClock()).look()
     assert (done, files(tmp_path)) == (["batch-7"], [])
-    printed = capsys.readouterr()
-    assert "failed" not in printed.out + printed.err
+    assert [each for each in logged() if "failed" in each.getMessage()] == []
 
 
 def test_an_error_is_told_once_and_then_it_is_asked_anew(tmp_path: Path) -> None:
