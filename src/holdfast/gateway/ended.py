@@ -20,6 +20,7 @@ from holdfast.records import partition_of
 
 T = TypeVar("T")
 
+OLDER = "the tables of the pipeline have what ended earlier"
 _CURSOR = re.compile(r"(\d{1,15})-(\d{1,19})", re.ASCII)
 
 

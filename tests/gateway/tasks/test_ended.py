@@ -13,6 +13,8 @@ from holdfast.engine.ended import look
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.incidents.values import IncidentState
 from holdfast.engine.jobs.values import JobState
+from holdfast.engine.kernel import Command
+from holdfast.engine.processes.values import InstanceIntent, InstanceRef
 from holdfast.errors import Forbidden, InvalidArgument, NotFound
 from holdfast.gateway.processes.shapes import (
     InstanceState,
@@ -34,6 +36,7 @@ from holdfast.gateway.tasks.shapes import (
 from holdfast.limits import ENDED_BEGUN_RATIO, ENDED_RECORDS
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
+from holdfast.records import ValueType, partition_of
 from holdfast.testing import MemoryNode
 from holdfast.testing.loop import run
 
@@ -152,7 +155,7 @@ def test_an_ended_task_is_shown_with_its_payload_though_nothing_is_kept_of_it() 
         assert (view.payload, view.result) == (msgspec.Raw(b'{"to":"ada"}'), msgspec.Raw(b"1"))
         open_ = await submit(node, "mail")
         assert (await node.gateway.tasks.details(open_)).state is JobState.WAITING
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFound, match="the tables of the pipeline"):
             await node.gateway.tasks.details(str(int(open_) + 1_000))
 
     inside(story)
@@ -245,6 +248,22 @@ def test_ended_instances_are_listed_and_shown_with_their_variables_and_jobs() ->
         assert (await get(forgotten)).state is InstanceState.CANCELED, "from the log alone"
         (job, _) = (await node.gateway.tasks.page(TaskQuery("a", scope=ListScope.ENDED))).items
         assert job.state in (JobState.COMPLETED, JobState.CANCELED)
+
+    inside(story)
+
+
+def test_an_instance_whose_outcome_was_deleted_is_not_listed() -> None:
+    async def story(node: MemoryNode) -> None:
+        await deploy(node, Process("p").task("a"))
+        key = await start(node)
+        await complete(node, "a", b"{}")
+        ended = ProcessInstanceQuery(scope=ListScope.ENDED)
+        assert len((await node.gateway.instances.page(ended)).items) == 1
+        delete = Command(ValueType.PROCESS_INSTANCE, InstanceIntent.DELETE, int(key), InstanceRef())
+        await node.node.runner.submit(partition_of(int(key)), [delete])
+        assert not (await node.gateway.instances.page(ended)).items
+        with pytest.raises(NotFound, match="no longer kept"):
+            await node.gateway.instances.get(key)
 
     inside(story)
 

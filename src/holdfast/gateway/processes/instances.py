@@ -22,7 +22,7 @@ from holdfast.engine.processes.values import NewVariables as Variables
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.ended import EndedPage, EndedThings, page_of
+from holdfast.gateway.ended import OLDER, EndedPage, EndedThings, page_of
 from holdfast.gateway.processes.api import InstanceApi
 from holdfast.gateway.processes.elements import ended_view, instance_view
 from holdfast.gateway.processes.shapes import (
@@ -100,7 +100,7 @@ class InstanceService(InstanceApi):
         if ended is None:
             raise NotFound(
                 f"Expected a process instance with key {instance_key},"
-                " but it is unknown or no longer kept",
+                f" but it is unknown or no longer kept; {OLDER}",
                 key=instance_key,
             )
         return ended_view(ended.thing, ended.result)

@@ -17,7 +17,7 @@ from holdfast.engine.kernel import Command
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.ended import EndedPage, EndedThings, page_of
+from holdfast.gateway.ended import OLDER, EndedPage, EndedThings, page_of
 from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import IncidentApi
 from holdfast.gateway.tasks.shapes import IncidentPage, IncidentQuery, IncidentView
@@ -78,7 +78,8 @@ class IncidentService(IncidentApi):
         ended = await self._ended.find(EndedKind.INCIDENT, key)
         if ended is None:
             raise NotFound(
-                f"Expected an incident with key {incident_key}, but none is open or ended lately",
+                f"Expected an incident with key {incident_key}, but none is open or ended lately;"
+                f" {OLDER}",
                 key=incident_key,
             )
         return msgspec.structs.replace(ended_view(ended.thing), error=ended.error)

@@ -23,7 +23,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.errors import Code, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
-from holdfast.gateway.ended import EndedPage, EndedThings, page_of
+from holdfast.gateway.ended import OLDER, EndedPage, EndedThings, page_of
 from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import TaskApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
@@ -125,7 +125,11 @@ class TaskService(TaskApi):
         if ended is not None:
             return details_view(ended)
         if found is None:
-            raise _unknown(task_key)
+            raise NotFound(
+                f"Expected a task with key {task_key}, but it is unknown or ended too long ago;"
+                f" {OLDER}",
+                key=task_key,
+            )
         return _view(found)
 
     async def page(self, query: TaskQuery) -> TaskPage:
