@@ -256,6 +256,16 @@ def test_nothing_is_stored_of_a_submission_with_a_wrong_argument() -> None:
         assert work.run_all() == 0
 
 
+def test_a_bool_is_no_number_and_anything_is_a_bool_beside_other_arguments() -> None:
+    def take(anything: Any, number: int | dict[str, int], more: dict[str, Any]) -> None: ...
+
+    arguments = Arguments(take)
+    arguments.encode((True, 1, {}), {})
+    arguments.encode((True, {"a": 1}, {"b": True}), {})
+    with pytest.raises(InvalidArgument, match="Argument number of task take: expected int"):
+        arguments.encode((True, True, {}), {})
+
+
 def test_a_parameter_whose_default_is_none_takes_none() -> None:
     def take(first: int = None, second: str = "b") -> None: ...  # type: ignore[assignment] # noqa: RUF013
 

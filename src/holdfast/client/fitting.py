@@ -43,8 +43,9 @@ class Fit(NamedTuple):
 
     def takes(self, value: Any) -> bool:
         """Whether a value surely fits. To Python a bool is an int; to JSON it is not."""
-        is_bool_for_number = type(value) is bool and bool not in self.sure and self.only
-        return isinstance(value, self.sure) and not is_bool_for_number
+        if type(value) is bool:
+            return bool in self.sure or object in self.sure
+        return isinstance(value, self.sure)
 
 
 def fit_of(hint: Any, values: Values) -> Fit:
