@@ -26,17 +26,17 @@ $(VENV)/made:
 
 $(VENV)/runtime: $(VENV)/made pyproject.toml constraints.txt
 	@echo "· installing holdfast and what it needs (once; about half a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable .
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[uvloop]'
 	@touch $@
 
 $(VENV)/pipeline: $(VENV)/runtime
 	@echo "· installing Spark, for the tables and reports (once; about a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[pipeline]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[pipeline,uvloop]'
 	@touch $@
 
 $(VENV)/development: $(VENV)/runtime
 	@echo "· installing the checks, the test runner and the benchmarks' tools (once; about a minute)"
-	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,cluster,kafka,otel,pipeline,postgres]'
+	@$(PIP) install --quiet --quiet --constraint constraints.txt --editable '.[dev,bench,cluster,kafka,otel,pipeline,postgres,uvloop]'
 	@touch $@
 
 # An environment of its own: botocore wants an older python-dateutil than everything else here.

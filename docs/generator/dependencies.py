@@ -15,6 +15,7 @@ _PARTS = {
     "kafka": "With the extra `kafka`",
     "otel": "With the extra `otel`",
     "postgres": "With the extra `postgres`",
+    "uvloop": "With the extra `uvloop`",
     "bench": "With the extra `bench`",
 }
 

@@ -53,6 +53,8 @@ def configuration_page() -> str:
         "Numbers are written without units: bytes for names with `bytes`, milliseconds for names"
         " that end in `ms`.",
         f"```toml\n# {FILE_NAME}\npartitions = 16\nkeep_result_ms = 86_400_000\n```",
+        "`holdfast config show FOLDER` prints every setting with its value and its source. A name"
+        f" that is unknown, in `{FILE_NAME}` or as `HOLDFAST_*` in the environment, is refused.",
         "Clients also read `HOLDFAST_URL`, the address of the node; `HOLDFAST_TOKEN`, the"
         " [token](../how-to/authorization.md) for it; and `HOLDFAST_CA`, the"
         " [certificate authority](../how-to/listen-with-tls.md) that they trust.",

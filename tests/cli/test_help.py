@@ -43,7 +43,7 @@ def test_every_command_has_help_examples_and_json(path: str) -> None:
 
 def test_all_the_verbs_are_there() -> None:
     assert set(_ALL) == {
-        "start", "worker", "doctor", "demo",
+        "start", "worker", "doctor", "demo", "config show",
         "deploy", "start-process", "show", "publish", "report",
         "definitions list", "definitions source",
         "instances list", "instances show", "instances cancel", "instances set-variables",
@@ -84,6 +84,14 @@ def test_help_shows_every_exit_code(shell: Shell) -> None:
 def test_every_error_has_an_exit_code_and_every_exit_code_a_meaning() -> None:
     assert all(exit_code_of(code) is not ExitCode.OK for code in Code)
     assert set(MEANINGS) == set(ExitCode)
+
+
+def test_a_shell_completes_commands(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "_HOLDFAST_COMPLETE=complete_bash" in shell.run_process("--show-completion", "bash").out
+    monkeypatch.setenv("_HOLDFAST_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "holdfast tas")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert shell.run_process().out.split() == ["tasks"]
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -157,7 +157,7 @@ HOMES = {
     "typer": "cli/",
     "typing_extensions": "records/record.py",
     "uvicorn": "gateway/http/",
-    "uvloop": ("client/portal.py", "cli/node.py"),  # those that start a loop
+    "uvloop": "event_loop.py",
     "yarl": "client/remote.py",  # aiohttp's own word for an address
     "zstandard": "sequence/cut_codec.py",
 }

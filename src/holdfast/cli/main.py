@@ -15,6 +15,7 @@ from holdfast.cli import (
     node,
     pipeline,
     schedules,
+    settings,
     show,
     tasks,
     transactions,
@@ -41,7 +42,6 @@ from holdfast.version import VERSION
 app = typer.Typer(
     name="holdfast",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="A durable work log: submit work once; it is never lost and never doubled.",
@@ -71,7 +71,7 @@ for _group in (
     tasks.app, incidents.app, definitions.app, instances.app, batch.app, schedules.app, content.app,
     distributions.app, transactions.app, cluster.app, journal.app, backup.app, partitions.app,
     pipeline.app,
-    users.app, groups.groups, groups.roles, tokens.app, permissions.app,
+    settings.app, users.app, groups.groups, groups.roles, tokens.app, permissions.app,
 ):  # fmt: skip
     app.add_typer(_group)
 

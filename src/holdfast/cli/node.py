@@ -89,8 +89,7 @@ def _serve(
     """A node of one process, or of as many as are asked for or as its folder has."""
     import os
 
-    import uvloop
-
+    from holdfast.event_loop import run
     from holdfast.layout import layout_of
 
     os.umask(0o077)  # what is stored is for its owner alone
@@ -108,20 +107,18 @@ def _serve(
                 "Expected one process for a member of a cluster, but found --processes"
                 f" {processes}; start several members on the machine instead"
             )
-        uvloop.run(serve_member(folder, config, as_json=as_json, with_pipeline=with_pipeline))
+        run(serve_member(folder, config, as_json=as_json, with_pipeline=with_pipeline))
         return
     divided = layout_of(folder).members
     processes = processes or divided
     if processes == divided == 1:
         from holdfast.cli.serving import serve_folder
 
-        uvloop.run(serve_folder(folder, config, as_json=as_json, with_pipeline=with_pipeline))
+        run(serve_folder(folder, config, as_json=as_json, with_pipeline=with_pipeline))
         return
     from holdfast.cli.supervised import serve_members
 
-    uvloop.run(
-        serve_members(folder, config, processes, as_json=as_json, with_pipeline=with_pipeline)
-    )
+    run(serve_members(folder, config, processes, as_json=as_json, with_pipeline=with_pipeline))
 
 
 def _text(path: Path | None) -> str | None:
@@ -151,9 +148,8 @@ def member(folder: Path, number: int) -> None:
     """Run one process of a node; `holdfast start --processes` does."""
     import os
 
-    import uvloop
-
     from holdfast.cli.supervised import run_member
+    from holdfast.event_loop import run
 
     os.umask(0o077)
-    uvloop.run(run_member(folder, number))
+    run(run_member(folder, number))

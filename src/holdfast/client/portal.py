@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-import uvloop
-
 from holdfast.errors import Unavailable
+from holdfast.event_loop import new_event_loop
 
 T = TypeVar("T")
 _ABANDON_S_MAX = 1.0  # that the end of a program waits for connections to be closed
@@ -49,7 +48,7 @@ class Portal:
     """A thread with an event loop that coroutines can be handed to from anywhere."""
 
     def __init__(self, name: str) -> None:
-        self.loop = uvloop.new_event_loop()
+        self.loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
