@@ -93,6 +93,7 @@ STEP_LIVE_MS_MAX = 2  # ... while live commands wait for the same step
 LEASE_EXPIRIES_MAX = 20  # a job that outlives 20 workers kills them: a person has to look
 REQUEST_KEPT_MS = 600_000  # clients that heard UNKNOWN ask again within their deadline: minutes
 REQUESTS_KEPT_MAX = 50_000  # on each partition: 80 a second for that long, about 10 MB
+REQUEST_ITEMS_MAX = 100  # with an id of their own: 10 us each at the node, as much as a task costs
 REQUEST_REPLY_BYTES_MAX = 65_536  # larger answers are not kept: 64 KB each would be 3 GB
 PURGE_ROWS_MAX = 1_000  # about 2 ms a step for forgetting
 SCHEDULE_CATCH_UP_MAX = 1_000  # missed due times that are made up for: 50 ms of work, half a MB

@@ -12,6 +12,7 @@ from waiting import WAIT
 from holdfast import Holdfast, Process, Unknown
 from holdfast.gateway.identity.shapes import NewToken
 from holdfast.gateway.tasks.shapes import TaskQuery
+from holdfast.limits import REQUEST_ITEMS_MAX
 
 numbers = count()
 
@@ -69,6 +70,18 @@ def test_tasks_are_submitted_once_and_their_handles_are_right(
     assert scene.proxy.lost == losses
     assert sorted(each.task_key for each in scene.tasks()) == sorted(each.key for each in handles)
     assert all(each.created for each in handles)
+
+
+def test_more_tasks_than_get_ids_are_submitted_again_if_they_have_keys(scene: Scene) -> None:
+    tasks = [scene.parcel.bind(number) for number in range(REQUEST_ITEMS_MAX + 1)]
+    scene.proxy.losses = 1
+    with pytest.raises(Unknown, match="What has a key of its own can be repeated at once"):
+        scene.app.submit_many(tasks)
+    assert len(scene.tasks()) == len(tasks), "they were stored once"
+    scene.proxy.losses = 2
+    handles = scene.app.submit_many(tasks, keys=[f"bulk {next(numbers)}" for _ in tasks])
+    assert len(scene.tasks()) == 2 * len(tasks) and scene.proxy.lost == 3
+    assert len({each.key for each in handles}) == len(tasks)
 
 
 def test_processes_messages_and_schedules_are_made_once(scene: Scene) -> None:

@@ -136,15 +136,17 @@ class RemoteApi(Api):
         """Whether the node may be back soon: it restarts, or a partition moves."""
         return self._may_resend(error, Resend.FREELY)
 
-    async def send(self, entry: Operation, path: str, body: _Body, wait_ms: int = 0) -> bytes:
+    async def send(
+        self, entry: Operation, path: str, body: _Body, wait_ms: int, resend: Resend
+    ) -> bytes:
         """The content of the answer to one request; a problem is raised as the error it tells."""
         headers = self._headers if entry.method == "GET" else self._acting_headers
         if isinstance(body, bytes):
             headers = {**headers, "Content-Type": BYTES}
         content = body if body is None or isinstance(body, bytes) else _encode(body)
-        resend = None if entry.waits and wait_ms > 0 else entry.resends
+        how = None if entry.waits and wait_ms > 0 else resend
         async with self._long_polls if wait_ms > 0 else nullcontext():
-            answer = await self._exchange(entry.method, path, content, headers, wait_ms, resend)
+            answer = await self._exchange(entry.method, path, content, headers, wait_ms, how)
         return answer.content
 
     async def fetch(self, path: str, start: int, bytes_max: int) -> Piece:

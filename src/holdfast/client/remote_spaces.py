@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from holdfast.gateway.operation import Namespace, Operation, operations_of
+from holdfast.gateway.operation import Namespace, Operation, Resend, operations_of
+from holdfast.limits import REQUEST_ITEMS_MAX
 
 if TYPE_CHECKING:
     from holdfast.client.remote import RemoteApi
@@ -42,13 +43,28 @@ def _asking(entry: Operation) -> Callable[..., Coroutine[Any, Any, Any]]:
         body = _body(entry, arguments)
         wait_ms = body.wait_ms if entry.waits else entry.takes_ms(body) if entry.takes_ms else 0
         path = _path(entry, arguments) if entry.in_path else entry.path
-        content = await self.api.send(entry, path, body, wait_ms)
+        content = await self.api.send(entry, path, body, wait_ms, _resend(entry, given, self.api))
         if shape is None or shape is bytes:
             return None if shape is None else content
         answer = self.api.decoded(content, shape)
         return answer if field is None else getattr(answer, field)
 
     return ask
+
+
+def _resend(entry: Operation, given: Sequence[Any], api: "RemoteApi") -> Resend:
+    """Whether this request may be sent again.
+
+    The node remembers each item of a request by an id. For many items that costs as much as the
+    items: a single node is not asked to. Then they are repeated if each has a key of its own.
+    """
+    if entry.resends is not Resend.BY_ID or api.addresses.are_several:
+        return entry.resends
+    for items in given:
+        if isinstance(items, list | tuple) and len(items) > REQUEST_ITEMS_MAX:
+            has_keys = all(getattr(each, "key", None) for each in items)
+            return Resend.FREELY if has_keys else Resend.NEVER
+    return Resend.BY_ID
 
 
 def _body(entry: Operation, arguments: dict[str, Any]) -> Any:

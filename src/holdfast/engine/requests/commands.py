@@ -30,7 +30,7 @@ class Remembering:
                 reason = f"Expected a new request id, but {id_!r} was used for another command"
                 return Reply(rejection=Rejection(Code.INVALID_ARGUMENT, reason))
             return _reply(tables, answer)
-        if state.requests.open.get(id_) is not None:
+        if state.requests.open_at(id_) is not None:
             reason = f"Request {id_!r} is being processed; try again"
             return Reply(rejection=Rejection(Code.UNAVAILABLE, reason))
         return None
@@ -50,7 +50,7 @@ class Remembering:
         if size_bytes > REQUEST_REPLY_BYTES_MAX:
             value = b""
         requests = turn.state.requests
-        position = requests.open.get(id_)
+        position = requests.open_at(id_)
         answered = Answered(
             id_, command.value_type, command.intent, reply.key, value, reply.rejection,
             0 if value else size_bytes, -1 if position is None else position,

@@ -55,9 +55,17 @@ class Requests:
 
     def waiting(self, position: int) -> str | None:
         """The request of a command that is on the log and not processed yet."""
+        return self._waiting.get(position) if self._any_waiting() else None
+
+    def open_at(self, id_: str) -> int | None:
+        """The position of a request's command that is on the log and not processed yet."""
+        return self.open.get(id_) if self._any_waiting() else None
+
+    def _any_waiting(self) -> bool:
+        """Mostly none is: a look into memory instead of one into the store for every request."""
         if self._is_any_waiting is None:
             self._is_any_waiting = next(iter(self._waiting.scan()), None) is not None
-        return self._waiting.get(position) if self._is_any_waiting else None
+        return self._is_any_waiting
 
     def line(self) -> Line:
         """The answers that are kept."""
