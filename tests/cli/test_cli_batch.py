@@ -130,10 +130,10 @@ def test_what_is_wrong_is_said_in_one_line(shell: Shell, served: Served) -> None
         (("cancel", "--where", '{"nonsense": 1}'), 2, "expected a field, but found nonsense"),
         (("modify", *WHERE), 2, "expected --activate, --terminate or --move"),
         (("migrate", *WHERE, "--to", "order"), 2, "expected the key of a definition or ID:VERSION"),
-        (("show", UNKNOWN), 3, f"expected a batch operation with key {UNKNOWN}"),
+        (("show", UNKNOWN), 3, f"there is no batch operation with key {UNKNOWN}"),
         (("change", UNKNOWN), 2, "expected --throttle or --priority"),
         (("list", "--state", "LOST"), 2, "expected one of CREATED, ACTIVE"),
-        (("retry", UNKNOWN), 3, f"expected a batch operation with key {UNKNOWN}"),
+        (("retry", UNKNOWN), 3, f"there is no batch operation with key {UNKNOWN}"),
     ):
         done = shell.run("batch", *arguments)
         assert done.code == code, done.err

@@ -148,7 +148,7 @@ def test_what_is_given_up_is_on_the_log_with_who_did_it(stuck: tuple[Shell, str,
 def test_what_is_wrong_is_said_in_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell.serve_node(partitions=2)
     for arguments, code, found in (
-        (("show", UNKNOWN), 3, f"a distribution with key {UNKNOWN}, but none is pending"),
+        (("show", UNKNOWN), 3, f"no distribution with key {UNKNOWN} is pending"),
         (("show", "nine"), 2, "the key of a distribution, but found 'nine'"),
         (("cancel", UNKNOWN), 3, f"distribution {UNKNOWN} to be pending, but it is not"),
         (("cancel", UNKNOWN, "--by", ""), 2, "a name of who decides"),
@@ -160,7 +160,7 @@ def test_what_is_wrong_is_said_in_one_line(shell: Shell, monkeypatch: pytest.Mon
     ):
         done = shell.run("distributions", *arguments)
         assert done.code == code, done.err
-        assert done.err.startswith(f"error: expected {found}") and done.err.count("\n") == 1
+        assert found in done.err and done.err.startswith("error: ") and done.err.count("\n") == 1
     assert shell.run("distributions", "skip", UNKNOWN).code == 2
     assert shell.run("distributions", "resume", "all").code == 2
 

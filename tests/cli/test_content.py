@@ -75,9 +75,9 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
         (("publish", "site", "sit.sqlite"), 3, "there is nothing; check the path"),
         (("publish", "site", "./site", "--metadata", "x"), 2, "NAME=VALUE"),
         (("publish", "a/b", "--test"), 2, "without /"),
-        (("queues", "site"), 3, "but this node has none yet"),
+        (("queues", "site"), 3, "this node has no publisher and no subscriber yet"),
         (("retry", "site", "edge-7"), 2, "an OFFSET or --all"),
-        (("forget", "edge-7"), 3, "but this node has none yet"),
+        (("forget", "edge-7"), 3, "this node has no publisher and no subscriber yet"),
     ):
         done = shell.run("content", *arguments)
         assert done.code == code and words in done.err, (arguments, done.code, done.err)

@@ -181,8 +181,7 @@ def test_without_the_packages_the_demo_says_in_a_line_what_to_install(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
     assert _said_without_tables(tmp_path, capsys) == (
-        "· no tables this time. Expected pyspark to be installed, but it is not: pip install"
-        " 'holdfast[pipeline]'"
+        "· no tables this time. pyspark is not installed: pip install 'holdfast[pipeline]'"
     )
 
 

@@ -200,7 +200,7 @@ def test_names_that_nobody_uses_are_not_found_and_make_no_topics() -> None:
     async def story() -> None:
         there = setting()
         assert await there.service.publishers() == [] == await there.service.snapshots()
-        with pytest.raises(NotFound, match="none yet"):
+        with pytest.raises(NotFound, match="no publisher and no subscriber yet"):
             await there.service.farm("site")
         assert there.journal.topics() == {}
         await there.service.announce(discovery("a", publisher="shop"))

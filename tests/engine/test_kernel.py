@@ -76,7 +76,7 @@ def delegate(turn: Turn[Shelf], command: Record) -> None:
 
 
 def refuse(turn: Turn[Shelf], command: Record) -> None:
-    turn.reject(command, Code.NOT_FOUND, "Expected a shelf, but there is none")
+    turn.reject(command, Code.NOT_FOUND, "There is no shelf")
 
 
 def attempt(turn: Turn[Shelf], command: Record) -> None:
@@ -197,7 +197,7 @@ def test_an_attempt_that_is_refused_or_throws_leaves_nothing_and_says_why(driver
     put_, broken, refused, ignored, delegated = reply.value
     assert put_ is None and delegated is None
     assert broken == (Code.INTERNAL, "ZeroDivisionError: a bug")
-    assert refused == (Code.NOT_FOUND, "Expected a shelf, but there is none")
+    assert refused == (Code.NOT_FOUND, "There is no shelf")
     assert ignored[0] == Code.INTERNAL and "wrote nothing" in ignored[1]
     assert shelf(driver) == [70, int(PUT), int(DELEGATE)]
     assert driver.effects == ["put"], "and not what the broken one said"

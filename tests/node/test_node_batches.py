@@ -130,7 +130,7 @@ def test_without_anybody_who_selects_an_operation_fails_and_says_why() -> None:
         end = await end_of(node, await create(node), 900)
         assert end.state is BatchOperationState.FAILED
         error = end.reports[0].error
-        assert error is not None and "this node keeps none" in error.message
+        assert error is not None and "keeps no tables" in error.message
         check_gone(node)
         await node.close()
 

@@ -157,10 +157,10 @@ def test_what_is_told_at_once_leaves_before_the_turn_ends_behind_what_waited(way
 def test_an_error_travels_with_its_code_message_and_fields(way: Way) -> None:
     async def story() -> None:
         async with way.pair() as (connection, _, theirs):
-            theirs.error = NotFound("Expected a task, but there is none", key=7, path=Path("/x"))
+            theirs.error = NotFound("There is no task", key=7, path=Path("/x"))
             with pytest.raises(NotFound) as told:
                 await connection.call(FAIL, b"")
-            assert told.value.message == "Expected a task, but there is none"
+            assert told.value.message == "There is no task"
             assert told.value.fields == {"key": 7, "path": "/x"}
             theirs.error = ResourceExhausted("full", retry_after_ms=70)
             with pytest.raises(ResourceExhausted) as full:

@@ -111,7 +111,7 @@ def checked_range(start: int, end: int | None) -> None:
 def no_blob(name: str, url: str) -> NotFound:
     """The error for a blob that is not there."""
     return NotFound(
-        f"Expected a blob {name} in {url}, but there is none; check its name, and that this is"
+        f"There is no blob {name} in {url}; check its name, and that this is"
         " the store that it was put into",
         blob=name, store=url,
     )  # fmt: skip

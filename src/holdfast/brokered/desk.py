@@ -135,8 +135,7 @@ class BrokeredDesk:
         known = sorted({*self._names(), *self._member.roster.said})
         if member not in known:
             raise NotFound(
-                f"Expected a member of the cluster, but found {member!r}; there are"
-                f" {', '.join(known)}",
+                f"The cluster has no member {member!r}; there are {', '.join(known)}",
                 member=member,
             )
 

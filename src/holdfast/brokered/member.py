@@ -249,7 +249,7 @@ class BrokeredMember:
             await self.set_draining(is_draining)
             return
         if member not in self.links:
-            raise NotFound(f"Expected a member of the cluster, but found {member!r}", member=member)
+            raise NotFound(f"The cluster has no member {member!r}", member=member)
         link = self.links[member]
         if not link.is_up:
             raise Unavailable(

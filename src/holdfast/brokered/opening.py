@@ -19,9 +19,7 @@ async def open_brokered(folder: Path, config: Config) -> BrokeredMember:
     """
     for name in _NEEDED:
         if find_spec(name) is None:
-            raise Unavailable(
-                f"Expected {name} to be installed, but it is not: pip install 'holdfast[kafka]'"
-            )
+            raise Unavailable(f"{name} is not installed: pip install 'holdfast[kafka]'")
     from holdfast.brokered.kafka import open_kafka
 
     return await join(folder, config, open_kafka(config))

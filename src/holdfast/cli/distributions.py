@@ -126,8 +126,8 @@ def skip(
 ) -> None:
     """Skip a distribution on one partition; commands that wait behind it continue.
 
-    The partition never gets the command and stays different from the others. A copy that is under
-    way may still take effect. The decision is recorded on the log, with who took it and why.
+    The partition never gets the command and stays different from the others. A copy in flight may
+    still take effect. The decision is recorded on the log, with who took it and why.
     """
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask

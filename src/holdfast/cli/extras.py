@@ -11,6 +11,4 @@ def check_installed() -> None:
 
     for name in PIPELINE:
         if find_spec(name) is None:
-            raise Unavailable(
-                f"Expected {name} to be installed, but it is not: pip install 'holdfast[pipeline]'"
-            )
+            raise Unavailable(f"{name} is not installed: pip install 'holdfast[pipeline]'")

@@ -106,7 +106,7 @@ async def _until_stopped(node: Node, stop: asyncio.Event, certificate: Certifica
         if isinstance(failure, DataLoss) and "path" in failure.fields:
             raise DataLoss(failure.message, **failure.fields)  # to start again would not help
         if failure is not None:
-            raise Unavailable(f"Expected the node to run, but it stopped: {failure}")
+            raise Unavailable(f"The node stopped: {failure}")
 
 
 def announce_start(

@@ -374,7 +374,7 @@ class Conductor:
         last, sight = self._journal.chain(partition).last, self.sight()
         member = sight.members.get(to)
         if member is None or not member.is_there:
-            raise NotFound(f"Expected a member that runs, but {to!r} does not", member=to)
+            raise NotFound(f"Member {to!r} is not running", member=to)
         if last is None or Replica(to, member.disk or "") not in last.replicas:
             raise InvalidState(
                 f"Expected member {to!r} to keep the log of partition {partition}, but it does not",

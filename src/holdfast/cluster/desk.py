@@ -207,7 +207,7 @@ class ClusterDesk:
             check_member_name(member)
             known = ", ".join(sorted(self._member.roster.registered))
             raise NotFound(
-                f"Expected a member of the cluster, but found {member!r}; there are {known}",
+                f"The cluster has no member {member!r}; there are {known}",
                 member=member,
             )
 

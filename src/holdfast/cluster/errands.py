@@ -183,7 +183,7 @@ class Messenger:
 
     async def _call(self, member: str, kind: int, body: bytes) -> bytes:
         if member not in self._links:
-            raise NotFound(f"Expected a member of the cluster, but found {member!r}", member=member)
+            raise NotFound(f"The cluster has no member {member!r}", member=member)
         link = self._links[member]
         if not link.is_up:
             raise Unavailable(

@@ -82,7 +82,7 @@ class LinkedPeers:
 
     async def call(self, member: str, message: Call) -> Answer:
         if member not in self.greetings or self._links is None:
-            raise Unavailable(f"Expected member {member!r}, but it is not heard", member=member)
+            raise Unavailable(f"Member {member!r} does not answer", member=member)
         try:
             return _decode_answer(await self._links[member].call(CALLED, _encode(message)))
         except msgspec.DecodeError as error:
@@ -163,7 +163,7 @@ class _Answering:
     async def _answer(self, call: Call) -> bytes:
         handler = self._peers.handler
         if handler is None:
-            raise Unavailable("Expected a member that runs, but it is still starting; try again")
+            raise Unavailable("The member is still starting; try again")
         return _encode(await handler.called(self._connection.peer, call))
 
     def told(self, kind: int, body: bytes) -> None:

@@ -61,7 +61,7 @@ class GroupsHome:
     async def stop(self) -> None:
         """Lets go of all groups; their members find the next home."""
         if self._away is None:
-            self._end(Unavailable("Expected a running node, but it is closing; try again later"))
+            self._end(Unavailable("The node is closing; try again later"))
         if self._opening:
             await asyncio.wait(self._opening.values())
             self._opening.clear()

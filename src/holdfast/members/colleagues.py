@@ -26,7 +26,7 @@ async def _nothing() -> bytes:
 
 
 async def _no_content(_: bytes) -> bytes:
-    raise Unavailable("Expected a member that runs, but it is still starting; try again")
+    raise Unavailable("The member is still starting; try again")
 
 
 class Colleagues:

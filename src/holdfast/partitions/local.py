@@ -29,7 +29,7 @@ Confirm = Callable[[int], Awaitable[bool]]
 OnLeft = Callable[[int, Sequence[Submission], Moved], None]
 """Has the tickets of submissions settled by the partition's next owner."""
 
-_NO_JOB = Rejection(Code.NOT_FOUND, "Expected a waiting job, but there is none")
+_NO_JOB = Rejection(Code.NOT_FOUND, "There is no waiting job")
 
 
 class LocalPartitions:

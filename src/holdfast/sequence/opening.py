@@ -51,9 +51,7 @@ def check_cluster_installed() -> None:
     """A cluster needs packages that are not installed by default: says so if one is missing."""
     for name in _NEEDED:
         if not _is_there(name):
-            raise Unavailable(
-                f"Expected {name} to be installed, but it is not: pip install 'holdfast[cluster]'"
-            )
+            raise Unavailable(f"{name} is not installed: pip install 'holdfast[cluster]'")
 
 
 def _is_there(name: str) -> bool:

@@ -318,7 +318,7 @@ def test_a_canceled_distribution_ends_and_its_waiting_caller_is_answered(
         (finished,) = happened(node, 1, _I.FINISHED)
         assert (finished.key, finished.value) == (canceled.key, Targets())
         assert deployed_on(node) == {1: ["order"], 2: [], 3: [], 4: ["order"]}
-        with pytest.raises(NotFound, match="but none is pending"):
+        with pytest.raises(NotFound, match="No distribution with key"):
             await node.gateway.distributions.get(view.distribution_key)
         await asyncio.sleep(3_600)
         assert happened(node, 1, _I.REDISTRIBUTED) == [], "nothing is sent any more"

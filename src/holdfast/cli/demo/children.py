@@ -54,14 +54,14 @@ class Child:
         line = self._process.stdout.readline()
         if not line:
             said = self._log.read_text(errors="replace").strip()
-            raise Unavailable(f"Expected {self.name} to start, but it ended: {said or 'silently'}")
+            raise Unavailable(f"{self.name} ended: {said or 'silently'}")
         return line
 
     def check(self) -> None:
         """Unavailable if it has ended although nobody asked it to."""
         if self._process.poll() is not None:
             said = self._log.read_text(errors="replace").strip()[-2_000:]
-            raise Unavailable(f"Expected {self.name} to run, but it ended: {said or 'silently'}")
+            raise Unavailable(f"{self.name} ended: {said or 'silently'}")
 
     def pause(self) -> None:
         """SIGSTOP: it keeps what it holds and says nothing."""

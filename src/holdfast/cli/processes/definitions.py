@@ -107,7 +107,7 @@ def _resource(text: str) -> "Resource":
     if path.is_dir():
         raise InvalidArgument(f"Expected a BPMN file at {path}, but it is a folder", path=text)
     if ":" not in text:
-        raise NotFound(f"Expected a BPMN file at {path}, but there is none", path=text)
+        raise NotFound(f"There is no BPMN file at {path}", path=text)
     process, place = import_target(text, "a BPMN file or MODULE:NAME, such as shop:order")
     if not isinstance(process, Process | Definition):
         raise InvalidArgument(f"Expected {place} to be a Process, but found {process!r}")

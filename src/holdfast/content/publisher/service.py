@@ -135,7 +135,7 @@ class ContentService:
         self._check_here()
         if self._running is None or self._is_stopped:
             if self._is_stopped:
-                raise Unavailable("Expected a running node, but it is closing; try again later")
+                raise Unavailable("The node is closing; try again later")
             return await asyncio.shield(self._begin())
         return self._running
 
@@ -332,5 +332,5 @@ class ContentService:
         """What runs; looking at a node without content creates no topics."""
         self._check_here()
         if not self.is_used:
-            raise NotFound("Expected a publisher or a subscriber, but this node has none yet")
+            raise NotFound("This node has no publisher and no subscriber yet")
         return await self.running()

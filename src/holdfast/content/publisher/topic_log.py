@@ -276,9 +276,7 @@ def moved(reason: str) -> Moved:
 
 
 def _closed() -> Unavailable:
-    return Unavailable(
-        "Expected a running node, but it is closing; try again when it has started again"
-    )
+    return Unavailable("The node is closing; try again when it has started again")
 
 
 def _tell(waiting: "asyncio.Future[None]") -> None:

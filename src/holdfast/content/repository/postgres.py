@@ -135,7 +135,7 @@ class PostgresTables:
         if self._version() is None:
             if not create:
                 raise NotFound(
-                    f"Expected a content repository in {self.url}, but there is none; check the"
+                    f"There is no content repository in {self.url}; check the"
                     " database and the schema",
                     store=self.url,
                 )

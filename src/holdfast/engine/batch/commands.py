@@ -251,5 +251,5 @@ def _allowed(turn: Turn[EngineState], command: Record, key: int) -> StoredOperat
 
 
 def _unknown(turn: Turn[EngineState], command: Record, key: int) -> None:
-    reason = f"Expected a batch operation with key {key} that has not ended, but there is none"
+    reason = f"There is no batch operation with key {key} that has not ended"
     turn.reject(command, Code.NOT_FOUND, reason)

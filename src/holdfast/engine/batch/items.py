@@ -98,7 +98,7 @@ class Items:
 
 def _no_dead_letter(key: int, *, is_there: bool) -> Rejection:
     if not is_there:
-        reason = f"Expected a task with key {key}, but there is none"
+        reason = f"There is no task with key {key}"
         return Rejection(Code.NOT_FOUND, reason)
     reason = f"Expected task {key} to wait for a person, but it does not"
     return Rejection(Code.INVALID_STATE, reason)

@@ -41,5 +41,5 @@ class NoSelector:
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
     ) -> Page:
         raise Unavailable(
-            "Expected tables to select items from, but this node keeps none", lasting=1
+            "This node keeps no tables to select items from; start it with --pipeline", lasting=1
         )

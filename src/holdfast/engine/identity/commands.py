@@ -91,7 +91,7 @@ def changed_user(state: EngineState, changed: User) -> None:
 def known_user(state: EngineState, named: User | UserRef) -> None:
     """Somebody who is known."""
     if state.identities.users.get(named.username) is None:
-        raise NotFound(f"Expected a user {named.username!r}, but there is none")
+        raise NotFound(f"There is no user {named.username!r}")
 
 
 def new_token(state: EngineState, new: Token) -> None:
@@ -107,7 +107,7 @@ def new_token(state: EngineState, new: Token) -> None:
 def known_token(state: EngineState, named: TokenRef) -> None:
     """A token that is known."""
     if state.identities.tokens.get(named.id) is None:
-        raise NotFound(f"Expected a token {named.id!r}, but there is none")
+        raise NotFound(f"There is no token {named.id!r}")
 
 
 # --- groups and roles -------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def changed_group(type_: OwnerType, state: EngineState, changed: Group) -> None:
 def known_group(type_: OwnerType, state: EngineState, named: Group | GroupRef | Membership) -> None:
     """One that is known."""
     if state.identities.family(type_).get(named.id) is None:
-        raise NotFound(f"Expected a {_word(type_)} {named.id!r}, but there is none")
+        raise NotFound(f"There is no {_word(type_)} {named.id!r}")
 
 
 def new_member(type_: OwnerType, state: EngineState, new: Membership) -> None:
@@ -217,7 +217,7 @@ def known_authorization(
     """The one that is named."""
     known = state.identities.authorizations.get(named.authorization)
     if known is None:
-        raise NotFound(f"Expected an authorization {named.authorization}, but there is none")
+        raise NotFound(f"There is no authorization {named.authorization}")
     return known
 
 

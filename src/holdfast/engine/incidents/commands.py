@@ -66,6 +66,6 @@ def discard(turn: Turn[EngineState], command: Record) -> None:
 def _open(turn: Turn[EngineState], command: Record) -> Incident | None:
     incident = turn.state.incidents.open.get(command.key)
     if incident is None:
-        reason = f"Expected an open incident with key {command.key}, but there is none"
+        reason = f"There is no open incident with key {command.key}"
         turn.reject(command, Code.NOT_FOUND, reason)
     return incident

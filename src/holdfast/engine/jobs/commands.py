@@ -191,7 +191,7 @@ def _reject_missing(turn: Turn[EngineState], command: Record) -> None:
     if by is not None:
         reason = f"Transaction {by} makes job {command.key}, which is not there yet; try again"
         return turn.reject(command, Code.UNAVAILABLE, reason)
-    reason = f"Expected a job with key {command.key}, but there is none"
+    reason = f"There is no job with key {command.key}"
     return turn.reject(command, Code.NOT_FOUND, reason)
 
 
@@ -225,7 +225,7 @@ def activate(turn: Turn[EngineState], command: Record) -> None:
             turn.effect_once(JobsAvailable(turn.partition, type_))
             break
     if not found:
-        return turn.reject(command, Code.NOT_FOUND, "Expected a waiting job, but there is none")
+        return turn.reject(command, Code.NOT_FOUND, "There is no waiting job")
     groups: dict[tuple[str, int, int], list[tuple[int, Job]]] = {}
     for key, job in zip(found, jobs.jobs.get_many(found), strict=True):
         assert job is not None, "a waiting job has no row"
@@ -267,7 +267,7 @@ def extend(turn: Turn[EngineState], command: Record) -> None:
     """The worker lives: its lease runs on."""
     lease = turn.state.jobs.leases.get(command.key)
     if lease is None:
-        reason = f"Expected a lease with key {command.key}, but there is none"
+        reason = f"There is no lease with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     if lease.fixed:
         reason = "Expected a lease that can be extended, but its jobs have a timeout of their own"
@@ -290,7 +290,7 @@ def expire(turn: Turn[EngineState], command: Record) -> None:
     """The time of a lease is over."""
     lease = turn.state.jobs.leases.get(command.key)
     if lease is None:
-        reason = f"Expected a lease with key {command.key}, but there is none"
+        reason = f"There is no lease with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     held = _still_held(turn, command.key, lease.jobs)
     jobs = dict(zip(held, turn.state.jobs.jobs.get_many(list(held)), strict=True))

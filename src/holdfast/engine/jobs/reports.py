@@ -51,7 +51,7 @@ def update_retries(turn: Turn[EngineState], command: Record) -> None:
     """The job may fail so many times more."""
     job: Job | None = turn.state.jobs.jobs.get(command.key)
     if job is None:
-        reason = f"Expected a job with key {command.key}, but there is none"
+        reason = f"There is no job with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     retry: Retry = command.value
     turn.event(ValueType.JOB, JobIntent.RETRIES_UPDATED, command.key, retry)

@@ -58,7 +58,7 @@ def _offer(
 def expire(turn: Turn[EngineState], command: Record) -> None:
     """The time of a message is over."""
     if turn.state.messages.messages.get(command.key) is None:
-        reason = f"Expected a message with key {command.key}, but there is none"
+        reason = f"There is no message with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     turn.event(MESSAGE, MessageIntent.EXPIRED, command.key, MessageRef())
 

@@ -47,7 +47,7 @@ def start_next(turn: Turn[EngineState], command: Record) -> None:
     wanted: NextStart = command.value
     found = next_start(turn, wanted.process_id, wanted.correlation)
     if found is None or turn.state.messages.locked_by(wanted.process_id, wanted.correlation):
-        reason = f"Expected a message to start {wanted.process_id!r} by, but there is none"
+        reason = f"There is no message to start {wanted.process_id!r} by"
         return turn.reject(command, Code.NOT_FOUND, reason)
     key, start = found
     stored = turn.state.messages.messages.get(key)

@@ -84,5 +84,5 @@ def unhandled(code: str, message: str, who: str) -> Stuck:
     said = f": {message}" if message else ""
     return Stuck(
         IncidentReason.UNHANDLED_ERROR,
-        f"Expected a boundary event to catch error {code!r} of {who}, but there is none{said}",
+        f"There is no boundary event to catch error {code!r} of {who}{said}",
     )

@@ -52,13 +52,13 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
     instance = processes.instances.get(command.key)
     wanted: Migration = command.value
     if instance is None:
-        reason = f"Expected a process instance with key {command.key}, but there is none"
+        reason = f"There is no process instance with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     if instance.phase == Phase.TERMINATING:
         reason = f"Expected instance {command.key} to run, but it is being ended"
         return turn.reject(command, Code.INVALID_STATE, reason)
     if processes.definitions.get(wanted.definition) is None:
-        reason = f"Expected a definition with key {wanted.definition}, but there is none"
+        reason = f"There is no definition with key {wanted.definition}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     walk = take_up(turn, command.key)
     target = processes.plan(wanted.definition)
@@ -188,7 +188,7 @@ def _change(walk: Walk, key: int, source: Node, mapping: dict[int, Node]) -> _Ch
     element = walk.element(key)
     if target is None:
         raise InvalidArgument(
-            f"Expected an instruction for {source.id!r}, which is active, but there is none",
+            f"There is no instruction for {source.id!r}, which is active",
             element=source.id,
         )
     if element.phase == Phase.TERMINATING:

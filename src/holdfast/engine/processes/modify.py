@@ -42,7 +42,7 @@ def modify(turn: Turn[EngineState], command: Record) -> None:
     """Does all that is asked, or rejects it with the reason."""
     instance = turn.state.processes.instances.get(command.key)
     if instance is None:
-        reason = f"Expected a process instance with key {command.key}, but there is none"
+        reason = f"There is no process instance with key {command.key}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     if instance.phase == Phase.TERMINATING:
         reason = f"Expected instance {command.key} to run, but it is being ended"

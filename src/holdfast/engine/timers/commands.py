@@ -71,6 +71,6 @@ def delete(turn: Turn[EngineState], command: Record) -> None:
     id_ = command.value.id
     key = turn.state.schedules.key_of(id_)
     if key is None:
-        reason = f"Expected a schedule {id_!r}, but there is none"
+        reason = f"There is no schedule {id_!r}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     turn.event(SCHEDULE, ScheduleIntent.DELETED, key, ScheduleId(id_))

@@ -42,7 +42,7 @@ class Authentication:
         The address that it comes from counts where passwords are guessed.
         """
         if header is None:
-            raise Unauthorized("Expected an Authorization header, but there is none")
+            raise Unauthorized("There is no Authorization header")
         scheme, _, credentials = header.decode("latin-1").strip().partition(" ")
         credentials = credentials.strip()
         if scheme.lower() == "bearer":

@@ -159,17 +159,17 @@ class BatchService(BatchApi):
         """A new operation for the items, or the partitions, that failed in one that has ended."""
         key = self._key(batch_operation_key)
         if (led := await self._live.led(key)) is not None:
-            raise InvalidState(f"Expected operation {key} to have ended, but it is {led.state}")
+            raise InvalidState(f"Operation {key} has not ended: it is {led.state}")
         past = await self._past(key)
         if retry.failed is BatchFailures.ITEMS:
             if not past.view.operations_failed_count:
-                raise InvalidState(f"Expected failed items of operation {key}, but there are none")
+                raise InvalidState(f"Operation {key} has no failed items")
             await self._check_creator(past.operation)
             chosen, partitions = failed_items(key), past.operation.partitions
         else:
             partitions = tuple(each.partition_id for each in past.view.errors)
             if not partitions:
-                raise InvalidState(f"Expected failed partitions of operation {key}, but none did")
+                raise InvalidState(f"Operation {key} has no failed partitions")
             chosen = past.operation.filter
         operation = _replace(
             past.operation, filter=chosen, partitions=partitions, repeats=key,

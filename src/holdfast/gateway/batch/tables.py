@@ -66,7 +66,9 @@ OpenTables = Callable[[], Awaitable[BatchTables]]
 
 async def no_tables() -> BatchTables:
     """Where no tables are kept."""
-    raise Unavailable("Expected tables to select items from, but this node keeps none", lasting=1)
+    raise Unavailable(
+        "This node keeps no tables to select items from; start it with --pipeline", lasting=1
+    )
 
 
 class TablesSelector:

@@ -41,7 +41,7 @@ class ClusterService(ClusterApi):
     def _cluster(self) -> ClusterHome:
         if self.home is None:
             raise InvalidState(
-                "Expected a member of a cluster, but this is a single node; start members with"
+                "This is a single node, not a member of a cluster; start members with"
                 " holdfast start FOLDER --cluster etcd://HOST:PORT"
             )
         return self.home

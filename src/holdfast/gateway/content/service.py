@@ -266,4 +266,4 @@ def _check_page(query: QueueQuery | EventQuery) -> None:
 
 
 def _no_content() -> Unavailable:
-    return Unavailable("Expected a node that distributes content, but this one does not", lasting=1)
+    return Unavailable("This node does not distribute content", lasting=1)

@@ -148,7 +148,7 @@ class UploadStaging:
             staged = None
         if staged is None or staged.owner != owner:
             raise NotFound(
-                f"Expected an unfinished upload {upload_id[:64]!r}, but there is none; begin again",
+                f"There is no unfinished upload {upload_id[:64]!r}; begin again",
                 upload_id=upload_id[:64],
             )
         return staged

@@ -63,7 +63,7 @@ class DistributionService(DistributionApi):
         key = self._key(distribution_key)
         found = await self._asked.ask(partition_of(key), FindDistribution(key))
         if found is None:
-            raise NotFound(f"Expected a distribution with key {key}, but none is pending", key=key)
+            raise NotFound(f"No distribution with key {key} is pending", key=key)
         return _view(found)
 
     # --- decisions ----------------------------------------------------------------------------

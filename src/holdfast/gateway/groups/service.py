@@ -52,7 +52,7 @@ class GroupGateway(GroupApi):
     @property
     def home(self) -> GroupsPort:
         if self._home is None:
-            raise Unavailable("Expected a node that keeps groups, but this one does not", lasting=1)
+            raise Unavailable("This node does not keep groups", lasting=1)
         return self._home
 
     # --- members --------------------------------------------------------------------------

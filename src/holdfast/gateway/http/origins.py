@@ -71,7 +71,7 @@ class Origins:
         if host is None:
             if http_version == "1.0":  # has no such header, and no browser speaks it
                 return
-            raise HTTPException("Expected a Host header, but there is none", status_code=400)
+            raise HTTPException("There is no Host header", status_code=400)
         if not self._is_ours(host.decode("latin-1").lower()):
             raise HTTPException(
                 f"Expected a request for this node, but it is for {_shown(host)}; if clients call"

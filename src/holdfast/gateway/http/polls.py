@@ -60,7 +60,7 @@ class PollOutcome:
     def answer(self) -> Any:
         """What the work gave; raises what it raised."""
         if self._task.cancelled():
-            raise Unavailable("Expected an answer, but the node is closing; try again")
+            raise Unavailable("The node is closing; try again")
         return self._task.result()
 
 

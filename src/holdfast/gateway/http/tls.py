@@ -117,5 +117,5 @@ class Certificate:
 def certificate_of(certificate: str, key: str) -> Certificate | None:
     """The certificate that the settings name; None if they name none."""
     if key and not certificate:
-        raise InvalidArgument("Expected a TLS certificate beside the key, but there is none")
+        raise InvalidArgument("There is no TLS certificate beside the key")
     return Certificate(certificate, key) if certificate else None

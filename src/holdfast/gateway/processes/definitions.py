@@ -90,7 +90,7 @@ class ProcessService(ProcessApi):
         key = checks.key_from(definition_key, self._asked.count, "process definition")
         source = await self._asked.ask(DEPLOYING_PARTITION, FindSource(key))
         if source is None:
-            raise NotFound(f"Expected a process definition with key {key}, but there is none")
+            raise NotFound(f"There is no process definition with key {key}")
         return ProcessSource(definition_key, source.decode())
 
 

@@ -100,7 +100,7 @@ async def get_authorization(api: Api, authorization_key: str) -> AuthorizationRe
     for each in (await api.identity.authorizations(AuthorizationQuery())).items:
         if each.authorization_key == authorization_key:
             return _of_view(each)
-    raise NotFound(f"Expected an authorization {authorization_key}, but there is none")
+    raise NotFound(f"There is no authorization {authorization_key}")
 
 
 @endpoint("POST", "/v2/authorizations/search", _READ)

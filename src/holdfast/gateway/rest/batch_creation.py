@@ -114,7 +114,7 @@ async def resolve_instance_incidents(api: RestApi, instance_key: str) -> BatchOp
         api.tables, "process_instances", key
     ):
         raise NotFound(
-            f"Expected a process instance with key {instance_key}, but there is none",
+            f"There is no process instance with key {instance_key}",
             key=instance_key,
         )
     body = IncidentBatch(filter={"processInstanceKey": instance_key})

@@ -114,7 +114,7 @@ async def get_definition(api: RestApi, definition_key: str) -> DefinitionResult:
     found = await api.look.readable_definition(key)
     if found is None:
         raise NotFound(
-            f"Expected a process definition with key {definition_key}, but there is none",
+            f"There is no process definition with key {definition_key}",
             key=definition_key,
         )
     return _result(found)

@@ -127,7 +127,7 @@ async def get_element(api: RestApi, element_key: str) -> ElementResult:
     row = await row_of(api.tables, "element_instances", key)
     if row is None:
         raise NotFound(
-            f"Expected an element instance with key {element_key}, but there is none",
+            f"There is no element instance with key {element_key}",
             key=element_key,
         )
     [found] = await _of_rows(api, [row])

@@ -30,7 +30,7 @@ async def group_of(api: Api, type_: OwnerType, id_: str) -> GroupView:
     for each in (await api.identity.groups(type_)).items:
         if each.id == id_:
             return each
-    raise NotFound(f"Expected a {type_.lower()} {id_!r}, but there is none")
+    raise NotFound(f"There is no {type_.lower()} {id_!r}")
 
 
 # --- groups -----------------------------------------------------------------------------------

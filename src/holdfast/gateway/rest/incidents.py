@@ -182,7 +182,7 @@ async def get_incident(api: RestApi, incident_key: str) -> IncidentResult:
     row = None if found is not None else await row_of(api.tables, "incidents", key)
     if row is None or not row["process_instance_key"]:
         raise NotFound(
-            f"Expected an incident of a process with key {incident_key}, but there is none",
+            f"There is no incident of a process with key {incident_key}",
             key=incident_key,
         )
     [result] = await _of_rows(api, [row])

@@ -122,7 +122,7 @@ async def _definition(api: RestApi, body: InstanceCreation) -> tuple[int, str, i
         version = version
         found = await api.look.version(str(body.process_definition_id), max(version, 0))
     if found is None:
-        raise NotFound(f"Expected a process definition with {asked}, but there is none")
+        raise NotFound(f"There is no process definition with {asked}")
     return found.key, found.process_id, found.version
 
 
@@ -136,7 +136,7 @@ async def _end(api: RestApi, instance_key: str, body: InstanceCreation) -> msgsp
         )
     if outcome.state != JobState.COMPLETED:
         raise InvalidState(
-            f"Expected process instance {instance_key} to complete, but it was canceled",
+            f"Process instance {instance_key} was canceled",
             key=instance_key,
         )
     result = outcome.result if isinstance(outcome.result, msgspec.Raw) else msgspec.Raw(b"{}")
@@ -235,7 +235,7 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
     row = await row_of(api.tables, "process_instances", key)
     if row is None or row["state"] == "DELETED":
         raise NotFound(
-            f"Expected a process instance with key {instance_key}, but there is none",
+            f"There is no process instance with key {instance_key}",
             key=instance_key,
         )
     [found] = await _of_rows(api, [row], await family_of(api.tables, [row]))

@@ -100,7 +100,7 @@ class NodeLook:
         key = self.key(text, "job")
         found = await self._asked.ask(partition_of(key), FindJob(key))
         if found is None:
-            raise NotFound(f"Expected a job with key {text}, but there is none", key=text)
+            raise NotFound(f"There is no job with key {text}", key=text)
         return found
 
     async def lease(self, text: str) -> str:

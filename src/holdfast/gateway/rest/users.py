@@ -60,7 +60,7 @@ async def get_user(api: Api, username: str) -> UserResult:
     for each in (await api.identity.users()).items:
         if each.username == username:
             return _of_view(each)
-    raise NotFound(f"Expected a user {username!r}, but there is none")
+    raise NotFound(f"There is no user {username!r}")
 
 
 @serves(IdentityApi.update_user)

@@ -78,7 +78,7 @@ def _scope_of(key: str) -> str:
             f"Expected the key of a variable, {_KEY_DIGITS} digits, but found {key[:50]!r}"
         )
     if len(key) != _KEY_DIGITS:
-        raise NotFound(f"Expected a variable with key {key[:50]}, but there is none", key=key[:50])
+        raise NotFound(f"There is no variable with key {key[:50]}", key=key[:50])
     return key[: int(key[-1]) + _SCOPE_DIGITS_MIN]
 
 
@@ -104,9 +104,7 @@ async def get_variable(api: RestApi, variable_key: str) -> VariableResult:
         known = await _of_rows(api, await _ended_scope(api, scope))
     named = [each for each in known if each.variable_key == variable_key]
     if not named:
-        raise NotFound(
-            f"Expected a variable with key {variable_key}, but there is none", key=variable_key
-        )
+        raise NotFound(f"There is no variable with key {variable_key}", key=variable_key)
     if len(named) > 1:  # one in some hundred million pairs of names
         names = ", ".join(each.name for each in named)
         raise InvalidState(

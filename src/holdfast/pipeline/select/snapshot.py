@@ -156,7 +156,7 @@ def open_snapshot(root: Path, name: str) -> Snapshot:
     """A snapshot that has to be there."""
     found = find_snapshot(root, name)
     if found is None:
-        raise NotFound(f"Expected a selection with the name {name}, but there is none", name=name)
+        raise NotFound(f"There is no selection with the name {name}", name=name)
     return found
 
 
