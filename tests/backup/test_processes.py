@@ -10,15 +10,17 @@ import pytest
 from tests.engine.transaction_logs import check_logs, check_state
 
 from holdfast import backup_pins
+from holdfast.backup_life import BackupLife
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.engine.partition import DISPATCH
-from holdfast.errors import Code, HoldfastError, Unavailable
+from holdfast.errors import Code, HoldfastError, InvalidState, Unavailable
 from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.gateway.transactions.shapes import (
     TransactionQuery,
     TransactionRequest,
     TransactionStep,
 )
+from holdfast.journal.memory import MemoryJournal
 from holdfast.layout import Layout, divide, layout_of
 from holdfast.members.member import Member
 
@@ -190,3 +192,23 @@ def test_a_backup_is_not_made_while_a_process_is_away_and_the_node_goes_on(tmp_p
         await members[0].close()
 
     asyncio.run(story())
+
+
+def test_a_member_whose_log_is_not_its_own_refuses_and_says_what_to_do(tmp_path: Path) -> None:
+    for disk, text in ((None, "Kafka"), (object(), "--as-of-cut latest")):
+        nothing: Any = None
+        is_shared: Any = disk
+        life = BackupLife(
+            tmp_path, tmp_path, MemoryJournal(), nothing, nothing, nothing, nothing, is_shared
+        )
+        gateway: Any = _Asked()
+        assert life.serve(gateway) == {}
+        with pytest.raises(InvalidState, match=text):
+            asyncio.run(gateway.home.start("s3://key:secret@bucket"))
+
+
+class _Asked:
+    """A gateway, as far as backups need one."""
+
+    def serve_backups(self, home: Any) -> None:
+        self.home = home
