@@ -68,8 +68,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
     idempotency_window_ms: int = 86_400_000
     keep_result_ms: int = 3_600_000
-    ended_kept_ms: int = 86_400_000  # what ended is listed for so long at most, ...
-    ended_kept_max: int = 10_000  # ... and so many tasks, instances and incidents each; 0: none
+    ended_kept_ms: int = 86_400_000  # what ended earlier is not listed
+    ended_kept_max: int = 10_000  # tasks, instances and incidents each that are listed; 0: none
     spark_master: str = "local[*]"  # or spark://… for a cluster, sc://… for Spark Connect
     spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
