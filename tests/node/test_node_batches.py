@@ -105,7 +105,8 @@ async def end_of(node: MemoryNode, key: int, seconds: float = 120) -> OperationE
 def check_gone(node: MemoryNode) -> None:
     for partition in range(1, node.partitions + 1):
         tags = {raw[2] for raw, _ in node.dump(partition)}
-        assert not {each for each in tags if each >= Tag.BATCH_OPERATION}, "left behind"
+        batch = range(Tag.BATCH_OPERATION, Tag.BATCH_OPERATIONS_LED + 1)
+        assert not {each for each in tags if each in batch}, "left behind"
 
 
 def test_a_node_does_an_operation_by_itself() -> None:
