@@ -8,6 +8,8 @@ import pytest
 
 from holdfast.cli.exit_codes import ExitCode
 from holdfast.config import Config
+from holdfast.gateway.node.service import NodeService
+from holdfast.gateway.node.shapes import BackupView
 
 from .shell import Served, Shell
 
@@ -86,3 +88,23 @@ def test_damage_in_a_target_is_an_exit_code(shell: Shell) -> None:
     assert piece.name in json.loads(found.out)["problems"][0]
     assert shell.run("restore", "backups", "again").code == ExitCode.DATA_LOSS
     assert not any((shell.folder / "again").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "text"),
+    [
+        (BackupView("NONE"), ExitCode.UNAVAILABLE, "started again"),
+        (BackupView("FAILED", code="DATA_LOSS", error="a bit"), ExitCode.DATA_LOSS, "a bit"),
+    ],
+)
+def test_a_backup_that_the_node_did_not_end_well_is_an_error(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, end: BackupView, code: ExitCode, text: str
+) -> None:
+    with node_in(shell):
+
+        async def backup(_: object) -> BackupView:
+            return end
+
+        monkeypatch.setattr(NodeService, "backup", backup)
+        found = shell.run("backup", shell.url, "backups")
+    assert (found.code, text in found.err) == (code, True), found.err

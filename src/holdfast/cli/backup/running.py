@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from holdfast.cli.backup.showing import bar, print_made
 from holdfast.cli.remote import ask
-from holdfast.errors import InvalidArgument, error_of
+from holdfast.errors import InvalidArgument, Unavailable, error_of
 from holdfast.gateway.api import Api
 from holdfast.gateway.node.shapes import BackupView
 
@@ -18,8 +18,13 @@ def back_up_running(url: str, target: str, *, as_json: bool) -> None:
     """Has a node make a backup, and waits for its end."""
     wanted = _target(url, target)
     made = ask(url, lambda api: _make(api, wanted))
-    if made.state != "DONE":
+    if made.state == "FAILED":
         raise error_of(made.code, made.error)
+    if made.state != "DONE":
+        raise Unavailable(
+            f"The node at {url} was started again in the middle of the backup, and none was made;"
+            " begin it again"
+        )
     print_made(
         made.generation, made.taken_ms, made.total_bytes, made.sent_bytes, made.target,
         as_json=as_json,
