@@ -124,13 +124,18 @@ def test_transactions_over_processes_are_whole_in_every_backup(tmp_path: Path) -
         asyncio.run(finished_and_checked(folder, committed))
 
 
+async def quiet(gateway: Any) -> None:
+    """No transaction is under way: the partitions have done what was decided."""
+    async with asyncio.timeout(60):
+        while (await gateway.transactions.page(TransactionQuery())).items:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
 async def finished_and_checked(folder: Path, committed: dict[str, list[str]]) -> None:
     """Recovery ends what was under way: all of a transaction or nothing of it."""
     _, members = await opened(folder)
     gateway = members[0].node.gateway
-    async with asyncio.timeout(60):
-        while (await gateway.transactions.page(TransactionQuery())).items:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await quiet(gateway)
     for keys in committed.values():
         for key in keys:
             assert (await gateway.tasks.get(key)).type == "work"
@@ -139,6 +144,7 @@ async def finished_and_checked(folder: Path, committed: dict[str, list[str]]) ->
     async with asyncio.timeout(30):
         await asyncio.gather(*(later.run(f"later-{n}") for n in range(4)))
     assert len(later.committed) == 16
+    await quiet(gateway)
     known = check_logs(await logs_of(members))
     assert sum(each.state.name == "COMMITTED" for each in known) >= len(committed)
     for member in members:
