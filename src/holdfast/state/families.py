@@ -68,6 +68,7 @@ class PartitionState:
         self.undo_log: UndoLog = []
         self._families: dict[int, Family[Any, Any]] = {}
         self._tallies: dict[int, Tally] = {}
+        self._overlays: list[Changes] = []  # what each family has for the store
         self._undone: list[Callable[[], None]] = []
         self._progress_key = progress_key(partition)
         stored = store.get(self._progress_key)
@@ -83,6 +84,7 @@ class PartitionState:
         prefix = _PREFIX.pack(self.partition, tag)
         family: Family[K, V] = Family(self.store, self.undo_log, prefix, key, value)
         self._families[tag] = family
+        self._overlays.append(family.changes)
         return family
 
     def tally(self, tag: int) -> Tally:
@@ -116,13 +118,15 @@ class PartitionState:
 
     def changed_rows(self) -> int:
         """How many rows are waiting for the store."""
-        # After every step, over all families: a call of `__len__` each would cost 3 us.
-        return sum([len(family._rows) for family in self._families.values()])
+        # After every step, over all families: asking each of them would cost 3 us.
+        return sum(map(len, self._overlays))
 
     def freeze(self) -> list[Changes]:
         """What was changed stands still from now on, for a write; the state goes on changing."""
         assert not self.undo_log, "only committed changes may reach the store"
-        return [each.freeze() for each in (*self._families.values(), *self._tallies.values())]
+        frozen = [each.freeze() for each in (*self._families.values(), *self._tallies.values())]
+        self._overlays = [family.changes for family in self._families.values()]
+        return frozen
 
     def thaw(self, progress: Progress) -> None:
         """The store has what stood still, and the progress that it stands for."""

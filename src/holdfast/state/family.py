@@ -323,13 +323,14 @@ class Family(Generic[K, V]):
         self._is_frozen = False
         self._frozen_order = None
 
+    @property
+    def changes(self) -> Changes:
+        """The rows that wait for the store; another dict after each `freeze`."""
+        return self._rows
+
     def layers(self) -> list[Changes]:
         """What lies over the store, the lower layer first."""
         return [self._recent, self._rows] if self._is_frozen else [self._rows]
-
-    def __len__(self) -> int:
-        """How many changed rows are waiting for the store."""
-        return len(self._rows)
 
 
 @lru_cache(1_024)  # of the same few types of jobs, mostly
