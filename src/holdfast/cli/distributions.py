@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
+from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url, key_argument
 from holdfast.limits import PARTITIONS_MAX
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ app = typer.Typer(
     help="Commands on their way to other partitions: list, give up, send again.",
 )
 
-_Key = Annotated[str, typer.Argument(help="The key of a distribution.", metavar="KEY")]
+_Key = Annotated[str, key_argument("a distribution")]
 _By = Annotated[
     str | None,
     typer.Option(help="Who decides; recorded on the log.", metavar="NAME", show_default="you"),

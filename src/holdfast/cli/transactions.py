@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
+from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url, key_argument
 
 if TYPE_CHECKING:
     from holdfast.gateway.transactions.shapes import RefusedStep, TransactionView
@@ -17,7 +17,7 @@ app = typer.Typer(
     help="Transactions that are not done everywhere: list them, show what they wait for.",
 )
 
-_Key = Annotated[str, typer.Argument(help="The key of a transaction.", metavar="KEY")]
+_Key = Annotated[str, key_argument("a transaction")]
 
 
 @app.command(

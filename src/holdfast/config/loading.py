@@ -89,8 +89,11 @@ def load_settings(
 def _read(path: Path) -> str | None:
     try:
         return path.read_text()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
+    except NotADirectoryError as error:
+        there = next((each for each in path.parents if each.is_file()), path.parent)
+        raise InvalidArgument(f"Expected a folder at {there}, but it is a file") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidArgument(f"The settings in {path} cannot be read: {reason}") from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from holdfast.cli.help_text import examples
-from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url
+from holdfast.cli.options import DEFAULT_URL, After, Json, Limit, Url, key_argument
 from holdfast.limits import BATCH_THROTTLE_MAX, PRIORITY_MAX, RETRIES_MAX
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.gateway.batch.shapes import BatchOperationView, BatchPartitionView
 
 E = TypeVar("E", bound=StrEnum)
-Key = Annotated[str, typer.Argument(help="The key of a batch operation.", metavar="KEY")]
+Key = Annotated[str, key_argument("a batch operation")]
 _KEY = "2251799813685249"
 
 
