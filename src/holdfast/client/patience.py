@@ -60,16 +60,16 @@ async def persistently(
         if not is_passing(error):
             raise
         first = error
-    return await _again(call, first, is_passing, is_over, pause_s_max, spread)
+    return await again(call, first, is_passing, is_over, pause_s_max, spread)
 
 
-async def _again(
+async def again(
     call: Callable[[], Awaitable[T]],
     first: Exception,
     is_passing: Callable[[BaseException], bool],
     is_over: Callable[[float], bool],
     pause_s_max: float,
-    spread: Spread,
+    spread: Spread = random.random,
 ) -> T:
     """All attempts but the first, which has failed."""
     failed: Exception | None = first
@@ -180,7 +180,7 @@ class _Patient:
             if not _may_be_repeated(error, args):
                 raise
             first = error
-        return await _again(
+        return await again(
             lambda: method(*args, **named),
             first,
             lambda error: _may_be_repeated(error, args),

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from functools import cache, partial
 from http import HTTPStatus
@@ -14,7 +14,7 @@ import msgspec
 from yarl import URL
 
 from holdfast.client.addresses import Addresses
-from holdfast.client.patience import over_after, persistently
+from holdfast.client.patience import again, over_after
 from holdfast.client.reasons import connect_reason
 from holdfast.client.remote_spaces import remote_namespace
 from holdfast.client.retry_after import foreign_error, span_ms_of
@@ -189,6 +189,24 @@ class RemoteApi(Api):
         if (are_several or is_patient) and resend in (Resend.BY_ID, Resend.BY_LEASE):
             headers = {**headers, REQUEST_ID_HEADER: uuid.uuid4().hex}
         exchange = partial(self._exchange_once, method, path, content, headers, wait_ms)
+        try:  # mostly it succeeds
+            answer = await exchange()
+        except HoldfastError as error:
+            seconds = self.patience_s if are_several or is_patient else 0.0
+            answer = await self._again(exchange, error, f"{method} {path}", resend, seconds)
+        if are_several:
+            self._learn_later()
+        return answer
+
+    async def _again(
+        self,
+        exchange: Callable[[], Awaitable[_Answered]],
+        error: HoldfastError,
+        request: str,
+        resend: Resend | None,
+        seconds: float,
+    ) -> _Answered:
+        """The answer to a request that has failed once, if it may be sent again."""
         is_lost = False
 
         def may_resend(error: BaseException) -> bool:
@@ -196,18 +214,16 @@ class RemoteApi(Api):
             is_lost = is_lost or isinstance(error, _Lost)
             return isinstance(error, HoldfastError) and self._may_resend(error, resend)
 
-        is_over = over_after(self.patience_s) if are_several or is_patient else _at_once
         try:
-            answer = await persistently(
-                exchange, may_resend, is_over, pause_s_max=FAILOVER_PAUSE_S_MAX
+            if not may_resend(error) or seconds <= 0:
+                raise error
+            return await again(
+                exchange, error, may_resend, over_after(seconds), FAILOVER_PAUSE_S_MAX
             )
-        except Unavailable as error:
+        except Unavailable as last:
             if is_lost and resend not in (None, Resend.FREELY):
-                raise self._unknown(method, path, error) from error
+                raise self._unknown(request, last) from last
             raise
-        if are_several:
-            self._learn_later()
-        return answer
 
     def _may_resend(self, error: HoldfastError, resend: Resend | None) -> bool:
         if self._closed:
@@ -322,9 +338,9 @@ class RemoteApi(Api):
             fields["retry_after_ms"] = when_ms  # it was refused before it was read
         return error_of_code(problem.code, problem.detail, **fields)
 
-    def _unknown(self, method: str, path: str, error: HoldfastError) -> Unknown:
+    def _unknown(self, request: str, error: HoldfastError) -> Unknown:
         return Unknown(
-            f"The connection broke before the answer to {method} {path} came: {error.message}. It"
+            f"The connection broke before the answer to {request} came: {error.message}. It"
             " may have been done: check that before you repeat it. What has a key of its own can be"
             " repeated at once",
             url=self.url,
@@ -332,10 +348,6 @@ class RemoteApi(Api):
 
     def _unavailable(self, reason: str) -> Unavailable:
         return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
-
-
-def _at_once(_: float) -> bool:
-    return True
 
 
 @cache

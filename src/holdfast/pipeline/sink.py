@@ -36,6 +36,7 @@ from holdfast.errors import (
     NotFound,
     ResourceExhausted,
     Unavailable,
+    Unknown,
 )
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
 from holdfast.gateway.tasks.shapes import NewTask
@@ -49,7 +50,7 @@ MESSAGES_IN_FLIGHT = 32  # they go one by one
 PATIENCE_MS = 30_000  # by default: for a node to come back, or to have room
 
 # A key makes it safe to send again even if nobody knows whether the node took it.
-_PASSING = (ResourceExhausted, Unavailable, DeadlineExceeded)
+_PASSING = (ResourceExhausted, Unavailable, Unknown, DeadlineExceeded)
 _WRONG = (InvalidArgument, NotFound)
 
 
