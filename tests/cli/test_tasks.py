@@ -50,7 +50,7 @@ def test_waiting_tasks_are_listed_by_state_and_type_and_can_be_cancelled(shell: 
 
     assert shell.run("tasks", "cancel", waiting).code == 0
     assert shell.run("tasks", "result", waiting).code == 7
-    assert "no tasks" in shell.run("tasks", "list", "--type", "add").out
+    assert "no open tasks" in shell.run("tasks", "list", "--type", "add").out
 
 
 def test_a_result_that_is_not_there_in_time_has_its_own_exit_code(shell: Shell) -> None:

@@ -13,7 +13,7 @@ app = typer.Typer(
     name="incidents",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Tasks and processes that need a person: list incidents, show, retry, discard.",
+    help="Incidents of tasks and processes: list incidents, show, retry, discard.",
 )
 
 
@@ -120,7 +120,7 @@ def show(key: IncidentKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
 def retry(
     key: IncidentKey,
     retries: Annotated[
-        int, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the next.")
+        int, typer.Option(min=0, max=RETRIES_MAX, help="Retries after the next attempt.")
     ] = 0,
     url: Url = DEFAULT_URL,
     json: Json = False,

@@ -44,7 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="A durable work log: submit work once; it is never lost and never doubled.",
+    help="A durable work log: submit tasks and processes; workers run them at least once.",
     epilog="\n\n".join(
         (
             examples(

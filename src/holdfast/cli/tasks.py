@@ -51,17 +51,17 @@ def submit(
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: the same key is the same task.")
     ] = None,
-    delay: Annotated[str | None, _span("Not before this time from now.")] = None,
+    delay: Annotated[str | None, _span("Delay the task by this time.")] = None,
     priority: Annotated[
         int | None, typer.Option(min=-PRIORITY_MAX, max=PRIORITY_MAX, help="Higher goes first.")
     ] = None,
     retries: Annotated[
-        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Failures allowed beyond the first.")
+        int | None, typer.Option(min=0, max=RETRIES_MAX, help="Retries after the first attempt.")
     ] = None,
     backoff: Annotated[
-        _BackoffKind | None, typer.Option(help="How the pause before a retry grows.")
+        _BackoffKind | None, typer.Option(help="How the delay before a retry grows.")
     ] = None,
-    backoff_base: Annotated[str | None, _span("The first pause before a retry.")] = None,
+    backoff_base: Annotated[str | None, _span("The delay before the first retry.")] = None,
     attempt_timeout: Annotated[str | None, _span("How long one attempt may take.")] = None,
     remember_key: Annotated[str | None, _span("How long the key is remembered.")] = None,
     keep_result: Annotated[str | None, _span("How long the outcome is kept.")] = None,
@@ -162,7 +162,7 @@ def list_tasks(
         columns["ENDED"] = [moment(task.finished) for task in page.items]
         columns = {name: cells for name, cells in columns.items() if any(cells)}
     is_open = scope is ListScope.OPEN and not state
-    empty = "no tasks that have not ended" if is_open else "no such tasks"
+    empty = "no open tasks" if is_open else "no such tasks"
     print_table(list(columns), zip(*columns.values(), strict=True), empty)
     note_rest(page.after, page.ended_since)
     if is_open and not page.items:
@@ -252,7 +252,7 @@ def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> 
 
 @app.command(epilog=examples("holdfast tasks cancel 2251799813685249"))
 def cancel(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Cancel a task. A report of a worker that has it is refused."""
+    """Cancel a task. Later reports of its worker are rejected."""
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.remote import ask
 

@@ -54,8 +54,8 @@ def worker(
 ) -> None:
     """Run the tasks of an app until SIGINT or SIGTERM.
 
-    The first signal stops gracefully: no more is taken, what runs is finished, the rest is given
-    back. The second signal stops at once; others get the work when the leases run out.
+    The first signal stops gracefully: running tasks are finished, the others are returned to the
+    node. The second signal stops at once; others get the work when the leases run out.
 
     An exception in a task is logged with its traceback, and so is what the app itself logs by
     Python's logging, unless its module sets up logging itself.
@@ -127,7 +127,7 @@ def _run(app: "Holdfast", worker: "Worker", tasks: list[str], as_json: bool) -> 
             wait([running], timeout=0.1)
             report.progress()
         if not running.done():
-            report.say("stopping", "stopping: no more is taken, what runs is finished")
+            report.say("stopping", "stopping: running tasks are finished, no more are taken")
             worker.stop()
         running.result()
     report.stopped()
