@@ -1,6 +1,7 @@
 """Generations of a target: listed, read back, pruned; and restores that are refused."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -50,16 +51,28 @@ def worked(folder: Path, ledger: Ledger, name: str) -> None:
     asyncio.run(run())
 
 
-@pytest.fixture
-def story(tmp_path: Path) -> tuple[Path, MemoryBlobs, list[Ledger]]:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MemoryBlobs, list[Ledger]]:
     """A folder, three backups of it, and what it had acknowledged at each."""
-    folder, blobs, ledger = tmp_path / "data", MemoryBlobs(), Ledger()
+    folder, blobs, ledger = tmp_path_factory.mktemp("made") / "data", MemoryBlobs(), Ledger()
     told: list[Ledger] = []
     for name in "abc":
         worked(folder, ledger, name)
         taken(folder, BackupTarget(blobs))
         told.append(ledger.copy())
     return folder, blobs, told
+
+
+@pytest.fixture
+def story(
+    made: tuple[Path, MemoryBlobs, list[Ledger]], tmp_path: Path
+) -> tuple[Path, MemoryBlobs, list[Ledger]]:
+    """A copy of it, to be damaged."""
+    folder, blobs, told = made
+    shutil.copytree(folder, tmp_path / "data")
+    copied = MemoryBlobs()
+    copied.content = dict(blobs.content)
+    return tmp_path / "data", copied, [each.copy() for each in told]
 
 
 def put_back(blobs: MemoryBlobs, folder: Path, generation: int | None = None) -> None:
