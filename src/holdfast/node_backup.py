@@ -76,16 +76,22 @@ class NodeBackups:
         return self._view
 
     def _check_target(self, target: str) -> None:
-        if len(urlsplit(target).scheme) > 1 and not target.startswith("file:"):
-            return
-        folder = Path(urlsplit(target).path if target.startswith("file:") else target)
-        if not folder.is_absolute():
+        try:
+            parts = urlsplit(target)
+            is_file = parts.scheme == "file"
+            if len(parts.scheme) > 1 and not is_file:
+                return
+            folder = Path(parts.path if is_file else target)
+            is_whole, place = folder.is_absolute(), folder.resolve()
+        except (ValueError, OSError) as error:  # what no file system takes
+            raise InvalidArgument(f"Expected a target, but {error}", field="target") from error
+        if not is_whole:
             raise InvalidArgument(
                 "Expected the whole path of a folder on the node's machine, or s3://BUCKET/PREFIX,"
                 f" but found {target!r}",
                 field="target",
             )
-        if folder.resolve().is_relative_to(self._home.resolve()):
+        if place.is_relative_to(self._home.resolve()):
             raise InvalidArgument(
                 f"Expected a target outside of the node's folder {self._home}, but found {target}",
                 field="target",

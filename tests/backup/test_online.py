@@ -9,7 +9,7 @@ from holdfast.backup.target import BackupTarget
 from holdfast.blobs import put
 from holdfast.blobs.folder import FolderBlobs
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.errors import InvalidArgument, InvalidState, Unavailable
+from holdfast.errors import HoldfastError, InvalidArgument, InvalidState, Unavailable
 from holdfast.journal import Retention
 from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.names import segment_sequences
@@ -145,6 +145,10 @@ def test_targets_that_are_wrong_are_refused_before_anything_is_done(tmp_path: Pa
         (tmp_path / "photos" / "cat.jpg").write_bytes(b"meow")
         for target, error, text in (
             ("backups", InvalidArgument, "whole path"),
+            ("", InvalidArgument, "whole path"),
+            ("/tmp/\0", InvalidArgument, "null"),
+            ("//[", InvalidArgument, "IPv6"),
+            ("/" + "x" * 5_000, HoldfastError, "too long"),
             (str(tmp_path / "data" / "backups"), InvalidArgument, "outside"),
             (f"file://{tmp_path}/data/backups", InvalidArgument, "outside"),
             (str(tmp_path / "photos"), InvalidState, "other things"),
