@@ -11,6 +11,8 @@ def check_counts(view: Any) -> None:
     assert +Counter(jobs.waiting_counts) == waiting
     held = Counter(jobs.jobs.get(key).submitted.type for key, _ in jobs.active.scan())
     assert +jobs.held_counts() == held
+    leases = {key for key, _ in jobs.leases.scan()}
+    assert set(jobs._types_held) == leases, "a lease that has ended is kept in memory"
     causes = Counter(
         (str(each.reason), each.job_type or each.process_id) for _, each in incidents.open.scan()
     )
