@@ -117,7 +117,7 @@ class SimulatedMember:
     def restore(self) -> None:
         log = self.group.log
         kept = [(at, message) for at, message, _ in log.messages if at >= log.earliest]
-        self.core.tick(self.group.now)
+        self.do(self.core.tick(int(self.group.now)))
         entries = [Entry(at, 0, encode(message)) for at, message in kept]
         self.do(self.core.restore(entries, is_complete=log.earliest == 0))
         self.position = len(log.messages)
