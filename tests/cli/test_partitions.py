@@ -92,8 +92,8 @@ def test_an_export_is_refused_where_it_does_not_belong(shell: Shell, keys: list[
     for words, text in (
         (("export", "nowhere", "1", "one.export"), "data folder of a node in nowhere"),
         (("export", "data", "3", "one.export"), "partition from 1 to 2"),
-        (("import", "data", "no/one.export"), "a blob one.export in"),
-        (("import", "nowhere", "one.export"), "a blob one.export in"),
+        (("import", "data", "no/one.export"), "no blob one.export in"),
+        (("import", "nowhere", "one.export"), "no blob one.export in"),
     ):
         done = shell.run("partitions", *words)
         assert done.code == 3 and text in done.err, done.err
