@@ -175,7 +175,8 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
         "cli/journal/elsewhere.py",
         "cli/demo/cluster_verdict.py",
     }
-    following = {"engine/kernel/standbys.py"}  # by the port, which ends at what is acknowledged
+    # By the port, which ends at what is acknowledged.
+    following = {"engine/kernel/standbys.py", "engine/ended/look.py"}
     of_its_own = {"cluster/cut_log.py"}  # a topic that this process alone writes and reads
     of_the_writer = {  # other topics, by the port that the writer keeps
         "content/cleaning.py",
