@@ -132,7 +132,7 @@ def test_a_port_in_use_is_named() -> None:
     async def run() -> None:
         async with served(FakeApi()) as server:
             port = int(server.url.rpartition(":")[2])
-            with pytest.raises(Unavailable, match=f"127.0.0.1:{port}, but another process"):
+            with pytest.raises(Unavailable, match=f"127.0.0.1:{port}: another process"):
                 await HttpServer(FakeApi(), port=port).start()
 
     asyncio.run(run())
