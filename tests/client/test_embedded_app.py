@@ -259,3 +259,27 @@ def test_the_public_names_are_these_and_no_others() -> None:
         "when",
     }  # fmt: skip
     assert all(getattr(holdfast, name) is not None for name in holdfast.__all__)
+
+
+def test_to_close_an_app_ends_its_workers_and_to_stop_them_again_does_nothing(
+    tmp_path: Path,
+) -> None:
+    app = Holdfast.open(tmp_path, workers=0)
+    begun, ended = threading.Event(), threading.Event()
+
+    @app.task
+    def slow() -> None:
+        begun.set()
+        ended.set()
+
+    worker = app.worker(concurrency=1).start()
+    idle = app.worker()
+    slow.submit()
+    assert begun.wait(10)
+    app.close()
+    assert ended.is_set()
+    for each in (worker, idle):
+        stopping = threading.Thread(target=each.stop, daemon=True)
+        stopping.start()
+        stopping.join(10)
+        assert not stopping.is_alive()

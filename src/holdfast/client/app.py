@@ -5,6 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,7 @@ class Holdfast(
         self._close = close
         self._workers = workers
         self._worker: Worker | None = None
+        self._made = weakref.WeakSet[Worker]()  # workers; one that runs is held by its loop
         self._lock = threading.Lock()
         self._closed = False
         self._subscribers = []
@@ -197,16 +199,17 @@ class Holdfast(
         await self.close_async()
 
     def close(self) -> None:
-        """Stops the worker and subscribers gracefully, then the node or the connection."""
+        """Stops workers and subscribers gracefully, then the node or the connection."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-        if self._worker is not None:
-            self._worker.stop()
-        self.close_groups()
-        self.close_content()
-        self._close()
+        with ExitStack() as ending:  # from the last one to the first, whatever one of them raises
+            ending.callback(self._close)
+            ending.callback(self.close_content)
+            ending.callback(self.close_groups)
+            for each in list(self._made):
+                ending.callback(each.stop)
 
     async def close_async(self) -> None:
         """Like `close`, for an event loop. A close that has begun goes on if this is cancelled."""
@@ -376,10 +379,12 @@ class Holdfast(
     ) -> Worker:
         """A worker for this app's tasks: `start()` it, or `run()` it until it is stopped."""
         chosen = self.tasks if tasks is None else {task: self.tasks[task] for task in tasks}
-        return Worker(
+        made = Worker(
             self.portal, self.api, chosen, concurrency=concurrency, mode=WorkerMode(mode),
             prefetch=prefetch, lease_ms=span_ms(lease), name=name,
         )  # fmt: skip
+        self._made.add(made)
+        return made
 
     def _ensure_worker(self) -> None:
         """An embedded app runs its own tasks, from the first submit on.
