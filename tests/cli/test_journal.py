@@ -6,6 +6,8 @@ from tests.cluster.ordered_node import OrderedNode
 
 from .shell import Shell
 
+RECORDS = 3  # of a submission: its command, the event, and the answer to its request id
+
 
 def test_records_are_read_while_the_node_runs_and_after(shell: Shell) -> None:
     node = shell.start_node("--partitions", "2")
@@ -28,8 +30,8 @@ def test_cat_stops_at_a_limit_and_begins_at_a_position(shell: Shell) -> None:
     key = shell.submit("add")
     shell.submit("nap")
     assert len(shell.run("journal", "cat", "data", "--limit", "2").out.splitlines()) == 2
-    later = shell.run("journal", "cat", "data", "--from", "2", "--json").out.splitlines()
-    assert [json.loads(line)["position"] for line in later] == [2, 3]
+    later = shell.run("journal", "cat", "data", "--from", "3", "--json").out.splitlines()
+    assert [json.loads(line)["position"] for line in later] == [3, 4, 5]
     about = shell.run("journal", "cat", "data", "--key", key).out.splitlines()
     assert len(about) == 1 and "JOB CREATED" in about[0]
     assert shell.run("journal", "cat", "data", "--partition", "2").code == 3
@@ -38,7 +40,7 @@ def test_cat_stops_at_a_limit_and_begins_at_a_position(shell: Shell) -> None:
 def test_cat_follows_what_comes(shell: Shell) -> None:
     shell.start_node("--partitions", "2")
     shell.submit("add")
-    following = shell.begin("journal", "cat", "data", "--follow", "--limit", "4")
+    following = shell.begin("journal", "cat", "data", "--follow", "--limit", str(2 * RECORDS))
     assert following.started["position"] == 0
     key = shell.submit("nap")
     out, _ = following.process.communicate(timeout=20)
@@ -52,7 +54,7 @@ def test_topics_bounds_and_verify_tell_what_is_there(shell: Shell) -> None:
     (topic,) = shell.run("journal", "topics", "data", "--json").json["items"]
     assert (topic["topic"], topic["partitions"]) == ("records", 2)
     bounds = shell.run("journal", "bounds", "data", "--json").json["items"]
-    assert sorted(item["next"] for item in bounds) == [0, 2]
+    assert sorted(item["next"] for item in bounds) == [0, RECORDS]
     verified = shell.run("journal", "verify", "data")
     assert verified.code == 0
     assert "none" in verified.out
@@ -87,7 +89,7 @@ def test_cat_reads_a_node_elsewhere_as_it_reads_a_folder(shell: Shell) -> None:
         shell.submit("add", f'{{"a": {number}, "b": 2}}')
     near, far = (shell.run("journal", "cat", where, "--json") for where in ("data", shell.url))
     assert near.out == far.out
-    assert len(far.out.splitlines()) == 8
+    assert len(far.out.splitlines()) == 4 * RECORDS
     one = shell.run("journal", "cat", shell.url, "--partition", "2", "--limit", "1", "--json")
     assert one.json["partition"] == 2
     assert shell.run("journal", "cat", shell.url, "--partition", "4").code == 3
@@ -121,13 +123,13 @@ def test_ordered_records_have_their_sequence_ids(shell: Shell) -> None:
     shell.submit("add", "{}")  # in no cut yet
     read = shell.run("journal", "cat", shell.url, "--ordered", "--json")
     records = [json.loads(line) for line in read.out.splitlines()]
-    assert [record["sequenceId"] for record in records] == list(range(12))
+    assert [record["sequenceId"] for record in records] == list(range(6 * RECORDS))
     created = [record["key"] for record in records if record["intent"] == "CREATED"]
     assert [set(created[at : at + 2]) for at in (0, 2, 4)] == [
         set(keys[at : at + 2]) for at in (0, 2, 4)
     ]
     later = shell.run("journal", "cat", shell.url, "--ordered", "--from", "3", "--limit", "1")
-    assert later.out.split()[0] == "8"
+    assert later.out.split()[0] == str(4 * RECORDS)
     one = shell.run("journal", "cat", shell.url, "--ordered", "--partition", "1", "--json")
     ids = {json.loads(line)["sequenceId"] for line in one.out.splitlines()}
     assert ids == {record["sequenceId"] for record in records if record["partition"] == 1}

@@ -132,17 +132,25 @@ class World:
         if fields.get("runs") is False:
             self.open = {each: owner for each, owner in self.open.items() if owner != name}
 
+    def _has(self, replica: Replica) -> bool:
+        process = self.processes.get(replica.member)
+        return (
+            process is not None
+            and process.runs
+            and f"{replica.member}{process.disk}" == replica.disk
+        )
+
     def check(self) -> None:
         """All that can be had is there."""
         running = {name for name, each in self.processes.items() if each.runs}
         staying = {name for name in running if not self.processes[name].drains}
         for partition in self.chains:
             last = self.last(partition)
-            quorum_runs = len({each.member for each in last.replicas} & running) >= 2
-            if quorum_runs:
+            there = {each.member for each in last.replicas if self._has(each)}  # with that disk
+            if len(there) >= 2:
                 assert last.owner in running
                 assert self.open[partition] == last.owner
-                if {each.member for each in last.replicas} & staying:
+                if there & staying:
                     assert last.owner in staying
 
 

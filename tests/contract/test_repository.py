@@ -568,7 +568,7 @@ def test_what_is_only_read_is_not_made(
     where = {"sqlite": str(tmp_path / "a.sqlite"), "directory": str(tmp_path / "www")}.get(kind)
     where = where or f"{request.getfixturevalue('postgres')}?schema=test_{next(_schemas)}"
     for _ in range(2):  # the first attempt leaves nothing
-        with pytest.raises(NotFound, match="but there is"):
+        with pytest.raises(NotFound, match="There is no content repository"):
             open_repository(where, create=False)
     assert list(tmp_path.iterdir()) == []
     open_repository(where).close()

@@ -81,7 +81,7 @@ def test_messages_are_published_once_while_they_are_kept(node: ServedNode) -> No
 def test_an_error_of_the_node_names_the_row(node: ServedNode) -> None:
     columns = {"key": keys(2_000), "priority": [0] * 1_700 + [10**9] + [0] * 299}
     with pytest.raises(
-        InvalidArgument, match=r"<= 1000000 .*priority.*; this is row 1700"
+        InvalidArgument, match=r"at most 1000000 .*priority; this is row 1700"
     ) as raised:
         send(node.url, {"type": "mail"}, columns)
     assert "of partition 3, with the key 'k01700'" in raised.value.message

@@ -97,6 +97,8 @@ def test_the_shop_runs_and_calls_every_public_method(
         importlib.import_module("web_shop").main(tmp_path / "web", shell.url)
     finally:
         shell.close()
+        for name in ("shop", "web_shop"):  # other tests have modules of these names, too
+            sys.modules.pop(name, None)
     overridden = {f"ValueCodec.{name}" for name in ("encode", "decode", "seal", "unseal")}
     assert expected() - overridden - called == set()
 

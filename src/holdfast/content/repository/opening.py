@@ -65,8 +65,7 @@ def _there(path: Path, create: bool) -> Path:
     path = path.expanduser().absolute()
     if not create and not path.exists():
         raise NotFound(
-            f"Expected a folder or a content repository at {path}, but there is nothing; check the"
-            " path",
+            f"There is no content repository and no folder at {path}; check the path",
             path=str(path),
         )
     return path

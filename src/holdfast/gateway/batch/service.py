@@ -289,9 +289,9 @@ class BatchService(BatchApi):
         """
         if (known := self._ended.get(key)) is not None:
             return known
-        unknown = f"Expected a batch operation with key {key}, but none runs"
+        missing = f"There is no batch operation with key {key}"
         if counter_of(key) > (await self._asked.ask(partition_of(key), FindProgress())).key_counter:
-            raise NotFound(f"{unknown} and this key was never given out", key=str(key))
+            raise NotFound(f"{missing}: this key was never given out", key=str(key))
         try:
             tables = await self.open_tables()
             past = await tables.past(key, {})
@@ -299,13 +299,13 @@ class BatchService(BatchApi):
                 past = await tables.past(key, await self._positions())
         except Unavailable as error:
             raise Unavailable(
-                f"{unknown}; if it has ended, the tables know, but: {error.message}. Ask again when"
-                " holdfast pipeline run has caught up",
+                f"Batch operation {key} does not run; if it has ended, the tables know, but:"
+                f" {error.message}. Ask again when holdfast pipeline run has caught up",
                 key=str(key),
                 lasting=1,
             ) from error
         if past is None:
-            raise NotFound(f"{unknown} and the tables have none", key=str(key))
+            raise NotFound(f"{missing}: none runs, and the tables have none", key=str(key))
         return past
 
     async def _start_in_tables(self, key: int) -> datetime | None:
