@@ -110,6 +110,7 @@ def test_text_and_picture_of_a_report_tell_the_same_peak(
     assert line.split()[1:3] == ["3,760", "60,600"]
 
 
+@pytest.mark.soak  # the tutorial about tables runs `holdfast report` in every test run
 def test_all_reports_of_a_folder_with_spark(
     shell: Shell, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:

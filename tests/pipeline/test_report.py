@@ -381,6 +381,7 @@ def test_content_tells_who_is_how_far_behind_and_what_was_given_up_on(
 # --- what becomes of them ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("tables", [SINCE], indirect=True)  # once is enough
 def test_reports_have_their_columns_and_are_kept_beside_the_tables(
     spark: "SparkSession", tables: Tables, tmp_path: Path
 ) -> None:

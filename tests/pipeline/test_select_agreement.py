@@ -234,8 +234,9 @@ def test_duckdb_and_plain_python_agree_on_random_filters(
     assert by_duckdb(arrow_of(rows), conditions) == _expected(rows, conditions)
 
 
+@pytest.mark.soak  # Spark's answers to the table of cases are the short version
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(rows=tables, sources=questions)
 def test_spark_and_plain_python_agree_on_random_filters(

@@ -90,7 +90,7 @@ def test_any_text_is_an_expression_or_an_error(text: str, variables: dict[str, A
         assert error.message
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS, VARIABLES)
 def test_any_expression_has_a_value(text: str, variables: dict[str, Any]) -> None:
     """Of the language's own types, the same every time, and JSON unless there is a function."""
