@@ -32,7 +32,7 @@ PAGES: tuple[tuple[str, dict[str, Any], list[dict[str, str]] | None], ...] = (
 def search(run: Run) -> Iterator[Figure]:
     from bench.ours.instances import write_instances
     from holdfast.pipeline.schema import PROCESS_INSTANCES as TABLE
-    from holdfast.pipeline.search.paging import Page, read_sort
+    from holdfast.pipeline.search.paging import PageRequest, read_sort
     from holdfast.pipeline.search.search import Search
     from holdfast.pipeline.select.filters import read_filter
 
@@ -43,7 +43,7 @@ def search(run: Run) -> Iterator[Figure]:
         write_instances(root, instances)
         ours = Search(root)
         stack.callback(ours.close)
-        some = ours.search(TABLE, page=Page(10_000, offset=5_000)).items
+        some = ours.search(TABLE, page=PageRequest(10_000, offset=5_000)).items
         keys = random.Random(1).sample([item["process_instance_key"] for item in some], KEYS)
         yield Figure(
             name=f"an instance of {instances:,} by its key, p50",

@@ -14,7 +14,7 @@ from holdfast.sequence.api import Cut, LogKey
 from holdfast.sequence.cut_codec import encode_cut
 from holdfast.sequence.cuts import START, follow, make_cut
 from holdfast.sequence.etcd import EtcdCoordination
-from holdfast.sequence.keys import Put, Unchanged, Write, Written
+from holdfast.sequence.keys import Put, Unchanged, Write, WriteAnswer
 from holdfast.sequence.opening import open_coordination
 
 TICK_S = 1 / 16
@@ -133,7 +133,7 @@ def _time_writes(coordination: EtcdCoordination, spans: list[float]) -> None:
     """Notes how long each write of the store takes."""
     write_once = coordination.keys.write
 
-    async def write(write: Write) -> Written:
+    async def write(write: Write) -> WriteAnswer:
         begun = time.perf_counter()
         written = await write_once(write)
         spans.append(time.perf_counter() - begun)

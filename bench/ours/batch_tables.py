@@ -15,8 +15,8 @@ from bench.ours.instances import BETWEEN_STARTS_US, FIRST_START_US, KEY_BITS
 from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Table
 from holdfast.pipeline.tables.arrow import schema_of
 from holdfast.pipeline.tables.delta import DeltaLog
-from holdfast.pipeline.tables.files import BUCKET_BITS, Written, write_part
-from holdfast.pipeline.tables.progress import Progress, store_progress
+from holdfast.pipeline.tables.files import BUCKET_BITS, WrittenFile, write_part
+from holdfast.pipeline.tables.progress import TableProgress, store_progress
 from holdfast.pipeline.tables.upkeep import ROWS_PER_FILE
 
 FAR = 1 << 50  # of the log: the tables need not follow it to be as far as anybody asks for
@@ -30,7 +30,7 @@ def write_tables(root: Path, tasks: Keys, instances: Keys, rows: int) -> None:
     logs = {name: DeltaLog(root, table) for name, table in TABLES.items()}
     waiting = sum(map(len, tasks.values()))
     ended = (rows - waiting) // PARTITIONS
-    files: dict[str, list[Written]] = {JOBS.name: [], PROCESS_INSTANCES.name: []}
+    files: dict[str, list[WrittenFile]] = {JOBS.name: [], PROCESS_INSTANCES.name: []}
     for partition in range(1, PARTITIONS + 1):
         keys, types = _of_partition(tasks, partition)
         behind = (
@@ -50,7 +50,7 @@ def write_tables(root: Path, tasks: Keys, instances: Keys, rows: int) -> None:
         logs[name].commit(written, 0)
     positions = dict.fromkeys(range(1, PARTITIONS + 1), FAR)
     versions = {name: log.version for name, log in logs.items()}
-    store_progress(root, Progress(0, positions, versions, 0, 0, {}))
+    store_progress(root, TableProgress(0, positions, versions, 0, 0, {}))
 
 
 def _of_partition(keys: Keys, partition: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +133,7 @@ def _same(word: str, rows: int) -> pa.Array:
     return pa.array([word]).take(pa.array(np.zeros(rows, np.int32)))
 
 
-def _write(root: Path, table: Table, partition: int, columns: dict[str, pa.Array]) -> Written:
+def _write(root: Path, table: Table, partition: int, columns: dict[str, pa.Array]) -> WrittenFile:
     keys = columns[table.keys[0]]
     empty = pa.nulls(len(keys))
     schema = schema_of(table)

@@ -210,7 +210,7 @@ def our_batches(
     from bench.ours.batch_tables import write_tables
     from holdfast.pipeline.schema import TABLES
     from holdfast.pipeline.select.selection import select
-    from holdfast.pipeline.select.serving import Serving
+    from holdfast.pipeline.select.serving import SelectionServing
     from holdfast.pipeline.session import open_session
 
     keys = make_items(folder, tasks, instances)
@@ -229,7 +229,7 @@ def our_batches(
                 clock.monotonic(), visible=wanted.visible, name=wanted.name, clock=clock,
             )  # fmt: skip
 
-        serving = Serving(root, answer, clock)
+        serving = SelectionServing(root, answer, clock)
         serving.start()
         stack.callback(serving.stop)
         node = stack.enter_context(OurNode(folder, PARTITIONS))

@@ -8,8 +8,8 @@ import pyarrow as pa
 from holdfast.pipeline.schema import PROCESS_INSTANCES, TABLES
 from holdfast.pipeline.tables.arrow import schema_of
 from holdfast.pipeline.tables.delta import DeltaLog
-from holdfast.pipeline.tables.files import BUCKET_BITS, Written, write_part
-from holdfast.pipeline.tables.progress import Progress, store_progress
+from holdfast.pipeline.tables.files import BUCKET_BITS, WrittenFile, write_part
+from holdfast.pipeline.tables.progress import TableProgress, store_progress
 from holdfast.pipeline.tables.upkeep import ROWS_PER_FILE
 
 PARTITIONS = 4
@@ -32,10 +32,10 @@ def write_instances(root: Path, count: int) -> None:
     logs[PROCESS_INSTANCES.name].commit(files, 0)
     positions = dict.fromkeys(range(1, PARTITIONS + 1), 10 * count)
     versions = {name: log.version for name, log in logs.items()}
-    store_progress(root, Progress(0, positions, versions, 0, 0, {}))
+    store_progress(root, TableProgress(0, positions, versions, 0, 0, {}))
 
 
-def _write_file(root: Path, number: int, rows: int, random: np.random.Generator) -> Written:
+def _write_file(root: Path, number: int, rows: int, random: np.random.Generator) -> WrittenFile:
     """The instances of one partition after those of its file before."""
     partition, turn = number % PARTITIONS + 1, number // PARTITIONS
     keys = (partition << KEY_BITS) + turn * rows * 12 + np.cumsum(random.integers(4, 12, rows))

@@ -2,15 +2,15 @@
 
 from generator import markdown
 from generator.markdown import code, table
-from holdfast.pipeline.schema import TABLES, Kind, Table
+from holdfast.pipeline.schema import TABLES, ColumnKind, Table
 
 _TYPES = {
-    Kind.LONG: "64-bit integer",
-    Kind.INT: "32-bit integer",
-    Kind.TEXT: "text",
-    Kind.TIME: "timestamp, UTC",
-    Kind.FLAG: "boolean",
-    Kind.BYTES: "binary",
+    ColumnKind.LONG: "64-bit integer",
+    ColumnKind.INT: "32-bit integer",
+    ColumnKind.TEXT: "text",
+    ColumnKind.TIME: "timestamp, UTC",
+    ColumnKind.FLAG: "boolean",
+    ColumnKind.BYTES: "binary",
 }
 
 

@@ -23,7 +23,7 @@ from holdfast.state.snapshots import Snapshots
 Told = Callable[[int], None]  # is told how many more bytes went by
 
 
-class Moved(msgspec.Struct, frozen=True, rename="camel"):
+class MovedPartition(msgspec.Struct, frozen=True, rename="camel"):
     """A partition that was exported or imported."""
 
     partition: int
@@ -41,7 +41,7 @@ class StoppedNode:
         self._journal = journal
         self._store = store
 
-    async def export(self, partition: int, blobs: Blobs, name: str, told: Told) -> Moved:
+    async def export(self, partition: int, blobs: Blobs, name: str, told: Told) -> MovedPartition:
         """Stores a partition as it is at the end of its log as a blob, and reads it back."""
         if not self._log(partition)[1]:
             raise NotFound(
@@ -64,7 +64,9 @@ class StoppedNode:
             raise DataLoss(f"Expected {reader.source} to be as it was written, but it is another")
         return _moved(header, reader.rows, size_bytes)
 
-    def import_(self, blobs: Blobs, name: str, told: Told, *, new_log: bool = False) -> Moved:
+    def import_(
+        self, blobs: Blobs, name: str, told: Told, *, new_log: bool = False
+    ) -> MovedPartition:
         """Takes in an export of a partition that has no state here.
 
         Its log is here, or, with `new_log`, it begins one: what it did before is not in it.
@@ -150,5 +152,5 @@ def _counted(pieces: Iterable[bytes], told: Told) -> Iterator[bytes]:
         yield piece
 
 
-def _moved(header: Header, rows: int, size_bytes: int) -> Moved:
-    return Moved(header.partition, header.position, header.offset, rows, size_bytes)
+def _moved(header: Header, rows: int, size_bytes: int) -> MovedPartition:
+    return MovedPartition(header.partition, header.position, header.offset, rows, size_bytes)

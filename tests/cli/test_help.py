@@ -87,6 +87,7 @@ def test_every_error_has_an_exit_code_and_every_exit_code_a_meaning() -> None:
 
 
 def test_a_shell_completes_commands(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # CI may have no shell
     assert "_HOLDFAST_COMPLETE=complete_bash" in shell.run_process("--show-completion", "bash").out
     monkeypatch.setenv("_HOLDFAST_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "holdfast tas")

@@ -13,7 +13,12 @@ import pytest
 import holdfast
 
 WAITING = {"call", "call_over_time", "call_once"}  # of a portal: the caller's thread waits
-OTHER_WAITS = {("result", "_running"), ("result", "done"), ("wait", "_left"), ("stop", "_worker")}
+OTHER_WAITS = {
+    ("result", "_running"),
+    ("result", "done"),
+    ("wait", "_left"),
+    ("callback", "ending"),
+}
 NOT_A_PAIR = {
     "Transaction.__exit__": "`async with` is its async form",
     "ContentQueue.__iter__": "`async for` is its async form",

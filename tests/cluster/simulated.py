@@ -28,7 +28,7 @@ from holdfast.sequence.memory import MemoryCluster, MemoryCoordination, MemoryKe
 from holdfast.state.memory import MemoryStore
 from holdfast.steady_clock import SteadyClock
 from holdfast.testing import VirtualClock
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 from holdfast.testing.network import Weather
 from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import Identity, TcpAddress
@@ -97,7 +97,7 @@ class SimulatedCluster:
             return await starting
         except BaseException:
             if name not in self.members:
-                self.disks[name] = self.disks[name].after_crash(Outcome.KEEP)
+                self.disks[name] = self.disks[name].after_crash(DiskOutcome.KEEP)
                 await self.machines.end(run)
             raise
 
@@ -140,7 +140,9 @@ class SimulatedCluster:
             await self.start(name)
         await self.settled()
 
-    async def kill(self, name: str, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
+    async def kill(
+        self, name: str, outcome: DiskOutcome = DiskOutcome.DROP, *, seed: int = 0
+    ) -> None:
         """The machine of a member loses its power: nobody is told."""
         member, disk = self.members.pop(name), self.disks[name]
         self.transports[name].crash()

@@ -12,7 +12,7 @@ from tests.journal.cluster.simulating import JumpingClock
 
 from holdfast.errors import Code, HoldfastError
 from holdfast.sequence.memory import MemoryCoordination, WriteFate
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 from holdfast.testing.network import Weather
 
 CALM = Weather(0.1, 1.0)
@@ -138,9 +138,9 @@ class Faults:
             self.say(f"{name} cannot start: {error!r}")
 
     async def _lose_power(self, name: str) -> None:
-        outcome = self.dice.choice(list(Outcome))
+        outcome = self.dice.choice(list(DiskOutcome))
         if name in self._hurrying:
-            outcome = Outcome.DROP
+            outcome = DiskOutcome.DROP
         self.say(f"{name} loses its power: {outcome.value}")
         self.without_power.discard(name)
         await self.cluster.kill(name, outcome, seed=self.dice.randrange(1 << 30))

@@ -10,7 +10,7 @@ from tests.cluster.simulated import SimulatedCluster
 from tests.journal.cluster.checking import Violation
 
 from holdfast.client.process import resource_of
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation, BatchOperationIntent, BatchOperationType
 from holdfast.engine.kernel import Command
 from holdfast.errors import Code, HoldfastError, NotFound
@@ -50,9 +50,9 @@ class SelectedItems:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         number = msgspec.json.decode(operation.filter)["number"]
-        return Page(tuple(self.items.get((number, partition), ())))
+        return ItemPage(tuple(self.items.get((number, partition), ())))
 
 
 class Load:

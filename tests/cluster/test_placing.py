@@ -15,7 +15,7 @@ from holdfast.cluster.placing import (
     Adopt,
     HandOver,
     MemberSight,
-    Plan,
+    PlacementPlan,
     Sight,
     action,
     is_missing_replicas,
@@ -74,7 +74,7 @@ class World:
 
     def wanted(self, partition: int, sight: Sight, *, is_open: bool) -> Action | None:
         """What a member that sees this wants to do about a partition."""
-        plan = Plan(self.chains.values, sight)
+        plan = PlacementPlan(self.chains.values, sight)
         return action(self.chains[partition], sight, plan, is_open=is_open)
 
     def step(self) -> int:

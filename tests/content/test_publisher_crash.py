@@ -22,7 +22,7 @@ from holdfast.content.topics import ContentTopic
 from holdfast.errors import HoldfastError
 from holdfast.journal.local import LocalJournal
 from holdfast.limits import SEGMENT_BYTES_MIN
-from holdfast.testing import Outcome, SimulatedCrash, SimulatedDisk, run
+from holdfast.testing import DiskOutcome, SimulatedCrash, SimulatedDisk, run
 
 ROUNDS = 6
 
@@ -104,7 +104,7 @@ async def everything(service: ContentService, topic: str) -> list:
             return found
 
 
-def check_crash_at(operation: int, *outcomes: Outcome) -> None:
+def check_crash_at(operation: int, *outcomes: DiskOutcome) -> None:
     disk = SimulatedDisk(crash_at=operation)
     done, cleared = run(until_crash(disk))
     for outcome in outcomes:
@@ -126,10 +126,10 @@ def test_what_was_acknowledged_is_there_after_a_crash_at_any_operation(part: int
     count = operations()
     assert count > 100
     for operation in range(1 + part, count + 1, 9):
-        check_crash_at(operation, Outcome.DROP, Outcome.TEAR)
+        check_crash_at(operation, DiskOutcome.DROP, DiskOutcome.TEAR)
 
 
 @pytest.mark.soak
 def test_a_crash_at_every_operation() -> None:
     for operation in range(1, operations() + 1):
-        check_crash_at(operation, *Outcome)
+        check_crash_at(operation, *DiskOutcome)

@@ -11,7 +11,7 @@ import pytest
 from fellows import Fellows
 
 from holdfast import Process
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import (
     BatchOperation,
     BatchOperationIntent,
@@ -65,12 +65,12 @@ class Letters:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         await asyncio.sleep(0.01)
         found = [each for each in self.keys if partition_of(each) == partition]
         at = int(cursor or 0)
         end = at + min(3, limit)
-        return Page(tuple(found[at:end]), (), str(end) if end < len(found) else None)
+        return ItemPage(tuple(found[at:end]), (), str(end) if end < len(found) else None)
 
 
 class Story:

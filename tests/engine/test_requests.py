@@ -12,7 +12,7 @@ from holdfast.engine.kernel import Command, Domain, Processor, Reply, Submission
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.requests import commands
 from holdfast.engine.requests.domain import REQUEST
-from holdfast.engine.requests.state import Line, Requests
+from holdfast.engine.requests.state import AnswerLine, Requests
 from holdfast.engine.requests.values import RequestIntent
 from holdfast.errors import Code
 from holdfast.limits import REQUEST_KEPT_MS
@@ -253,6 +253,6 @@ def test_an_id_stands_for_one_command() -> None:
 def test_commands_without_a_request_leave_no_trace() -> None:
     driver = Driver()
     ask(driver, *[create() for _ in range(10)])
-    assert driver.view.requests.line() == Line()
+    assert driver.view.requests.line() == AnswerLine()
     assert not any(each.value_type == ValueType.REQUEST for each in driver.records())
     assert RequestIntent.ANSWERED == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.gateway.batch.shapes import (
@@ -47,14 +47,14 @@ class FakeTables:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         self.asked.append(operation)
         if partition in self.failing:
             raise InvalidArgument("Expected the disk to be there, but it is not")
         found = [each for each in self.keys if partition_of(each) == partition]
         at = int(cursor or 0)
         end = at + min(3, limit)
-        return Page(tuple(found[at:end]), (), str(end) if end < len(found) else None)
+        return ItemPage(tuple(found[at:end]), (), str(end) if end < len(found) else None)
 
     def drop(self, operation: BatchOperation) -> None:
         self.dropped.append(operation.selection.name)

@@ -6,7 +6,7 @@ from holdfast.journal.local import LocalJournal
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.names import segment_capacity_bytes, segment_name, spare_name
 from holdfast.limits import MIB, SEGMENT_BYTES_MIN
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 
 FOLDER = "/journal/t"
 
@@ -19,7 +19,7 @@ def allocator(disk: SimulatedDisk) -> Allocator:
 def test_a_new_segment_survives_a_power_loss_from_the_moment_it_is_handed_out() -> None:
     disk = SimulatedDisk()
     allocator(disk).take(5, 100)
-    survivor = disk.after_crash(Outcome.DROP)
+    survivor = disk.after_crash(DiskOutcome.DROP)
     assert survivor.open(f"{FOLDER}/{segment_name(5)}").size_bytes() == SEGMENT_BYTES_MIN
 
 
@@ -30,7 +30,7 @@ def test_a_spare_file_is_used_under_its_new_name_and_at_full_size() -> None:
     file = made.take(5, 100)
     assert file.read(0, 3) == b"old"
     assert file.size_bytes() == SEGMENT_BYTES_MIN
-    assert disk.after_crash(Outcome.DROP).list(FOLDER) == [segment_name(5)]
+    assert disk.after_crash(DiskOutcome.DROP).list(FOLDER) == [segment_name(5)]
 
 
 def test_an_append_larger_than_a_segment_gets_a_larger_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 from holdfast.clock import SystemClock
 from holdfast.errors import InvalidState, NotFound
 from holdfast.journal import Append, Appended, Bounds, Retention
-from holdfast.journal.local import JournalCopy, JournalReader, LocalJournal, Written, verify
+from holdfast.journal.local import JournalCopy, JournalReader, LocalJournal, WrittenAppend, verify
 from holdfast.limits import SEGMENT_BYTES_MIN
 
 
@@ -43,8 +43,8 @@ async def make(root: Path) -> None:
     await journal.close()
 
 
-def all_of(journal: LocalJournal | JournalReader, partition: int) -> list[Written]:
-    found: list[Written] = []
+def all_of(journal: LocalJournal | JournalReader, partition: int) -> list[WrittenAppend]:
+    found: list[WrittenAppend] = []
     offset, end = journal.bounds("t", partition)
     while offset < end:
         found += journal.appends("t", partition, offset, 10_000)
@@ -55,7 +55,7 @@ def all_of(journal: LocalJournal | JournalReader, partition: int) -> list[Writte
 async def copy(source: LocalJournal, root: Path) -> None:
     target = JournalCopy(root, SEGMENT_BYTES_MIN)
     target.create_topic("t", 3, source.retention("t"))
-    appends: list[tuple[int, int, Written]] = []
+    appends: list[tuple[int, int, WrittenAppend]] = []
     for partition in (1, 2, 3):
         found = all_of(source, partition)
         appends += [(each.timestamp_ms, partition, each) for each in found]

@@ -8,7 +8,7 @@ from holdfast.errors import DataLoss, HoldfastError
 from holdfast.journal import Append, Appended
 from holdfast.journal.local import JournalReader, LocalJournal, verify
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
-from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedCrash, SimulatedDisk
 
 ROOT = "/journal"
 PARTITIONS = 3
@@ -104,7 +104,7 @@ def test_the_script_meets_every_kind_of_operation() -> None:
     assert any(name.endswith(".spare") for name in names)
     assert not any(name.startswith(f"{1:020}") and name.endswith(".segment") for name in names)
     assert disk.operations > 300
-    check_survivor(disk.after_crash(Outcome.KEEP), ledger)
+    check_survivor(disk.after_crash(DiskOutcome.KEEP), ledger)
 
 
 @pytest.mark.parametrize("part", range(8))
@@ -113,9 +113,9 @@ def test_no_acknowledged_entry_is_lost_at_any_operation(part: int) -> None:
     for crash_at in range(1 + part, operations + 1, 8):
         disk, ledger = run_until_crash(crash_at)
         for outcome, seed in [
-            (Outcome.KEEP, 0),
-            (Outcome.DROP, 0),
-            *((Outcome.TEAR, seed) for seed in range(3)),
+            (DiskOutcome.KEEP, 0),
+            (DiskOutcome.DROP, 0),
+            *((DiskOutcome.TEAR, seed) for seed in range(3)),
         ]:
             try:
                 check_survivor(disk.after_crash(outcome, seed=seed), ledger)

@@ -13,7 +13,7 @@ from holdfast.errors import DataLoss, ResourceExhausted
 from holdfast.journal import Append
 from holdfast.journal.local import LocalJournal, verify
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 
 ROOT = "/journal"
 
@@ -46,7 +46,7 @@ def test_a_full_disk_refuses_appends_reads_go_on_and_room_makes_it_go_on() -> No
             await journal.append("t", 1, [bytes(2 * KIB)])
         assert journal.bounds("t", 1).next == count
 
-        restarted = opened(disk=disk.after_crash(Outcome.KEEP))
+        restarted = opened(disk=disk.after_crash(DiskOutcome.KEEP))
         assert restarted.bounds("t", 1).next == count
 
         disk.capacity_bytes *= 2
@@ -77,10 +77,10 @@ def test_a_write_that_ran_out_of_room_leaves_nothing_behind() -> None:
         appends = [Append("t", 1, [b"refused"]), Append("t", 2, [b"refused" * 100])]
         with pytest.raises(ResourceExhausted):
             await journal.append_many(appends)
-        restarted = opened(disk=disk.after_crash(Outcome.KEEP))
+        restarted = opened(disk=disk.after_crash(DiskOutcome.KEEP))
         assert [restarted.bounds("t", each).next for each in (1, 2)] == [1, 0]
         assert await journal.append("t", 1, [b"after"]) == 1
-        restarted = opened(disk=disk.after_crash(Outcome.KEEP))
+        restarted = opened(disk=disk.after_crash(DiskOutcome.KEEP))
         assert [restarted.bounds("t", each).next for each in (1, 2)] == [2, 0]
 
     asyncio.run(story())
@@ -105,7 +105,7 @@ def test_a_failed_sync_fails_everyone_who_waits_and_everyone_after() -> None:
         assert disk.syncs == syncs, "a failed sync is not tried again"
         assert [entry.payload for entry in journal.read_now("t", 1, 0)] == [b"a"]
         await journal.close()
-        restarted = opened(disk=disk.after_crash(Outcome.DROP))
+        restarted = opened(disk=disk.after_crash(DiskOutcome.DROP))
         assert [entry.payload for entry in restarted.read_now("t", 1, 0)] == [b"a"]
 
     asyncio.run(story())
@@ -122,7 +122,7 @@ def test_what_a_failed_sync_left_in_the_cache_is_durable_before_it_is_read_again
         await journal.close()
         restarted = opened(disk=disk)
         visible = restarted.read_now("t", 1, 0)
-        after_power_loss = opened(disk=disk.after_crash(Outcome.DROP))
+        after_power_loss = opened(disk=disk.after_crash(DiskOutcome.DROP))
         assert after_power_loss.read_now("t", 1, 0) == visible
 
     asyncio.run(story())

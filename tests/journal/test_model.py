@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from holdfast.journal import Append, Appended, Bounds
 from holdfast.journal.local import JournalReader, LocalJournal, verify
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 
 ROOT = "/journal"
 PARTITIONS = st.integers(1, 3)
@@ -69,8 +69,8 @@ class JournalMachine(RuleBasedStateMachine):
         self.loop.run_until_complete(self.journal.close())
         self.start()
 
-    @rule(outcome=st.sampled_from(Outcome), seed=st.integers(0, 1000))
-    def crash_and_open(self, outcome: Outcome, seed: int) -> None:
+    @rule(outcome=st.sampled_from(DiskOutcome), seed=st.integers(0, 1000))
+    def crash_and_open(self, outcome: DiskOutcome, seed: int) -> None:
         self.disk = self.disk.after_crash(outcome, seed=seed)
         self.start()
         for partition in self.earliest:  # what was discarded may be back, never more is gone

@@ -9,10 +9,10 @@ from holdfast.errors import DataLoss
 from holdfast.journal import Bounds
 from holdfast.journal.local import LocalJournal, verify
 from holdfast.journal.local.disk import read_whole
-from holdfast.journal.local.frame import Header, scan
+from holdfast.journal.local.frame import FrameHeader, scan
 from holdfast.journal.local.names import index_name, segment_name
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 
 ROOT = "/journal"
 FOLDER = f"{ROOT}/t"
@@ -35,7 +35,7 @@ def written(appends: int, size_bytes: int = 1 * KIB) -> SimulatedDisk:
             await journal.append("t", 1, [b"%d" % number, bytes(size_bytes)])
 
     asyncio.run(story())
-    return disk.after_crash(Outcome.KEEP)
+    return disk.after_crash(DiskOutcome.KEEP)
 
 
 def contents(disk: SimulatedDisk, path: str) -> bytes:
@@ -43,7 +43,7 @@ def contents(disk: SimulatedDisk, path: str) -> bytes:
     return file.read(0, file.size_bytes())
 
 
-def headers(disk: SimulatedDisk, sequence: int = 1) -> list[Header]:
+def headers(disk: SimulatedDisk, sequence: int = 1) -> list[FrameHeader]:
     return scan(contents(disk, f"{FOLDER}/{segment_name(sequence)}"), sequence).headers
 
 
@@ -118,7 +118,7 @@ def test_a_commit_of_many_frames_may_be_torn_in_its_middle() -> None:
         await asyncio.gather(*(journal.append("t", 1, [b"%d" % n, b""]) for n in range(1, 6)))
 
     asyncio.run(story())
-    disk = disk.after_crash(Outcome.KEEP)
+    disk = disk.after_crash(DiskOutcome.KEEP)
     forget_mark(disk)
     third = headers(disk)[3]
     assert third.commit_position < third.position

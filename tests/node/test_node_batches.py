@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import (
     BatchOperation,
     BatchOperationIntent,
@@ -39,7 +39,7 @@ class Keys:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         try:
             await asyncio.sleep(self.seconds)
         except asyncio.CancelledError:
@@ -50,7 +50,7 @@ class Keys:
         found = [each for each in self.keys if partition_of(each) == partition]
         at = int(cursor or 0)
         end = at + min(self.size, limit)
-        return Page(tuple(found[at:end]), (), str(end) if end < len(found) else None)
+        return ItemPage(tuple(found[at:end]), (), str(end) if end < len(found) else None)
 
 
 async def dead_letters(node: MemoryNode, count: int) -> list[int]:

@@ -9,10 +9,10 @@ from script import Ledger, Script, check_ledger, check_same_as_fresh
 
 from holdfast.errors import DataLoss, HoldfastError
 from holdfast.state.memory import MemoryStore
-from holdfast.testing import MemoryNode, Outcome, SimulatedCrash, SimulatedDisk, run
+from holdfast.testing import DiskOutcome, MemoryNode, SimulatedCrash, SimulatedDisk, run
 
 PARTITIONS = 2
-OUTCOMES = [(Outcome.KEEP, 0), (Outcome.DROP, 0), (Outcome.TEAR, 1)]
+OUTCOMES = [(DiskOutcome.KEEP, 0), (DiskOutcome.DROP, 0), (DiskOutcome.TEAR, 1)]
 PARTS = 8  # so that the runner can spread them over its processes
 
 
@@ -44,7 +44,7 @@ async def check_survivor(disk: SimulatedDisk, store: MemoryStore, ledger: Ledger
     await node.close()
 
 
-def check_crash_at(operation: int, *outcomes: tuple[Outcome, int]) -> None:
+def check_crash_at(operation: int, *outcomes: tuple[DiskOutcome, int]) -> None:
     disk = SimulatedDisk(crash_at=operation)
     store, ledger = run(until_crash(disk))
     for outcome, seed in outcomes:
@@ -76,5 +76,5 @@ def test_no_acknowledged_record_is_lost_at_any_operation(operations: int, part: 
 @pytest.mark.timeout(3_600)
 def test_no_acknowledged_record_is_lost_in_any_of_many_torn_writes(operations: int) -> None:
     for operation in range(1, operations + 1):
-        check_crash_at(operation, *((Outcome.TEAR, seed) for seed in range(2, 12)))
+        check_crash_at(operation, *((DiskOutcome.TEAR, seed) for seed in range(2, 12)))
     print(f"{operations} operations, torn in ten ways each")

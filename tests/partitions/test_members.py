@@ -29,8 +29,8 @@ from holdfast.errors import (
     Unavailable,
     Unknown,
 )
-from holdfast.partitions.api import Placement, Topic
-from holdfast.partitions.serving import Serving
+from holdfast.partitions.api import EffectTopic, Placement
+from holdfast.partitions.serving import MemberServing
 from holdfast.partitions.wire import SUBMIT, encode_commands
 from holdfast.records import partition_of
 
@@ -165,10 +165,10 @@ def test_effects_of_partitions_elsewhere_are_told_once_to_everyone(cluster: Clus
     async def story(cluster: Cluster) -> None:
         anything: list[Any] = []
         mails: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable), anything.append)
-        stop = cluster.a.follow(Topic(JobsAvailable, "mail"), mails.append)
+        cluster.a.follow(EffectTopic(JobsAvailable), anything.append)
+        stop = cluster.a.follow(EffectTopic(JobsAvailable, "mail"), mails.append)
         other: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable, "mail"), other.append)
+        cluster.a.follow(EffectTopic(JobsAvailable, "mail"), other.append)
         for partition in (1, 2, 3, 4):
             await key_of_new(cluster.b, partition)
         await until(lambda: len(anything) == 4)
@@ -189,7 +189,7 @@ def test_a_caller_that_follows_and_then_asks_misses_nothing(cluster: Cluster) ->
         for partition in (1, 2):
             key = await key_of_new(cluster.a, partition, keep_ms=60_000)
             ended: list[Any] = []
-            stop = cluster.a.follow(Topic(JobEnded, key, partition), ended.append)
+            stop = cluster.a.follow(EffectTopic(JobEnded, key, partition), ended.append)
             asked = asyncio.ensure_future(cluster.a.ask(partition, FindStandings((key,))))
             (taken,) = await cluster.b.activate(partition, activation())
             await cluster.b.submit(partition, [complete(key, taken.value[0].lease)])
@@ -207,8 +207,8 @@ def test_after_a_break_topics_are_followed_again_and_followers_ask_again(
 ) -> None:
     async def story(cluster: Cluster) -> None:
         told: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable, "mail", 2), told.append)
-        ended = cluster.a.follow(Topic(JobsAvailable, "fax"), told.append)
+        cluster.a.follow(EffectTopic(JobsAvailable, "mail", 2), told.append)
+        ended = cluster.a.follow(EffectTopic(JobsAvailable, "fax"), told.append)
         ended()
         cluster.break_connection()
         await until(lambda: None in told)
@@ -218,11 +218,11 @@ def test_after_a_break_topics_are_followed_again_and_followers_ask_again(
         await until(lambda: len(told) == 2)
         assert told[1] == JobsAvailable(2, "mail")
         serving: Any = cluster.members["b"].connections[-1]
-        assert isinstance(serving._exchange.handler, Serving)
+        assert isinstance(serving._exchange.handler, MemberServing)
         topics = [
             each for each in serving._exchange.handler._topics if each.effect is JobsAvailable
         ]
-        assert topics == [Topic(JobsAvailable, "mail", 2)]
+        assert topics == [EffectTopic(JobsAvailable, "mail", 2)]
 
     cluster.play(story)
 
@@ -231,8 +231,8 @@ def test_a_partition_that_missed_something_tells_those_elsewhere_too(cluster: Cl
     async def story(cluster: Cluster) -> None:
         told: list[Any] = []
         other: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable, "mail", 2), told.append)
-        cluster.a.follow(Topic(JobsAvailable, "mail", 4), other.append)
+        cluster.a.follow(EffectTopic(JobsAvailable, "mail", 2), told.append)
+        cluster.a.follow(EffectTopic(JobsAvailable, "mail", 4), other.append)
         await cluster.a.ask(2, FindTask(1))  # the topics are there
         cluster.members["b"].runtime.refresh(2)
         await until(lambda: told)
@@ -261,7 +261,7 @@ def test_a_member_that_is_away_makes_only_its_own_partitions_unavailable(
             assert away.value.fields["partition"] == 2  # so that a list can go on without it
         assert partition_of(await key_of_new(cluster.a, 1)) == 1
         told: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable), told.append)
+        cluster.a.follow(EffectTopic(JobsAvailable), told.append)
         await cluster.start("b")
         await link.up()
         assert told == [None]
@@ -321,7 +321,7 @@ def test_what_reaches_a_former_owner_goes_on_to_the_one_it_knows(cluster: Cluste
             a.placements.learn(placement)
         b.placements.learn(Placement(1, "a", 3))
         told: list[Any] = []
-        cluster.a.follow(Topic(JobsAvailable, "mail", 1), told.append)
+        cluster.a.follow(EffectTopic(JobsAvailable, "mail", 1), told.append)
         key = await key_of_new(cluster.a, 1)
         assert (partition_of(key), a.placements.of(1)) == (1, Placement(1, "a", 3))
         assert told[0] is None  # it follows the owner now, and may have missed something

@@ -13,7 +13,7 @@ from holdfast.engine.jobs.queries import ListTasks
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.errors import Moved, ResourceExhausted, Unavailable, Unknown
 from holdfast.limits import OWNER_WAITING_COMMANDS_MAX
-from holdfast.partitions.api import Placement, Topic
+from holdfast.partitions.api import EffectTopic, Placement
 from holdfast.records import partition_of
 
 WAIT_MS = 2_000
@@ -127,7 +127,7 @@ def test_a_member_that_joins_is_followed_and_one_that_leaves_is_not_missed(
     async def story(cluster: Cluster) -> None:
         a = cluster.members["a"]
         told: list[Any] = []
-        a.partitions.follow(Topic(JobsAvailable, "mail"), told.append)
+        a.partitions.follow(EffectTopic(JobsAvailable, "mail"), told.append)
         a.partitions.remove("b")
         a.links.remove("b")
         assert a.partitions.remotes == {}

@@ -17,7 +17,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.errors import Code, InvalidArgument
 from holdfast.partitions import wire
-from holdfast.partitions.api import Topic
+from holdfast.partitions.api import EffectTopic
 from holdfast.records import Delivery, Rejection, ValueType
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "records"))
@@ -91,10 +91,14 @@ def test_a_query_comes_back_with_its_asker(query: Any) -> None:
 
 
 def test_topics_and_effects_come_back() -> None:
-    for topic in (Topic(JobEnded), Topic(JobEnded, 5, 3), Topic(JobEnded, "mail")):
+    for topic in (
+        EffectTopic(JobEnded),
+        EffectTopic(JobEnded, 5, 3),
+        EffectTopic(JobEnded, "mail"),
+    ):
         assert wire.decode_topic(wire.encode_topic(topic)) == topic
     effect = JobEnded(7, Outcome(JobState.COMPLETED, b"1", "", 5, "mail", is_job=True))
     back = wire.decode_effect(wire.encode_effect(effect))
     assert (back, type(back)) == (effect, JobEnded)
     with pytest.raises(InvalidArgument, match="'int'"):
-        wire.decode_topic(wire.encode_topic(Topic(int)))
+        wire.decode_topic(wire.encode_topic(EffectTopic(int)))

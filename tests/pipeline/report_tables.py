@@ -7,7 +7,7 @@ from holdfast.pipeline.schema import TABLES
 from holdfast.pipeline.tables.arrow import rows_as_arrow
 from holdfast.pipeline.tables.delta import DeltaLog
 from holdfast.pipeline.tables.files import write_part
-from holdfast.pipeline.tables.progress import Progress, store_progress
+from holdfast.pipeline.tables.progress import TableProgress, store_progress
 
 Rows = dict[str, list[dict[str, Any]]]  # by table; times in milliseconds
 
@@ -22,4 +22,4 @@ def write_tables(root: Path, rows: Rows) -> None:
             log.commit([written], 0)
         versions[name] = log.version
     last = max((row["timestamp"] for row in rows.get("records", ())), default=0)
-    store_progress(root, Progress(0, {1: 1}, versions, timestamp_ms=last))
+    store_progress(root, TableProgress(0, {1: 1}, versions, timestamp_ms=last))

@@ -5,7 +5,7 @@ from typing import Any as Json
 
 import pyarrow as pa
 
-from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.schema import Column, ColumnKind, Table
 from holdfast.pipeline.select.tree import (
     All,
     Any,
@@ -23,14 +23,14 @@ THINGS = Table(
     "things",
     "a column of each kind",
     (
-        Column("thing_key", Kind.LONG, "names it"),
-        Column("partition_id", Kind.INT, "where it is"),
-        Column("parent_key", Kind.LONG, "a key that may be empty"),
-        Column("some_count", Kind.INT, "a number"),
-        Column("process_id", Kind.TEXT, "a text"),
-        Column("is_open", Kind.FLAG, "yes or no"),
-        Column("ended", Kind.TIME, "a time"),
-        Column("content", Kind.BYTES, "bytes"),
+        Column("thing_key", ColumnKind.LONG, "names it"),
+        Column("partition_id", ColumnKind.INT, "where it is"),
+        Column("parent_key", ColumnKind.LONG, "a key that may be empty"),
+        Column("some_count", ColumnKind.INT, "a number"),
+        Column("process_id", ColumnKind.TEXT, "a text"),
+        Column("is_open", ColumnKind.FLAG, "yes or no"),
+        Column("ended", ColumnKind.TIME, "a time"),
+        Column("content", ColumnKind.BYTES, "bytes"),
     ),
 )
 
@@ -70,7 +70,7 @@ def meets(row: Row, condition: Condition) -> bool:
 
 def _value(row: Row, condition: Compare | OneOf) -> Json:
     value = row.get(condition.column)
-    return value * 1000 if condition.kind is Kind.TIME and value is not None else value
+    return value * 1000 if condition.kind is ColumnKind.TIME and value is not None else value
 
 
 STAR = object()

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, RECORDS, TABLES, VARIABLES, Table
 from holdfast.pipeline.tables.delta import DeltaLog
 from holdfast.pipeline.tables.files import add_history, merge_changes
-from holdfast.pipeline.tables.progress import Progress, store_progress
+from holdfast.pipeline.tables.progress import TableProgress, store_progress
 
 BASE = 1 << 51  # the first key of a partition, times its number
 SPREAD = 20_000  # between the keys of rows: a few in each bucket, which is a file
@@ -41,7 +41,7 @@ class Tables:
         self._batch += 1
         self._positions |= positions or {}
         versions = {name: log.version for name, log in self._logs.items()}
-        store_progress(self.root, Progress(self._batch, self._positions, versions, 0, 0, {}))
+        store_progress(self.root, TableProgress(self._batch, self._positions, versions, 0, 0, {}))
 
 
 def instance(number: int) -> Row:

@@ -14,7 +14,7 @@ from holdfast.pipeline.offsets import planned_ends
 from holdfast.pipeline.project import CHECKPOINT, Projection
 from holdfast.pipeline.schema import RANGES
 from holdfast.pipeline.source import LogStreamReader
-from holdfast.pipeline.tables.progress import Progress, store_progress
+from holdfast.pipeline.tables.progress import TableProgress, store_progress
 from holdfast.pipeline.wanted import Wanted, wanted_of
 
 
@@ -64,7 +64,7 @@ def test_a_stream_ends_at_the_positions_of_a_cut(node: ServedNode) -> None:
 
 
 def test_tables_that_are_further_than_the_cut_are_refused(tmp_path: Path) -> None:
-    store_progress(tmp_path, Progress(0, {1: 10, 2: 4}))
+    store_progress(tmp_path, TableProgress(0, {1: 10, 2: 4}))
     (tmp_path / CHECKPOINT / "offsets").mkdir(parents=True)
     (tmp_path / CHECKPOINT / "offsets" / "0").write_text('v1\n{}\n{"1": 10, "2": 4}')
     projection = Projection("http://127.0.0.1:1", tmp_path, SystemClock())

@@ -16,7 +16,7 @@ from holdfast.pipeline.batch import selector as selector_module
 from holdfast.pipeline.batch.selector import PipelineSelector
 from holdfast.pipeline.select.presence import Presence, Present, present
 from holdfast.pipeline.select.requests import open_requests
-from holdfast.pipeline.select.snapshot import Manifest, folder_of, store_manifest
+from holdfast.pipeline.select.snapshot import SelectionManifest, folder_of, store_manifest
 from holdfast.pipeline.select.tree import EVERYTHING
 from holdfast.pipeline.tables.versions import Versions
 
@@ -100,7 +100,7 @@ def test_an_operation_waits_as_long_as_the_pipeline_is_starting(
     selector: PipelineSelector, tmp_path: Path
 ) -> None:
     folder = folder_of(tmp_path, "batch-5")
-    manifest = Manifest(PROCESS_INSTANCES.name, 1, {}, EVERYTHING, EVERYTHING, {})
+    manifest = SelectionManifest(PROCESS_INSTANCES.name, 1, {}, EVERYTHING, EVERYTHING, {})
 
     def answer() -> None:
         folder.mkdir(parents=True)

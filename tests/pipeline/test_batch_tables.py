@@ -28,8 +28,13 @@ from holdfast.pipeline.batch.tables import PipelineTables
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS, TABLES
 from holdfast.pipeline.search.search import Search
 from holdfast.pipeline.select.requests import Request, names
-from holdfast.pipeline.select.serving import Serving
-from holdfast.pipeline.select.snapshot import Manifest, folder_of, store_manifest, write_run
+from holdfast.pipeline.select.serving import SelectionServing
+from holdfast.pipeline.select.snapshot import (
+    SelectionManifest,
+    folder_of,
+    store_manifest,
+    write_run,
+)
 from holdfast.pipeline.select.tree import EVERYTHING, apart
 
 _T = BatchOperationType
@@ -40,7 +45,7 @@ def operation(type_: BatchOperationType, filter_: bytes, **rest: Any) -> BatchOp
     return BatchOperation(type_, filter_, selection=Selection("batch-5", {}), **rest)
 
 
-class OtherProcess(Serving):
+class OtherProcess(SelectionServing):
     """Answers requests by looking at rows in memory."""
 
     def __init__(self, root: Path, rows: dict[str, dict[int, dict[str, Any]]]) -> None:
@@ -60,7 +65,7 @@ class OtherProcess(Serving):
                 runs[partition] = write_run(
                     folder, partition, pa.array(keys, pa.int64()), f"{partition}.parquet"
                 )
-            manifest = Manifest(wanted.table, 1, {}, wanted.filter, wanted.visible, runs)
+            manifest = SelectionManifest(wanted.table, 1, {}, wanted.filter, wanted.visible, runs)
             store_manifest(folder, manifest)
 
         super().__init__(root, select, SystemClock())

@@ -23,7 +23,10 @@ from holdfast.clock import SystemClock
 from holdfast.pipeline.project import READER, Projection
 from holdfast.pipeline.tables.progress import load_progress
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
+pytestmark = [
+    pytest.mark.soak,  # it starts a server of Spark; the others use the same code without one
+    pytest.mark.xdist_group("spark-processes"),
+]
 
 
 @pytest.fixture(scope="module")

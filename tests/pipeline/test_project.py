@@ -12,9 +12,9 @@ from node_story import NodeStory, StoredTables
 from holdfast.clock import SystemClock
 from holdfast.errors import DataLoss
 from holdfast.pipeline import project as project_module
-from holdfast.pipeline.project import CHECKPOINT, Projection, Report
+from holdfast.pipeline.project import CHECKPOINT, ExecutorReport, Projection
 from holdfast.pipeline.reading import read_log
-from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, Kind, Table
+from holdfast.pipeline.schema import JOBS, PROCESS_INSTANCES, TABLES, Column, ColumnKind, Table
 from holdfast.pipeline.tables import upkeep
 from holdfast.pipeline.tables.delta import DeltaLog, files_at
 from holdfast.pipeline.tables.files import Part
@@ -165,7 +165,9 @@ def test_a_table_gets_the_columns_that_a_later_version_has(
     story.tell(3)
     stream = Stream(story, tmp_path / "tables")
     stream.step()
-    later = Table(JOBS.name, JOBS.about, (*JOBS.columns, Column("color", Kind.TEXT, "of the job")))
+    later = Table(
+        JOBS.name, JOBS.about, (*JOBS.columns, Column("color", ColumnKind.TEXT, "of the job"))
+    )
     monkeypatch.setitem(TABLES, JOBS.name, later)
     story.tell(3)
     stream.step()
@@ -194,7 +196,7 @@ def test_spark_keeps_the_tables_fresh(
     here: list[int] = []  # what is done in this process
     real = project_module.project_range
 
-    def watched(*arguments: Any) -> Report:
+    def watched(*arguments: Any) -> ExecutorReport:
         here.append(1)
         return real(*arguments)
 

@@ -25,7 +25,7 @@ from tests.pipeline.select_tables import (
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.pipeline.search import nearest
 from holdfast.pipeline.search import search as search_module
-from holdfast.pipeline.search.paging import Page, read_page, read_sort
+from holdfast.pipeline.search.paging import PageRequest, read_page, read_sort
 from holdfast.pipeline.search.search import Answer, Item, Search
 from holdfast.pipeline.select.filters import read_filter
 
@@ -96,8 +96,8 @@ def test_rows_of_other_kinds_of_tables_are_found(tmp_path: Path) -> None:
     assert found is not None and found["value"] == "2"
     found = search.get(RECORDS, 7, 2)
     assert found is not None and found["kind"] == "COMMAND"
-    first = search.search(RECORDS, page=Page(1))
-    second = search.search(RECORDS, page=Page(1, after=first.page.end_cursor))
+    first = search.search(RECORDS, page=PageRequest(1))
+    second = search.search(RECORDS, page=PageRequest(1, after=first.page.end_cursor))
     assert [first.items[0]["kind"], second.items[0]["kind"]] == ["EVENT", "COMMAND"]
     assert len(search.search(VARIABLES).items) == 2
 

@@ -27,7 +27,7 @@ from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.prune import pruned
 from holdfast.pipeline.select.selection import select, wait_for, write_keys
 from holdfast.pipeline.select.snapshot import (
-    Manifest,
+    SelectionManifest,
     Snapshot,
     drop_snapshot,
     find_snapshot,
@@ -218,7 +218,7 @@ def test_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
 def test_pages_cross_groups_at_every_size(tmp_path: Path) -> None:
     keys = sorted(random.Random(7).sample(range(1_000_000), 25_300))
     run = write_run(tmp_path, 1, pa.array(keys, pa.int64()), "1.parquet")
-    manifest = Manifest("x", 1, {}, EVERYTHING, EVERYTHING, {1: run})
+    manifest = SelectionManifest("x", 1, {}, EVERYTHING, EVERYTHING, {1: run})
     snapshot = store_manifest(tmp_path, manifest)
     for limit in (10_000, 9_999, 2_530, 25):
         assert all_pages(snapshot, 1, limit) == keys
@@ -240,7 +240,7 @@ def test_an_executor_sorts_what_it_finds_by_partition(tmp_path: Path) -> None:
         for report in write_keys(tmp_path, iter(batches))
         for run in [selection._decode_run(report.column(0)[0].as_py())]
     }
-    snapshot = Snapshot(tmp_path, Manifest("x", 1, {}, EVERYTHING, EVERYTHING, runs))
+    snapshot = Snapshot(tmp_path, SelectionManifest("x", 1, {}, EVERYTHING, EVERYTHING, runs))
     assert snapshot.page(1).keys == [key_of(1, 3), key_of(1, 4)]
     assert snapshot.page(2).keys == [key_of(2, 7), key_of(2, 9)]
     assert list(write_keys(tmp_path, iter([]))) == []

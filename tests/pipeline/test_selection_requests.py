@@ -20,10 +20,10 @@ from holdfast.pipeline.select.requests import (
     withdraw,
     withdraw_all,
 )
-from holdfast.pipeline.select.serving import Serving
+from holdfast.pipeline.select.serving import SelectionServing
 from holdfast.pipeline.select.snapshot import (
     FOLDER,
-    Manifest,
+    SelectionManifest,
     folder_of,
     store_manifest,
     write_run,
@@ -54,7 +54,9 @@ class Selecting:
         run = write_run(folder, 1, pa.array(KEYS, pa.int64()), "1.parquet")
         if self.errors:
             raise self.errors.pop(0)
-        store_manifest(folder, Manifest(asked.table, 1, {}, asked.filter, asked.visible, {1: run}))
+        store_manifest(
+            folder, SelectionManifest(asked.table, 1, {}, asked.filter, asked.visible, {1: run})
+        )
         self.meanwhile()
 
 
@@ -62,8 +64,8 @@ class Killed(BaseException):
     """The process is gone: nothing of it cleans up."""
 
 
-def serving(root: Path, select: Selecting, clock: VirtualClock | None = None) -> Serving:
-    return Serving(root, select, clock or VirtualClock())
+def serving(root: Path, select: Selecting, clock: VirtualClock | None = None) -> SelectionServing:
+    return SelectionServing(root, select, clock or VirtualClock())
 
 
 def files(root: Path) -> list[str]:
@@ -150,7 +152,7 @@ def test_a_selection_whose_folder_is_withdrawn_under_it_has_not_failed(
 
     request(tmp_path, wanted())
     request(tmp_path, wanted("batch-8"))
-    Serving(tmp_path, select, VirtualClock()).look()
+    SelectionServing(tmp_path, select, VirtualClock()).look()
     assert (done, files(tmp_path)) == (["batch-7"], [])
     assert [each for each in logged() if "failed" in each.getMessage()] == []
 

@@ -17,7 +17,7 @@ from holdfast.errors import Internal, InvalidArgument, NotFound, Unavailable
 from holdfast.gateway.tasks.shapes import NewTask, TaskQuery, TaskReceipt
 from holdfast.model.dsl import Process
 from holdfast.pipeline import sink
-from holdfast.pipeline.sink import Written, send_rows
+from holdfast.pipeline.sink import SinkWritten, send_rows
 from holdfast.pipeline.sink_rows import plan_of
 from holdfast.pipeline.source import HoldfastSource
 from holdfast.records import ValueType
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def send(
     url: str, options: dict[str, str], columns: dict[str, list[Any]], patience_s: float = 10
-) -> Written:
+) -> SinkWritten:
     """What an executor does, without Spark."""
     kinds = {
         name: "string" if isinstance(values[0], str) else "bigint"
@@ -48,14 +48,14 @@ def keys(count: int) -> list[str]:
 
 def test_tasks_are_created_once_however_often_they_are_sent(node: ServedNode) -> None:
     columns = {"key": keys(3_500), "n": list(range(3_500))}
-    assert send(node.url, {"type": "mail"}, columns) == Written(3_500, 3_500)
-    assert send(node.url, {"type": "mail"}, columns) == Written(3_500, 0)
+    assert send(node.url, {"type": "mail"}, columns) == SinkWritten(3_500, 3_500)
+    assert send(node.url, {"type": "mail"}, columns) == SinkWritten(3_500, 0)
     assert node.keys_of_created_tasks() == keys(3_500)
 
 
 def test_large_rows_go_in_smaller_requests(node: ServedNode) -> None:
     columns = {"key": keys(30), "text": ["x" * 1_000_000] * 30}
-    assert send(node.url, {"type": "mail"}, columns) == Written(30, 30)
+    assert send(node.url, {"type": "mail"}, columns) == SinkWritten(30, 30)
 
 
 def test_instances_are_started_once(node: ServedNode) -> None:
@@ -64,16 +64,16 @@ def test_instances_are_started_once(node: ServedNode) -> None:
         {"what": "process", "processId": "order"},
         {"key": keys(50), "total": [7] * 50},
     )
-    assert send(node.url, options, columns) == Written(50, 50)
-    assert send(node.url, options, columns) == Written(50, 0)
+    assert send(node.url, options, columns) == SinkWritten(50, 50)
+    assert send(node.url, options, columns) == SinkWritten(50, 0)
     assert len(node.events(ValueType.PROCESS_INSTANCE, InstanceIntent.CREATED)) == 50
 
 
 def test_messages_are_published_once_while_they_are_kept(node: ServedNode) -> None:
     options = {"what": "message", "name": "paid"}
     columns = {"messageId": keys(200), "correlationKey": keys(200), "total": [7] * 200}
-    assert send(node.url, options, columns) == Written(200, 200)
-    assert send(node.url, options, columns) == Written(200, 0)
+    assert send(node.url, options, columns) == SinkWritten(200, 200)
+    assert send(node.url, options, columns) == SinkWritten(200, 0)
     published = node.events(ValueType.MESSAGE, MessageIntent.PUBLISHED)
     assert sorted(record.value.message_id for record in published) == keys(200)
 
@@ -110,7 +110,7 @@ def test_a_node_that_is_away_is_waited_for(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(sink._Sender, "_request", request_then_start)
     written = send(f"http://127.0.0.1:{port}", {"type": "mail"}, {"key": keys(10)})
-    assert written == Written(10, 10)
+    assert written == SinkWritten(10, 10)
     [node] = started
     node.close()
 

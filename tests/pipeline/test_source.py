@@ -16,7 +16,7 @@ from holdfast.errors import InvalidArgument
 from holdfast.journal.local import LocalJournal
 from holdfast.pipeline import source
 from holdfast.pipeline.changes.records import row_of
-from holdfast.pipeline.schema import RECORDS, Kind
+from holdfast.pipeline.schema import RECORDS, ColumnKind
 from holdfast.pipeline.source import HoldfastSource, LogReader, LogStreamReader, Range
 from holdfast.pipeline.wanted import Wanted, wanted_of
 
@@ -83,7 +83,9 @@ def test_far_and_near_every_record_is_a_row(spark: "SparkSession", lived: Served
     assert near.columns == far.columns == list(RECORDS.names)
     kinds = dict(near.dtypes)
     assert kinds["position"] == kinds["key"] == "bigint"
-    assert [kinds[each.name] for each in RECORDS.columns if each.kind is Kind.TIME] == ["timestamp"]
+    assert [kinds[each.name] for each in RECORDS.columns if each.kind is ColumnKind.TIME] == [
+        "timestamp"
+    ]
     assert shown_rows(near) == expected
     assert shown_rows(far) == expected
 

@@ -17,7 +17,7 @@ from holdfast.gateway.tasks.shapes import (
     NewSchedule,
     NewTask,
 )
-from holdfast.journal.local import JournalReader, Written
+from holdfast.journal.local import JournalReader, WrittenAppend
 from holdfast.layout import layout_of
 from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.members.member import Member
@@ -145,11 +145,11 @@ async def check_all(api: Gateway, truth: Truth) -> None:
     assert [each.schedule_id for each in await api.schedules.all()] == ["s"]
 
 
-def logs(folder: Path) -> dict[int, tuple[int, int, list[Written]]]:
+def logs(folder: Path) -> dict[int, tuple[int, int, list[WrittenAppend]]]:
     """All that the logs of a folder have."""
     layout = layout_of(folder)
     readers = [JournalReader.open(str(each)) for each in layout.journals()]
-    found: dict[int, tuple[int, int, list[Written]]] = {}
+    found: dict[int, tuple[int, int, list[WrittenAppend]]] = {}
     for partition in range(1, PARTITIONS + 1):
         reader = readers[layout.owner(partition) - 1]
         earliest, end = reader.bounds(TOPIC, partition)

@@ -251,10 +251,6 @@ SHARED_NAMES = {
     "Place", "Range", "Row", "Run", "Source", "Step", "Timer", "Verdict",
     # the worker's ways to run functions, and the demo's stage
     "Processes", "Stage", "Submitted",
-    # yet to be told apart; none is added
-    "Bounds", "Column", "Ends", "Family", "Fault", "Header", "Kind", "Line",
-    "Manifest", "Moved", "Outcome", "Page", "Part", "Plan", "Progress", "Refusal", "Refused",
-    "Report", "Requests", "Rows", "Serving", "Standing", "Topic", "Written",
 }  # fmt: skip
 
 

@@ -36,11 +36,11 @@ from holdfast.errors import (
 )
 from holdfast.limits import KIB, MESSAGE_BYTES_MAX, MIB
 from holdfast.testing.streams import SimulatedTransport
-from holdfast.transport import Bounds, Identity
+from holdfast.transport import ConnectionBounds, Identity
 from holdfast.transport.messages import ANSWER, encode_messages, hello_of
 from holdfast.transport.sockets import _Endpoint
 
-SMALL = Bounds(
+SMALL = ConnectionBounds(
     message_bytes_max=64 * KIB, frame_bytes=16 * KIB, held_bytes_max=256 * KIB,
     tick_ms=10_000,
 )  # fmt: skip
@@ -237,7 +237,9 @@ def test_a_message_of_any_size_arrives_unchanged(way: Way, size: int) -> None:
 
 
 def test_the_largest_message_is_taken_and_one_byte_more_is_refused_by_name(way: Way) -> None:
-    bounds = Bounds() if way.name == "unix" else SMALL  # the true limit once: it is 65 MiB
+    bounds = (
+        ConnectionBounds() if way.name == "unix" else SMALL
+    )  # the true limit once: it is 65 MiB
 
     async def story() -> None:
         async with way.pair(bounds=bounds) as (connection, _, theirs):
@@ -255,7 +257,7 @@ def test_the_largest_message_is_taken_and_one_byte_more_is_refused_by_name(way: 
                 await call
             assert await connection.call(ECHO, b"on") == b"on"
 
-    assert Bounds().message_bytes_max == MESSAGE_BYTES_MAX
+    assert ConnectionBounds().message_bytes_max == MESSAGE_BYTES_MAX
     way.play(story)
 
 

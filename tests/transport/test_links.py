@@ -15,8 +15,8 @@ from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import (
     Address,
     Answer,
-    Bounds,
     Connection,
+    ConnectionBounds,
     Identity,
     Link,
     Links,
@@ -144,7 +144,7 @@ def test_a_one_way_cut_is_noticed_by_both_and_heals(cut: tuple[str, str]) -> Non
         await members.all_up()
         here, there = members.links["a"]["b"], members.links["b"]["a"]
         members.network.cut(*cut)
-        await asyncio.sleep(2 * Bounds().silent_ms_max / 1_000)
+        await asyncio.sleep(2 * ConnectionBounds().silent_ms_max / 1_000)
         assert not here.is_up
         assert not there.is_up
         assert members.links["a"]["c"].is_up

@@ -10,12 +10,12 @@ from tests.transport.ways import framed
 
 from holdfast.errors import Forbidden, InvalidArgument, InvalidState, ResourceExhausted
 from holdfast.limits import CALL_BYTES, HELLO_BYTES_MAX, KIB
-from holdfast.transport import Bounds, Identity
+from holdfast.transport import ConnectionBounds, Identity
 from holdfast.transport.framing import BUFFER_BYTES, HEAD_BYTES, LARGE_BYTES, Incoming, frames_of
 from holdfast.transport.greeting import refusal
 from holdfast.transport.keepalive import Keepalive
 from holdfast.transport.messages import Fault, Message, decode_messages
-from holdfast.transport.outbox import Outbox, Serving
+from holdfast.transport.outbox import Outbox, UnansweredCalls
 
 # --- frames -----------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ def test_messages_share_frames_up_to_the_size_and_keep_their_order(
 
 # --- bytes that are held ----------------------------------------------------------------------
 
-SMALL = Bounds(message_bytes_max=1_000, frame_bytes=500, held_bytes_max=2_000)
+SMALL = ConnectionBounds(message_bytes_max=1_000, frame_bytes=500, held_bytes_max=2_000)
 
 
 def test_calls_count_until_they_are_answered_and_tells_until_they_are_written() -> None:
@@ -151,7 +151,7 @@ def test_what_was_written_and_not_taken_counts_too() -> None:
 
 
 def test_a_member_may_have_no_more_calls_open_than_its_own_bound_lets_it_send() -> None:
-    outbox, serving = Outbox(SMALL), Serving(SMALL)
+    outbox, serving = Outbox(SMALL), UnansweredCalls(SMALL)
     number = 0
     while outbox.refusal(700) is None:
         number += 1
@@ -167,7 +167,7 @@ def test_a_member_may_have_no_more_calls_open_than_its_own_bound_lets_it_send() 
 
 # --- signs of life ----------------------------------------------------------------------------
 
-PATIENT = Bounds(tick_ms=100, silent_ticks_max=3)
+PATIENT = ConnectionBounds(tick_ms=100, silent_ticks_max=3)
 
 
 def ticks(keepalive: Keepalive, *looks: tuple[int, int]) -> str:
@@ -227,5 +227,5 @@ def test_where_no_keys_are_registered_the_address_is_trusted() -> None:
 
 
 def test_the_bound_of_a_frame_leaves_room_for_the_largest_message() -> None:
-    bounds = Bounds()
+    bounds = ConnectionBounds()
     assert bounds.held_bytes_max > bounds.frame_bytes > 64 * KIB

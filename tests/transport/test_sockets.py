@@ -11,13 +11,15 @@ from tests.transport.ways import CLUSTER, ECHO, HASTY, QUICK, Script, until
 
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.limits import STRANGERS_MAX
-from holdfast.transport import Bounds, Identity, TcpAddress, UnixAddress
+from holdfast.transport import ConnectionBounds, Identity, TcpAddress, UnixAddress
 from holdfast.transport.keys import MemberKey
 from holdfast.transport.sockets import SocketTransport
 from holdfast.transport.tls import Tls
 
 
-def transport(member: str, bounds: Bounds = QUICK, tls: Tls | None = None) -> SocketTransport:
+def transport(
+    member: str, bounds: ConnectionBounds = QUICK, tls: Tls | None = None
+) -> SocketTransport:
     return SocketTransport(Identity(member, CLUSTER), bounds=bounds, tls=tls)
 
 

@@ -15,8 +15,8 @@ from holdfast.testing.streams import SimulatedTransport
 from holdfast.transport import (
     Address,
     Answer,
-    Bounds,
     Connection,
+    ConnectionBounds,
     Identity,
     Later,
     Listener,
@@ -32,8 +32,10 @@ from holdfast.transport.tls import Tls
 
 WAYS = ("unix", "tcp", "tls", "simulated")
 CLUSTER = "orders"
-QUICK = Bounds(tick_ms=30, silent_ticks_max=3)  # silence is noticed soon
-HASTY = Bounds(tick_ms=30, silent_ticks_max=3, hello_ms_max=500)  # and so is a missing greeting
+QUICK = ConnectionBounds(tick_ms=30, silent_ticks_max=3)  # silence is noticed soon
+HASTY = ConnectionBounds(
+    tick_ms=30, silent_ticks_max=3, hello_ms_max=500
+)  # and so is a missing greeting
 ECHO, LATER, FAIL, HOLD, NOTE, COMPUTE = range(6)  # kinds of messages that `Script` knows
 WAIT_S = 10.0
 
@@ -154,7 +156,7 @@ class Way:
         self,
         member: str,
         *,
-        bounds: Bounds = QUICK,
+        bounds: ConnectionBounds = QUICK,
         cluster: str = CLUSTER,
         version: int = 1,
         oldest: int | None = None,
@@ -176,7 +178,7 @@ class Way:
 
     @asynccontextmanager
     async def pair(
-        self, *, bounds: Bounds = QUICK
+        self, *, bounds: ConnectionBounds = QUICK
     ) -> AsyncIterator[tuple[Connection, Script, Script]]:
         """A connection of `a` to `b`, and the scripts of both."""
         ours, theirs = Script(), Script()
@@ -190,7 +192,9 @@ class Way:
             await listener.close()
 
     @asynccontextmanager
-    async def raw(self, *, bounds: Bounds = QUICK) -> AsyncIterator[tuple[Raw, Script, Listener]]:
+    async def raw(
+        self, *, bounds: ConnectionBounds = QUICK
+    ) -> AsyncIterator[tuple[Raw, Script, Listener]]:
         """A raw peer that has dialed `b`."""
         script, peer = Script(), Raw()
         listener = await self.transport("b", bounds=bounds).listen(self.address, script)

@@ -13,7 +13,7 @@ from holdfast.cli.start_options import LogLevel
 if TYPE_CHECKING:
     from holdfast.pipeline.lag import Lag
     from holdfast.pipeline.log import Log
-    from holdfast.pipeline.tables.progress import Progress
+    from holdfast.pipeline.tables.progress import TableProgress
 
 app = typer.Typer(
     name="pipeline",
@@ -185,7 +185,7 @@ class _Shown:
             print_json({"event": "started"})
             sys.stdout.flush()
 
-    def batch(self, progress: "Progress") -> None:
+    def batch(self, progress: "TableProgress") -> None:
         import sys
 
         from holdfast.cli.output import print_json

@@ -14,7 +14,7 @@ from holdfast.cluster.placing import (
     Action,
     HandOver,
     MemberSight,
-    Plan,
+    PlacementPlan,
     Sight,
     Take,
     action,
@@ -237,7 +237,7 @@ class Conductor:
     def _act(self, sight: Sight) -> None:
         now = asyncio.get_running_loop().time()
         is_balanced = True
-        plan = Plan(lambda: map(self._journal.chain, self._partitions), sight)
+        plan = PlacementPlan(lambda: map(self._journal.chain, self._partitions), sight)
         for partition in self._partitions:
             is_open = self._doors.epoch(partition) is not None
             chain = self._journal.chain(partition)

@@ -19,13 +19,15 @@ from holdfast.member_names import check_member_name
 from holdfast.node import LocalNode
 from holdfast.sequence.api import ClusterSettings, Coordination, Registered
 from holdfast.sequence.opening import open_coordination
-from holdfast.transport import Bounds, Identity, TcpAddress
+from holdfast.transport import ConnectionBounds, Identity, TcpAddress
 from holdfast.transport.keys import MemberKey
 from holdfast.transport.sockets import SocketTransport
 from holdfast.transport.tls import Tls
 
 PORT_MAX = 65_535
-CLUSTER_BOUNDS = Bounds(tick_ms=CLUSTER_TICK_MS, silent_ticks_max=CLUSTER_SILENT_TICKS_MAX)
+CLUSTER_BOUNDS = ConnectionBounds(
+    tick_ms=CLUSTER_TICK_MS, silent_ticks_max=CLUSTER_SILENT_TICKS_MAX
+)
 NAME_DIGITS = 12  # of its public key: two members alike once in 10^14
 
 

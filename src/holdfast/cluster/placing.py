@@ -78,7 +78,7 @@ class HandOver(NamedTuple):
 Action: TypeAlias = Take | Adopt | HandOver
 
 
-class Plan:
+class PlacementPlan:
     """Who is to own each partition, as the chains and a sight of the members say.
 
     It is made when it is first asked for: at most looks nobody has anything to do.
@@ -128,7 +128,7 @@ def is_orphan(last: Range | None, sight: Sight) -> bool:
 
 
 def action(
-    chain: Chain, sight: Sight, plan: Plan, *, is_open: bool, is_overdue: bool = False
+    chain: Chain, sight: Sight, plan: PlacementPlan, *, is_open: bool, is_overdue: bool = False
 ) -> Action | None:
     """What this member is to do about a partition now; `is_open` says that it runs here.
 
@@ -149,7 +149,7 @@ def action(
     return _owners_action(chain.partition, last, sight, plan)
 
 
-def _owners_action(partition: int, last: Range, sight: Sight, plan: Plan) -> Action | None:
+def _owners_action(partition: int, last: Range, sight: Sight, plan: PlacementPlan) -> Action | None:
     if sight.members[sight.me].is_draining:
         return _hand_over(partition, sight, plan)
     if not sight.is_calm:
@@ -159,7 +159,7 @@ def _owners_action(partition: int, last: Range, sight: Sight, plan: Plan) -> Act
     return _hand_over(partition, sight, plan) if sight.is_rebalancing else None
 
 
-def _hand_over(partition: int, sight: Sight, plan: Plan) -> HandOver | None:
+def _hand_over(partition: int, sight: Sight, plan: PlacementPlan) -> HandOver | None:
     """To whom the plan gives it, as soon as that member has all of it."""
     to = plan.owner(partition)
     if to is None or to == sight.me or sight.members[to].is_draining:

@@ -32,7 +32,7 @@ class EndedPage(NamedTuple):
     since: datetime | None  # all that ended since then is known; None: all that ever did
 
 
-class Page(NamedTuple, Generic[T]):
+class ListPage(NamedTuple, Generic[T]):
     """A page of a list."""
 
     items: list[T]
@@ -80,18 +80,18 @@ async def page_of(
     list_open: ListOpen[T],
     list_ended: ListEndedThings,
     view: Callable[[EndedThing], T],
-) -> Page[T]:
+) -> ListPage[T]:
     """A page of open things, of ended ones, or of the open ones and then the ended ones."""
     items: list[T] = []
     is_behind_open = after is not None and _CURSOR.fullmatch(after) is not None
     if scope is ListScope.OPEN or (scope is ListScope.ALL and not is_behind_open):
         items, last = await list_open(after, limit)
         if last or scope is ListScope.OPEN:
-            return Page(items, str(last) if last else None)
+            return ListPage(items, str(last) if last else None)
         after = None
     assert len(items) < limit, "a full page of open things has no cursor"
     ended = await list_ended(after, limit - len(items))
-    return Page([*items, *map(view, ended.items)], ended.after, ended.since)
+    return ListPage([*items, *map(view, ended.items)], ended.after, ended.since)
 
 
 def _place(after: str | None) -> tuple[int, int] | None:

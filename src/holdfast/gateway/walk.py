@@ -11,7 +11,7 @@ from holdfast.records.keys import key_of
 T = TypeVar("T")
 
 
-class Rows(Protocol[T]):
+class WalkedRows(Protocol[T]):
     """Some of what a partition has, and behind which key to go on; 0 if there is no more."""
 
     @property
@@ -33,7 +33,7 @@ async def walk(asked: Asked, after: int, limit: int, ask: Ask) -> tuple[list[Any
     found: list[Any] = []
     partition = max(partition_of(after), 1)
     while partition <= asked.count:
-        rows: Rows[Any] = await asked.ask(partition, ask(after, limit - len(found)))
+        rows: WalkedRows[Any] = await asked.ask(partition, ask(after, limit - len(found)))
         found += rows.items
         after = rows.next_after
         if len(found) == limit:

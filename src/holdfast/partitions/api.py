@@ -19,7 +19,7 @@ A = TypeVar("A")
 ANYWHERE = 0  # no partition has this number
 
 
-class Topic(NamedTuple):
+class EffectTopic(NamedTuple):
     """What somebody wants to be told of: effects of one type, all of them or about one thing."""
 
     effect: type[Any]
@@ -99,7 +99,7 @@ class Partitions(Protocol):
         """
         ...
 
-    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+    def follow(self, topic: EffectTopic, tell: Tell) -> Callable[[], None]:
         """Has effects told from now on; what is returned ends it."""
         ...
 

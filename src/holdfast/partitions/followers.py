@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.logs import log
-from holdfast.partitions.api import ANYWHERE, Tell, Topic
+from holdfast.partitions.api import ANYWHERE, EffectTopic, Tell
 
 _About = int | str | None
 
@@ -23,14 +23,14 @@ class Followers:
         """The types of effects that somebody follows now."""
         return self._by_type
 
-    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+    def follow(self, topic: EffectTopic, tell: Tell) -> Callable[[], None]:
         """Has effects told from now on; what is returned ends it."""
         self._last += 1
         by_about = self._by_type.setdefault(topic.effect, {})
         by_about.setdefault(topic.about, {})[self._last] = topic.partition, tell
         return partial(self._stop, topic, self._last)
 
-    def _stop(self, topic: Topic, number: int) -> None:
+    def _stop(self, topic: EffectTopic, number: int) -> None:
         by_about = self._by_type.get(topic.effect, {})
         told = by_about.get(topic.about, {})
         told.pop(number, None)
@@ -56,7 +56,7 @@ class Followers:
                 for _, tell in list(told.values()):
                     _tell(tell, None)
 
-    def missed_topic(self, topic: Topic) -> None:
+    def missed_topic(self, topic: EffectTopic) -> None:
         """Something of one topic may not have been told."""
         told = self._by_type.get(topic.effect, {}).get(topic.about, {})
         for where, tell in list(told.values()):

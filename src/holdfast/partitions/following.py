@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from holdfast.errors import Unavailable
-from holdfast.partitions.api import ANYWHERE, Tell, Topic
+from holdfast.partitions.api import ANYWHERE, EffectTopic, Tell
 
 Stop = Callable[[], None]
 
@@ -14,7 +14,7 @@ Stop = Callable[[], None]
 class Followable(Protocol):
     """Where topics are followed: this member's partitions, or another's."""
 
-    def follow(self, topic: Topic, tell: Tell) -> Stop: ...
+    def follow(self, topic: EffectTopic, tell: Tell) -> Stop: ...
 
 
 class _Followed:
@@ -22,7 +22,7 @@ class _Followed:
 
     __slots__ = ("stop", "tell", "topic")
 
-    def __init__(self, topic: Topic, tell: Tell) -> None:
+    def __init__(self, topic: EffectTopic, tell: Tell) -> None:
         self.topic = topic
         self.tell = tell
         self.stop: Stop = _nothing
@@ -33,7 +33,7 @@ class _Everywhere:
 
     __slots__ = ("stops", "tell", "topic")
 
-    def __init__(self, topic: Topic, tell: Tell, stops: dict[str, Stop]) -> None:
+    def __init__(self, topic: EffectTopic, tell: Tell, stops: dict[str, Stop]) -> None:
         self.topic = topic
         self.tell = tell
         self.stops = stops
@@ -50,7 +50,7 @@ class Following:
         self._last = 0
 
     def follow(
-        self, topic: Topic, tell: Tell, members: Mapping[str, Followable], *, may_wait: bool
+        self, topic: EffectTopic, tell: Tell, members: Mapping[str, Followable], *, may_wait: bool
     ) -> Stop:
         """Has effects told from now on; what is returned ends it."""
         self._last += 1

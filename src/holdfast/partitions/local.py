@@ -17,7 +17,7 @@ from holdfast.engine.reader import Reader
 from holdfast.engine.state import EngineState
 from holdfast.errors import Code, Moved
 from holdfast.journal import Journal
-from holdfast.partitions.api import Placement, Tell, Topic, Waiting
+from holdfast.partitions.api import EffectTopic, Placement, Tell, Waiting
 from holdfast.partitions.followers import Followers
 from holdfast.records import Rejection
 
@@ -103,7 +103,7 @@ class LocalPartitions:
         # What reads more than the state takes its time.
         return await answer if isinstance(answer, Coroutine) else answer
 
-    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+    def follow(self, topic: EffectTopic, tell: Tell) -> Callable[[], None]:
         return self.followers.follow(topic, tell)
 
     def serve(self, waiting: Waiting) -> None:

@@ -11,7 +11,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query
 from holdfast.errors import HoldfastError, Moved, ResourceExhausted, Unavailable, Unknown
 from holdfast.logs import log
-from holdfast.partitions.api import Tell, Topic
+from holdfast.partitions.api import EffectTopic, Tell
 from holdfast.partitions.followers import Followers
 from holdfast.partitions.wire import (
     ACTIVATE,
@@ -66,7 +66,7 @@ class RemotePartitions:
     def __init__(self, link: Link) -> None:
         self.link = link
         self._followers = Followers()
-        self._topics: dict[Topic, int] = {}  # how many follow each
+        self._topics: dict[EffectTopic, int] = {}  # how many follow each
         self._resending: asyncio.Task[None] | None = None
         self.on_moved: OnMoved | None = None
         link.on_up(self._resend)
@@ -128,7 +128,7 @@ class RemotePartitions:
 
     # --- topics -------------------------------------------------------------------------------
 
-    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+    def follow(self, topic: EffectTopic, tell: Tell) -> Callable[[], None]:
         """The topic is there before anything that is asked from now on."""
         stop = self._followers.follow(topic, tell)
         count = self._topics.get(topic, 0)
@@ -137,7 +137,7 @@ class RemotePartitions:
             self._tell(FOLLOW, topic)
         return partial(self._stop, topic, stop)
 
-    def _stop(self, topic: Topic, stop: Callable[[], None]) -> None:
+    def _stop(self, topic: EffectTopic, stop: Callable[[], None]) -> None:
         stop()
         count = self._topics.pop(topic, 0)
         if count > 1:
@@ -145,7 +145,7 @@ class RemotePartitions:
         elif count == 1:
             self._tell(UNFOLLOW, topic)
 
-    def _tell(self, kind: int, topic: Topic) -> None:
+    def _tell(self, kind: int, topic: EffectTopic) -> None:
         try:
             self.link.tell(kind, encode_topic(topic))
         except Unavailable:

@@ -9,7 +9,7 @@ from holdfast.engine.asker import Asker
 from holdfast.engine.kernel import Command, Reply, Submission
 from holdfast.engine.kernel.query import Query
 from holdfast.errors import HoldfastError, Moved, Unknown
-from holdfast.partitions.api import Partitions, Placement, Tell, Topic, Waiting
+from holdfast.partitions.api import EffectTopic, Partitions, Placement, Tell, Waiting
 from holdfast.partitions.following import Following
 from holdfast.partitions.local import LocalPartitions
 from holdfast.partitions.placement import NOBODY, Placements
@@ -19,7 +19,7 @@ from holdfast.partitions.remote import (
     RemotePartitions,
     are_known_again,
 )
-from holdfast.partitions.serving import Serving
+from holdfast.partitions.serving import MemberServing
 from holdfast.partitions.waiting import Delayed, WaitingRoom
 from holdfast.transport import Connection, Link, NotSent
 
@@ -104,13 +104,15 @@ class RoutedPartitions:
     def placement(self) -> list[Placement]:
         return self.placements.all()
 
-    def serving(self, link: Link, connection: Connection) -> Serving:
+    def serving(self, link: Link, connection: Connection) -> MemberServing:
         """Who answers the member at the other end of a new connection."""
         remote = self.remotes[link.peer]
         submit, ask = self._submit_only_here, self._ask_here
         if self.room is None:
             submit, ask = self._local.submit, self._local.ask
-        return Serving(self._member, self._local, self.placements, remote, connection, submit, ask)
+        return MemberServing(
+            self._member, self._local, self.placements, remote, connection, submit, ask
+        )
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -294,7 +296,7 @@ class RoutedPartitions:
                 if not await self.room.change(partition, deadline):
                     raise
 
-    def follow(self, topic: Topic, tell: Tell) -> Callable[[], None]:
+    def follow(self, topic: EffectTopic, tell: Tell) -> Callable[[], None]:
         members = {self._member: self._local, **self.remotes}
         return self._following.follow(topic, tell, members, may_wait=self.room is not None)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.engine.kernel import Reply
 from holdfast.errors import InvalidArgument, ResourceExhausted, Unavailable
-from holdfast.partitions.api import Partitions, Topic
+from holdfast.partitions.api import EffectTopic, Partitions
 from holdfast.partitions.placement import Placements
 from holdfast.partitions.remote import RemotePartitions
 from holdfast.partitions.wire import (
@@ -30,7 +30,7 @@ from holdfast.partitions.wire import (
 from holdfast.transport import Answer, Connection, Later
 
 
-class Serving:
+class MemberServing:
     """Answers one connection of one other member, and tells it the effects that it follows."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Serving:
         self._placements = placements
         self._remote = remote
         self._connection = connection
-        self._topics: dict[Topic, Callable[[], None]] = {}
+        self._topics: dict[EffectTopic, Callable[[], None]] = {}
         self._last: Any = None  # the effect that was told last: it may be of several topics
         self._catching_up: asyncio.Task[None] | None = None
         connection.on_closed(lambda _: self._stop())
@@ -108,7 +108,7 @@ class Serving:
         else:
             self._remote.told(kind, body)
 
-    def _tell(self, topic: Topic, effect: Any) -> None:
+    def _tell(self, topic: EffectTopic, effect: Any) -> None:
         if effect is None:
             self._send(MISSED, encode_topic(topic))
         elif effect is not self._last:

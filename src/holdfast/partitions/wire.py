@@ -16,7 +16,7 @@ from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.kernel.query import Query, Question
 from holdfast.engine.partition import DISPATCH, QUESTIONS
 from holdfast.errors import InvalidArgument
-from holdfast.partitions.api import Topic
+from holdfast.partitions.api import EffectTopic
 from holdfast.records import ValueType
 from holdfast.records.record import Delivery, Rejection
 
@@ -163,14 +163,14 @@ def decode_answer(query: Query[Any], body: bytes) -> Any:
 # --- topics and effects -----------------------------------------------------------------------
 
 
-def encode_topic(topic: Topic) -> bytes:
+def encode_topic(topic: EffectTopic) -> bytes:
     return _encode((topic.effect.__name__, topic.about, topic.partition))
 
 
-def decode_topic(body: bytes) -> Topic:
+def decode_topic(body: bytes) -> EffectTopic:
     """What another member wants to be told of, or may have missed."""
     name, about, partition = _topic(body)
-    return Topic(_followed(name), about, partition)
+    return EffectTopic(_followed(name), about, partition)
 
 
 def encode_effect(effect: Any) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 from holdfast.journal import Bounds
 from holdfast.pipeline.lag import lag_of
 from holdfast.pipeline.select.presence import present
-from holdfast.pipeline.tables.progress import Progress
+from holdfast.pipeline.tables.progress import TableProgress
 
 
 class Freshness(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,7 +22,7 @@ class Freshness(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def freshness_of(
-    root: Path, progress: Progress, ends: Mapping[int, Bounds] | None, now_ms: int
+    root: Path, progress: TableProgress, ends: Mapping[int, Bounds] | None, now_ms: int
 ) -> Freshness:
     """Of tables that were read as they were at some progress; `ends` is how far the log is."""
     at = datetime.fromtimestamp(progress.timestamp_ms / 1_000, UTC)

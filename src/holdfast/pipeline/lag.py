@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from holdfast.journal import Bounds
-from holdfast.pipeline.tables.progress import Progress
+from holdfast.pipeline.tables.progress import TableProgress
 
 
 class PartitionLag(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Lag(msgspec.Struct, frozen=True):
     partitions: list[PartitionLag]
 
 
-def lag_of(progress: Progress, ends: Mapping[int, Bounds], now_ms: int) -> Lag:
+def lag_of(progress: TableProgress, ends: Mapping[int, Bounds], now_ms: int) -> Lag:
     """Compares the tables with the log."""
     partitions: list[PartitionLag] = []
     for partition, bounds in ends.items():

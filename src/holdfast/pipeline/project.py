@@ -30,13 +30,13 @@ from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
 from holdfast.pipeline.tables.delta import DeltaLog
 from holdfast.pipeline.tables.files import (
     Part,
-    Written,
+    WrittenFile,
     add_history,
     look_up,
     merge_changes,
     part_of,
 )
-from holdfast.pipeline.tables.progress import Progress, load_progress, store_progress
+from holdfast.pipeline.tables.progress import TableProgress, load_progress, store_progress
 from holdfast.pipeline.tables.upkeep import KEEP_HOURS, compacted
 
 if TYPE_CHECKING:
@@ -55,18 +55,18 @@ Parts = dict[str, list[Part]]  # the files of each table
 Layout = dict[str, dict[Part, int]]  # ... with the number of their rows
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True):
+class ExecutorReport(msgspec.Struct, frozen=True, array_like=True):
     """What one executor did for one partition."""
 
     partition: int
     end: int  # the position after the last that it read
     timestamp_ms: int  # of the last entry
-    files: list[Written]
+    files: list[WrittenFile]
     deployed: Definitions
 
 
 _encode_report = msgspec.msgpack.Encoder().encode
-_decode_report = msgspec.msgpack.Decoder(Report).decode
+_decode_report = msgspec.msgpack.Decoder(ExecutorReport).decode
 
 
 class Projection:
@@ -163,7 +163,7 @@ class Projection:
         if reports:
             self._commit(reports, number)
 
-    def _project(self, span: Span) -> Report:
+    def _project(self, span: Span) -> ExecutorReport:
         return project_range(
             self._address, self._root, self._parts(), self.progress.definitions, *span
         )
@@ -176,7 +176,7 @@ class Projection:
             if not log.table.is_history
         }
 
-    def _commit(self, reports: list[Report], number: int) -> None:
+    def _commit(self, reports: list[ExecutorReport], number: int) -> None:
         """Each table in a transaction of its own, several at once: most of it is waiting."""
 
         def commit(name: str) -> None:
@@ -189,7 +189,7 @@ class Projection:
         definitions = dict(self.progress.definitions)
         for report in reports:
             definitions.update(report.deployed)
-        self.progress = Progress(
+        self.progress = TableProgress(
             number,
             self.progress.positions | {report.partition: report.end for report in reports},
             {name: log.version for name, log in self.logs.items()},
@@ -199,7 +199,7 @@ class Projection:
         )
         store_progress(self._root, self.progress)
 
-    def _placed(self, name: str, files: list[Written]) -> None:
+    def _placed(self, name: str, files: list[WrittenFile]) -> None:
         """Files are in a table now, in the place of others."""
         layout = self._layout[name]
         for each in files:
@@ -282,7 +282,7 @@ def project_range(
     partition: int,
     start: int,
     end: int,
-) -> Report:
+) -> ExecutorReport:
     """Reads a range of the log and writes the files that change by it; nothing is committed."""
     rows = Rows(partition, definitions)
     timestamp_ms = 0
@@ -304,13 +304,13 @@ def project_range(
         for name, found in layout.items()
     }
     _close_incidents(root, rows, parts[INCIDENTS.name])
-    files: list[Written] = []
+    files: list[WrittenFile] = []
     for name, table in TABLES.items():
         if table.is_history:
             files += add_history(root, table, partition, rows.history[name])
         elif rows.changed[name]:
             files += merge_changes(root, table, partition, rows.changed[name], parts[name])
-    return Report(partition, end, timestamp_ms, files, rows.deployed)
+    return ExecutorReport(partition, end, timestamp_ms, files, rows.deployed)
 
 
 def _close_incidents(root: Path, rows: Rows, parts: list[Part]) -> None:

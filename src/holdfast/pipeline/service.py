@@ -18,9 +18,9 @@ from holdfast.logs import log
 from holdfast.pipeline.log import is_url
 from holdfast.pipeline.select.presence import Presence, Present
 from holdfast.pipeline.select.requests import Request
-from holdfast.pipeline.select.serving import Serving
+from holdfast.pipeline.select.serving import SelectionServing
 from holdfast.pipeline.session import CONNECT, open_session
-from holdfast.pipeline.tables.progress import Progress, load_progress
+from holdfast.pipeline.tables.progress import TableProgress, load_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ RESTART_SECONDS_MAX = 10.0
 LOOK_SECONDS = 1  # how soon a run ends that is told to, and how often it says how far it is
 
 OnStart = Callable[[], None]
-OnBatch = Callable[[Progress], None]
+OnBatch = Callable[[TableProgress], None]
 
 
 class _Stuck:
@@ -124,7 +124,7 @@ class Pipeline:
         query = self.start(once=once, upto=upto)
         if on_start is not None:
             on_start()
-        serving = Serving(self._tables, self._select, self._clock, self._on_warm)
+        serving = SelectionServing(self._tables, self._select, self._clock, self._on_warm)
         if not once:  # nobody could rely on a run that is about to end
             serving.start()
         try:

@@ -41,7 +41,7 @@ from holdfast.errors import (
 from holdfast.gateway.processes.shapes import NewMessage, NewProcessInstance
 from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.pipeline.log import is_node_url
-from holdfast.pipeline.sink_rows import Plan, Row, rows_of
+from holdfast.pipeline.sink_rows import Row, SinkPlan, rows_of
 
 ROWS_PER_REQUEST = 1_000
 REQUEST_BYTES = 4 << 20  # a third of what a node takes: a row of 3 MiB still fits
@@ -55,7 +55,7 @@ _WRONG = (InvalidArgument, NotFound)
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class SinkWritten(WriterCommitMessage):
     """What one run of one part of the work did."""
 
     rows: int
@@ -65,12 +65,12 @@ class Written(WriterCommitMessage):
 class LogWriter(DataSourceArrowWriter):
     """Sends the rows of a DataFrame to a node."""
 
-    def __init__(self, url: str, plan: Plan, patience_ms: int) -> None:
+    def __init__(self, url: str, plan: SinkPlan, patience_ms: int) -> None:
         self._url = url
         self._plan = plan
         self._patience_ms = patience_ms
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> SinkWritten:
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         return send_rows(self._url, self._plan, self._patience_ms / 1000, partition, iterator)
@@ -82,7 +82,7 @@ class LogStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> SinkWritten:
         return self._writer.write(iterator)
 
 
@@ -98,8 +98,8 @@ def check_url(address: str) -> str:
 
 
 def send_rows(
-    url: str, plan: Plan, patience_s: float, partition: int, batches: Iterator[pa.RecordBatch]
-) -> Written:
+    url: str, plan: SinkPlan, patience_s: float, partition: int, batches: Iterator[pa.RecordBatch]
+) -> SinkWritten:
     """Sends all rows, some requests at a time; an error names its row."""
     sender = _Sender(url, patience_s, partition)
     try:
@@ -109,7 +109,7 @@ def send_rows(
                 sender.add(row)
             count += batch.num_rows
         sender.finish()
-        return Written(count, sender.created)
+        return SinkWritten(count, sender.created)
     finally:
         sender.close()
 

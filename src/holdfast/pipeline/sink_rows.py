@@ -43,7 +43,7 @@ TARGETS = {
 }  # fmt: skip
 
 
-class Plan(NamedTuple):
+class SinkPlan(NamedTuple):
     """How the rows of one DataFrame are read; it travels to the executors."""
 
     what: str
@@ -68,7 +68,7 @@ class Row(NamedTuple):
     content_bytes: int
 
 
-def plan_of(options: Mapping[str, str], columns: Mapping[str, str]) -> Plan:
+def plan_of(options: Mapping[str, str], columns: Mapping[str, str]) -> SinkPlan:
     """How rows with these columns (by their type in Spark) are read; or what is wrong with them."""
     what = options.get("what", "task")
     if what not in TARGETS:
@@ -94,7 +94,7 @@ def plan_of(options: Mapping[str, str], columns: Mapping[str, str]) -> Plan:
             f" {more[0]}",
             field=more[0],
         )
-    return Plan(
+    return SinkPlan(
         what,
         key,
         content,
@@ -110,7 +110,7 @@ def plan_of(options: Mapping[str, str], columns: Mapping[str, str]) -> Plan:
     )
 
 
-def rows_of(plan: Plan, batch: pa.RecordBatch, first: int) -> Iterator[Row]:
+def rows_of(plan: SinkPlan, batch: pa.RecordBatch, first: int) -> Iterator[Row]:
     """The rows of a batch; `first` is the number of its first row."""
     keys = batch.column(plan.key).to_pylist()
     contents = _contents(plan, batch)
@@ -148,7 +148,7 @@ _encode = msgspec.json.Encoder().encode
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
 
 
-def _contents(plan: Plan, batch: pa.RecordBatch) -> list[Any]:
+def _contents(plan: SinkPlan, batch: pa.RecordBatch) -> list[Any]:
     if plan.content is not None:
         return batch.column(plan.content).to_pylist(maps_as_pydicts="strict")
     if not plan.body:
@@ -156,7 +156,7 @@ def _contents(plan: Plan, batch: pa.RecordBatch) -> list[Any]:
     return batch.select(list(plan.body)).to_pylist(maps_as_pydicts="strict")
 
 
-def _checked(plan: Plan, content: Any, number: int) -> msgspec.Raw:
+def _checked(plan: SinkPlan, content: Any, number: int) -> msgspec.Raw:
     """The content as JSON that can be put into a request as it is."""
     if not plan.is_json:
         return msgspec.Raw(_encode(content))

@@ -1,14 +1,14 @@
 """The tables' columns as Spark names them."""
 
-from holdfast.pipeline.schema import Column, Kind
+from holdfast.pipeline.schema import Column, ColumnKind
 
 NAMES = {
-    Kind.LONG: "bigint",
-    Kind.INT: "int",
-    Kind.TEXT: "string",
-    Kind.TIME: "timestamp",
-    Kind.FLAG: "boolean",
-    Kind.BYTES: "binary",
+    ColumnKind.LONG: "bigint",
+    ColumnKind.INT: "int",
+    ColumnKind.TEXT: "string",
+    ColumnKind.TIME: "timestamp",
+    ColumnKind.FLAG: "boolean",
+    ColumnKind.BYTES: "binary",
 }
 
 

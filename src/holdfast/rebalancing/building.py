@@ -10,7 +10,7 @@ from typing import NamedTuple
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.errors import DataLoss, InvalidState
 from holdfast.journal.api import Bounds
-from holdfast.journal.local import JournalCopy, LocalJournal, Written
+from holdfast.journal.local import JournalCopy, LocalJournal, WrittenAppend
 from holdfast.limits import REBALANCE_READ_BYTES
 from holdfast.rebalancing.switching import Told
 from holdfast.state.copies import finish
@@ -133,7 +133,7 @@ def beside_of(journal: LocalJournal) -> str:
     return f"{names} {digest.text()}" if names else ""
 
 
-def _appends(journal: LocalJournal, log: _Log) -> Iterator[tuple[int, _Log, Written]]:
+def _appends(journal: LocalJournal, log: _Log) -> Iterator[tuple[int, _Log, WrittenAppend]]:
     """A partition's appends with their times.
 
     They are read a piece at a time: many logs are read at once, and none keeps a file open.
@@ -207,7 +207,7 @@ class _Digest:
         self._sha = sha256()
         self.count = 0
 
-    def add(self, written: Written) -> int:
+    def add(self, written: WrittenAppend) -> int:
         """Takes an append up; how large it is."""
         offset, timestamp_ms, epoch, entries = written
         sha = self._sha

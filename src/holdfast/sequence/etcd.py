@@ -20,7 +20,7 @@ from holdfast.sequence import etcd_messages as messages
 from holdfast.sequence.etcd_client import EtcdClient, LeaseGone
 from holdfast.sequence.etcd_numbers import EtcdNumbers
 from holdfast.sequence.etcd_url import EtcdAddress
-from holdfast.sequence.keys import KeySpan, Reading, Write, Written
+from holdfast.sequence.keys import KeySpan, Reading, Write, WriteAnswer
 from holdfast.sequence.stored import StoredCoordination
 
 _BEATS_A_LEASE = 3
@@ -58,7 +58,7 @@ class EtcdKeys:
         rows = [messages.rows_of(each.range, self._prefix) for each in answer.responses]
         return Reading(answer.header.revision, rows)
 
-    async def write(self, write: Write) -> Written:
+    async def write(self, write: Write) -> WriteAnswer:
         lease = await self._granted() if any(put.is_leased for put in write.puts) else 0
         request = messages.write_request(write, self._prefix, lease)
         try:
@@ -66,7 +66,7 @@ class EtcdKeys:
         except LeaseGone:
             self._lapse(lease)
             raise
-        return Written(answer.succeeded, answer.header.revision)
+        return WriteAnswer(answer.succeeded, answer.header.revision)
 
     async def compact(self, revision: int) -> None:
         request = messages.new("CompactionRequest", revision=revision)

@@ -70,7 +70,7 @@ class Reading(NamedTuple):
     rows: list[list[Row]]
 
 
-class Written(NamedTuple):
+class WriteAnswer(NamedTuple):
     """The answer to a write."""
 
     is_done: bool  # the guards held
@@ -87,7 +87,7 @@ class KeyStore(Protocol):
         """Reads all spans at one moment, linearizable. Raises Unavailable."""
         ...
 
-    async def write(self, write: Write) -> Written:
+    async def write(self, write: Write) -> WriteAnswer:
         """Writes once, never again by itself.
 
         Raises Unavailable if nothing was and will be done, and Unknown if that cannot be told.

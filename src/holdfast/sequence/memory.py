@@ -14,7 +14,7 @@ from typing import NamedTuple
 from holdfast.clock import Clock
 from holdfast.errors import Unavailable, Unknown
 from holdfast.limits import COORDINATION_LEASE_MS
-from holdfast.sequence.keys import Holds, KeySpan, Reading, Row, Write, Written
+from holdfast.sequence.keys import Holds, KeySpan, Reading, Row, Write, WriteAnswer
 from holdfast.sequence.stored import StoredCoordination
 
 
@@ -98,7 +98,7 @@ class MemoryCluster:
             if store.cut_at is not None and now - store.cut_at >= COORDINATION_LEASE_MS / 1_000:
                 self._lapse(store)
 
-    def deliver(self, which: int = 0) -> Written:
+    def deliver(self, which: int = 0) -> WriteAnswer:
         """A late write arrives."""
         store, write = self.late[which]
         del self.late[which]
@@ -123,18 +123,18 @@ class MemoryCluster:
         """Whether a member's calls arrive."""
         return not self._unreached & {"*", member}
 
-    def apply(self, store: "MemoryKeys", write: Write) -> Written:
+    def apply(self, store: "MemoryKeys", write: Write) -> WriteAnswer:
         """Does a write if its guards hold."""
         self.lapse_overdue()
         if store not in self.stores and any(put.is_leased for put in write.puts):
-            return Written(False, self.revision)  # there is no such lease any more
+            return WriteAnswer(False, self.revision)  # there is no such lease any more
         for guard in write.guards:
             row = self.rows.get(guard.key)
             if isinstance(guard, Holds):
                 if row is None or row.value != guard.value:
-                    return Written(False, self.revision)
+                    return WriteAnswer(False, self.revision)
             elif (0 if row is None else row.revision) != guard.revision:
-                return Written(False, self.revision)
+                return WriteAnswer(False, self.revision)
         self.revision += 1
         for span in write.deletes:
             for row in self.find(span):
@@ -146,7 +146,7 @@ class MemoryCluster:
                 self._owners[put.key] = store
                 store.has_lapsed = False
             self._tell(put.key)
-        return Written(True, self.revision)
+        return WriteAnswer(True, self.revision)
 
     def find(self, span: KeySpan) -> list[Row]:
         """The rows of a span, in the order of keys."""
@@ -216,7 +216,7 @@ class MemoryKeys:
         self._check_reached()
         return reading
 
-    async def write(self, write: Write) -> Written:
+    async def write(self, write: Write) -> WriteAnswer:
         """Writes as the fate of this write is."""
         cluster = self._cluster
         await cluster.pause(self.member)

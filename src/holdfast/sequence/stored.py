@@ -37,7 +37,7 @@ from holdfast.sequence.keys import (
     Row,
     Unchanged,
     Write,
-    Written,
+    WriteAnswer,
     under,
 )
 from holdfast.sequence.known import KnownStore
@@ -293,7 +293,7 @@ class StoredCoordination:
 
     async def _write(
         self, guards: tuple[Guard, ...], *puts: Put, deletes: tuple[KeySpan, ...] = ()
-    ) -> Written:
+    ) -> WriteAnswer:
         self._known.check()
         before = self._known.revision
         written = await self._store.write(Write(guards, puts, deletes))

@@ -30,7 +30,7 @@ class Copied(msgspec.Struct, frozen=True, array_like=True):
     crc: int
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SnapshotManifest(msgspec.Struct, frozen=True):
     """What a snapshot consists of, and what it stands for."""
 
     files: dict[str, Copied]
@@ -85,7 +85,7 @@ def check_files(folder: Path, files: dict[str, Copied]) -> Pieces:
             raise _differs(path, "its bytes do not match the checksum in the manifest")
 
 
-def store_manifest(folder: Path, manifest: Manifest) -> None:
+def store_manifest(folder: Path, manifest: SnapshotManifest) -> None:
     """Writes the manifest of a folder, durably; the last line is the checksum of the first."""
     body = msgspec.json.encode(manifest)
     path = folder / MANIFEST
@@ -98,14 +98,14 @@ def store_manifest(folder: Path, manifest: Manifest) -> None:
     sync_folder(folder)
 
 
-def load_manifest(folder: Path) -> Manifest | None:
+def load_manifest(folder: Path) -> SnapshotManifest | None:
     """The manifest of a folder; None if it has none. DataLoss if it is damaged."""
     path = folder / MANIFEST
     try:
         body, crc, _ = path.read_bytes().split(b"\n")
         if crc != b"%08x" % crc32(body):
             raise _differs(path, "it does not match its own checksum")
-        return msgspec.json.decode(body, type=Manifest, strict=False)
+        return msgspec.json.decode(body, type=SnapshotManifest, strict=False)
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.MsgspecError) as error:

@@ -23,9 +23,9 @@ from holdfast.files import make_folder, sync_folder
 from holdfast.limits import DAMAGED_KEPT, SNAPSHOTS_KEPT
 from holdfast.state.api import Store
 from holdfast.state.copies import (
-    Manifest,
     Pieces,
     Positions,
+    SnapshotManifest,
     check_files,
     copy_folder,
     finish,
@@ -171,7 +171,7 @@ class Snapshots:
                 yield from _walk(making)
             except DataLoss as error:
                 raise store.damaged(f"a copy of it does not verify: {error.message}") from error
-            store_manifest(making, Manifest(files, positions))
+            store_manifest(making, SnapshotManifest(files, positions))
             making.rename(self._path(number))
         finally:
             for each in (links, making):
@@ -205,7 +205,7 @@ class Snapshots:
         ]
         return found[-SNAPSHOTS_KEPT].positions if len(found) >= SNAPSHOTS_KEPT else {}
 
-    def _manifest(self, number: int) -> Manifest | None:
+    def _manifest(self, number: int) -> SnapshotManifest | None:
         try:
             return load_manifest(self._path(number))
         except DataLoss:

@@ -12,7 +12,7 @@ with holdfast.testing.app() as app:
     assert handle.result() == "hello world"
 """
 
-from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedCrash, SimulatedDisk
 from holdfast.testing.kit import TestApp, app
 from holdfast.testing.loop import DeadlockError, VirtualClock, VirtualLoop, run
 from holdfast.testing.network import SimulatedNetwork, Weather
@@ -20,8 +20,8 @@ from holdfast.testing.node import MemoryNode
 
 __all__ = [
     "DeadlockError",
+    "DiskOutcome",
     "MemoryNode",
-    "Outcome",
     "SimulatedCrash",
     "SimulatedDisk",
     "SimulatedNetwork",

@@ -22,7 +22,7 @@ class SimulatedCrash(Exception):
     """The machine lost its power at this operation."""
 
 
-class Outcome(Enum):
+class DiskOutcome(Enum):
     """What becomes of the writes that were not synced when the power went."""
 
     KEEP = "keep"
@@ -36,18 +36,20 @@ class _Content:
     def __init__(self) -> None:
         self.seen = bytearray()
         self.durable = bytearray()
-        self.unsynced: list[Callable[[bytearray, Outcome, Random], None]] = []
+        self.unsynced: list[Callable[[bytearray, DiskOutcome, Random], None]] = []
 
-    def change(self, change: Callable[[bytearray, Outcome, Random], None], random: Random) -> None:
-        change(self.seen, Outcome.KEEP, random)
+    def change(
+        self, change: Callable[[bytearray, DiskOutcome, Random], None], random: Random
+    ) -> None:
+        change(self.seen, DiskOutcome.KEEP, random)
         self.unsynced.append(change)
 
     def make_durable(self, random: Random) -> None:
         for change in self.unsynced:
-            change(self.durable, Outcome.KEEP, random)
+            change(self.durable, DiskOutcome.KEEP, random)
         self.unsynced.clear()
 
-    def after_crash(self, outcome: Outcome, random: Random) -> "_Content":
+    def after_crash(self, outcome: DiskOutcome, random: Random) -> "_Content":
         survivor = _Content()
         survivor.seen = bytearray(self.durable)
         for change in self.unsynced:
@@ -67,11 +69,11 @@ class _Folder:
     def changed(self) -> None:
         self.unsynced.append(dict(self.seen))
 
-    def after_crash(self, outcome: Outcome, random: Random) -> dict[str, _Content]:
+    def after_crash(self, outcome: DiskOutcome, random: Random) -> dict[str, _Content]:
         states = [self.durable, *self.unsynced]
-        if outcome is Outcome.TEAR:
+        if outcome is DiskOutcome.TEAR:
             return random.choice(states)
-        return states[-1 if outcome is Outcome.KEEP else 0]
+        return states[-1 if outcome is DiskOutcome.KEEP else 0]
 
 
 class SimulatedDisk:
@@ -99,7 +101,7 @@ class SimulatedDisk:
         self._folders: dict[str, _Folder] = {}
         self._locks: dict[str, str] = {}
 
-    def after_crash(self, outcome: Outcome, *, seed: int = 0) -> "SimulatedDisk":
+    def after_crash(self, outcome: DiskOutcome, *, seed: int = 0) -> "SimulatedDisk":
         """The disk that the machine may find when the power is back; this one stays as it is."""
         random = Random(seed)
         survivor = SimulatedDisk(seed=seed, capacity_bytes=self.capacity_bytes)
@@ -268,13 +270,13 @@ class SimulatedFile:
             raise SimulatedCrash(f"the power went at operation {self._disk.operations}")
 
 
-def _write_change(position: int, data: bytes) -> Callable[[bytearray, Outcome, Random], None]:
+def _write_change(position: int, data: bytes) -> Callable[[bytearray, DiskOutcome, Random], None]:
     """A write; torn, it leaves some of its sectors, each whole."""
 
-    def change(target: bytearray, outcome: Outcome, random: Random) -> None:
-        if outcome is Outcome.DROP:
+    def change(target: bytearray, outcome: DiskOutcome, random: Random) -> None:
+        if outcome is DiskOutcome.DROP:
             return
-        if outcome is Outcome.KEEP:
+        if outcome is DiskOutcome.KEEP:
             _put(target, position, data)
             return
         at = position
@@ -287,9 +289,9 @@ def _write_change(position: int, data: bytes) -> Callable[[bytearray, Outcome, R
     return change
 
 
-def _truncate_change(size_bytes: int) -> Callable[[bytearray, Outcome, Random], None]:
-    def change(target: bytearray, outcome: Outcome, random: Random) -> None:
-        if outcome is Outcome.KEEP or (outcome is Outcome.TEAR and random.random() < 0.5):
+def _truncate_change(size_bytes: int) -> Callable[[bytearray, DiskOutcome, Random], None]:
+    def change(target: bytearray, outcome: DiskOutcome, random: Random) -> None:
+        if outcome is DiskOutcome.KEEP or (outcome is DiskOutcome.TEAR and random.random() < 0.5):
             del target[size_bytes:]
             target.extend(bytes(size_bytes - len(target)))
 

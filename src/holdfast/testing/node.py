@@ -21,7 +21,7 @@ from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.metrics import Metrics
 from holdfast.node import Node
 from holdfast.state.memory import MemoryStore
-from holdfast.testing.disk import Outcome, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedDisk
 from holdfast.testing.loop import VirtualClock
 
 _ROOT = "/journal"
@@ -108,7 +108,7 @@ class MemoryNode:
 
     restart = start
 
-    async def crash(self, outcome: Outcome = Outcome.DROP, *, seed: int = 0) -> None:
+    async def crash(self, outcome: DiskOutcome = DiskOutcome.DROP, *, seed: int = 0) -> None:
         """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
         self.node.runtime.batches.stop()
         self.node.content_life.abandon()

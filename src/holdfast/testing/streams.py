@@ -17,8 +17,8 @@ from holdfast.testing.network import SimulatedNetwork
 from holdfast.transport.api import (
     Address,
     Answering,
-    Bounds,
     Connection,
+    ConnectionBounds,
     Identity,
     Listener,
     TcpAddress,
@@ -176,14 +176,14 @@ class SimulatedTransport(Transport):
         name: str,
         identity: Identity,
         *,
-        bounds: Bounds | None = None,
+        bounds: ConnectionBounds | None = None,
         key: bytes | None = None,
         keys: Keys | None = None,
     ) -> None:
         self.name = name
         self._network = network
         self._identity = identity
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or ConnectionBounds()
         self._key = key
         self._keys = keys
         self._wires: dict[int, _Wire] = {}

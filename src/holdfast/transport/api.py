@@ -63,7 +63,7 @@ class Identity(msgspec.Struct, frozen=True):
     oldest: int = PROTOCOL_OLDEST  # the lowest version that it speaks, too
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class ConnectionBounds(msgspec.Struct, frozen=True):
     """How much a connection holds, and how long it waits; the defaults are in `limits.py`."""
 
     message_bytes_max: int = MESSAGE_BYTES_MAX

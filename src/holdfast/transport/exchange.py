@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.errors import HoldfastError, Internal, Unavailable, Unknown
 from holdfast.logs import log
-from holdfast.transport.api import Bounds, Handler, Later, Take
+from holdfast.transport.api import ConnectionBounds, Handler, Later, Take
 from holdfast.transport.framing import Frame
 from holdfast.transport.messages import (
     ANSWER,
@@ -23,7 +23,7 @@ from holdfast.transport.messages import (
     decode_messages,
     encode_error,
 )
-from holdfast.transport.outbox import Outbox, Serving
+from holdfast.transport.outbox import Outbox, UnansweredCalls
 
 Write = Callable[[Frame], None]
 Unsent = Callable[[], int]
@@ -33,7 +33,7 @@ class Exchange:
     """What two members are asking each other."""
 
     def __init__(
-        self, member: str, peer: str, bounds: Bounds, write: Write, unsent: Unsent
+        self, member: str, peer: str, bounds: ConnectionBounds, write: Write, unsent: Unsent
     ) -> None:
         """`write` takes a frame; `unsent` tells how many written bytes are here."""
         self._member = member
@@ -43,7 +43,7 @@ class Exchange:
         self._unsent = unsent
         self._loop = asyncio.get_running_loop()
         self._outbox = Outbox(bounds)
-        self._serving = Serving(bounds)
+        self._serving = UnansweredCalls(bounds)
         # with the bytes of their bodies
         self._calls: dict[int, tuple[Future[Any], int, Take | None]] = {}
         self._number = 0

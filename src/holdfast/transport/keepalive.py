@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from holdfast.transport.api import Bounds
+from holdfast.transport.api import ConnectionBounds
 
 
 class Verdict(Enum):
@@ -22,7 +22,7 @@ class Keepalive:
     same.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionBounds) -> None:
         self._ticks_max = bounds.silent_ticks_max
         self._heard = 0
         self._silent_ticks = 0

@@ -31,7 +31,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     oldest: int = 0  # version that the member speaks; 0: only the one above
 
 
-class Refused(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class ConnectionRefused(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Instead of a hello: why the connection is not taken."""
 
     code: str
@@ -47,7 +47,7 @@ class _Error(msgspec.Struct, frozen=True, array_like=True):
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)  # a field of an error may be anything
 _messages = msgspec.msgpack.Decoder(list[Message])
-_greetings = msgspec.msgpack.Decoder(Hello | Refused)
+_greetings = msgspec.msgpack.Decoder(Hello | ConnectionRefused)
 _errors = msgspec.msgpack.Decoder(_Error)
 
 encode_messages = msgspec.msgpack.Encoder().encode
@@ -78,7 +78,7 @@ def hello_of(identity: Identity) -> bytes:
 
 def refusal_of(error: HoldfastError) -> bytes:
     """What a member that is not taken is told."""
-    return _encoder.encode(Refused(error.code, error.message, error.fields))
+    return _encoder.encode(ConnectionRefused(error.code, error.message, error.fields))
 
 
 def decode_greeting(frame: memoryview) -> Identity | HoldfastError:
@@ -87,7 +87,7 @@ def decode_greeting(frame: memoryview) -> Identity | HoldfastError:
         greeting = _greetings.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Fault(f"the first frame is not a greeting: {error}") from error
-    if isinstance(greeting, Refused):
+    if isinstance(greeting, ConnectionRefused):
         return error_of(greeting.code, greeting.message, **greeting.fields)
     if greeting.protocol != _PROTOCOL:
         raise Fault(f"the first frame greets in the protocol {greeting.protocol!r}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from holdfast.errors import HoldfastError, InvalidArgument, ResourceExhausted
 from holdfast.limits import CALL_BYTES, MEMBER_BUSY_RETRY_MS
-from holdfast.transport.api import Bounds
+from holdfast.transport.api import ConnectionBounds
 from holdfast.transport.framing import LARGE_BYTES, Frame, frame_of, frames_of
 from holdfast.transport.messages import MESSAGE_HEAD_BYTES, Message, encode_messages
 
@@ -16,7 +16,7 @@ class Outbox:
     more than that and one message; a large message is not passed over for small ones.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionBounds) -> None:
         self._bounds = bounds
         self._messages: list[Message] = []
         self._waiting_bytes = 0
@@ -90,10 +90,10 @@ class Outbox:
         return {number for kind, number, _ in self._messages if kind >= 0 and number}
 
 
-class Serving:
+class UnansweredCalls:
     """The other side's calls that have no answer yet, in bytes: it may not have more than we."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ConnectionBounds) -> None:
         self._bytes_max = bounds.held_bytes_max + bounds.message_bytes_max + CALL_BYTES
         self._bytes = 0
 

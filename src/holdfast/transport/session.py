@@ -12,8 +12,8 @@ from holdfast.errors import HoldfastError, Unknown
 from holdfast.logs import log
 from holdfast.transport.api import (
     Answering,
-    Bounds,
     Connection,
+    ConnectionBounds,
     Identity,
     NotSent,
     Take,
@@ -63,7 +63,7 @@ class Session(Connection):
         self,
         identity: Identity,
         answering: Answering,
-        bounds: Bounds,
+        bounds: ConnectionBounds,
         where: str,
         *,
         expected: str | None = None,

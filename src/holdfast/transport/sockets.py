@@ -20,8 +20,8 @@ from holdfast.logs import log
 from holdfast.transport.api import (
     Address,
     Answering,
-    Bounds,
     Connection,
+    ConnectionBounds,
     Identity,
     Listener,
     TcpAddress,
@@ -36,7 +36,7 @@ from holdfast.transport.tls import Tls, proved_key
 class _Endpoint(asyncio.BufferedProtocol):
     """A socket as the wire of a session."""
 
-    def __init__(self, session: Session, bounds: Bounds) -> None:
+    def __init__(self, session: Session, bounds: ConnectionBounds) -> None:
         self.session = session
         self._pause_bytes = bounds.frame_bytes
         self._transport: asyncio.Transport | None = None
@@ -96,10 +96,10 @@ class SocketTransport(Transport):
     """Real connections of one member. With `tls` TCP is encrypted, and keys are checked."""
 
     def __init__(
-        self, identity: Identity, *, bounds: Bounds | None = None, tls: Tls | None = None
+        self, identity: Identity, *, bounds: ConnectionBounds | None = None, tls: Tls | None = None
     ) -> None:
         self._identity = identity
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or ConnectionBounds()
         self._tls = tls
 
     def session(
@@ -210,7 +210,7 @@ class _Listening:
             why = f"more than {STRANGERS_MAX} (STRANGERS_MAX) have not greeted"
             log.warning("connection between members refused", where=str(self.address), why=why)
             session.close()
-            return _Refusing(session, Bounds())
+            return _Refusing(session, ConnectionBounds())
         self._strangers.add(session)
         session.opened.add_done_callback(lambda _: self._greeted(session))
         return self._transport.endpoint(session)

@@ -12,7 +12,7 @@ from typing import Any
 from distribution_cluster import Engine, Node, ParcelCluster
 
 from holdfast.engine.batch.agenda import agenda, failing, starting, taking
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.state import Selecting
 from holdfast.engine.batch.values import (
     BatchOperation,
@@ -49,7 +49,7 @@ class Pages:
         self.size = 10_000  # items of a page, at most
         self.items_max = 10_000  # a page with more is too large for somebody
 
-    def page(self, operation: BatchOperation, partition: int, cursor: str, limit: int) -> Page:
+    def page(self, operation: BatchOperation, partition: int, cursor: str, limit: int) -> ItemPage:
         if partition in self.broken:
             raise self.broken[partition]
         if self.errors:
@@ -60,7 +60,7 @@ class Pages:
             raise ResourceExhausted("Expected a smaller page")
         end = at + min(limit, self.size)
         more = str(end) if end < len(found) else None
-        return Page(tuple(found[at:end]), (), more)
+        return ItemPage(tuple(found[at:end]), (), more)
 
 
 class BatchCluster(ParcelCluster):

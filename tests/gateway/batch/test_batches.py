@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.gateway.fake_tables import FakeTables
 
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation, BatchOperationState, BatchOperationType
 from holdfast.errors import InvalidArgument, InvalidState, NotFound, Unavailable
 from holdfast.gateway.batch.shapes import (
@@ -149,9 +149,9 @@ def test_a_page_that_is_refused_is_asked_for_again_with_pauses() -> None:
 def broken_page(tables: FakeTables) -> Any:
     async def page(
         key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         tables.asked.append(operation)
-        return Page((-1,), (), None)  # no key at all: the command that brings it throws
+        return ItemPage((-1,), (), None)  # no key at all: the command that brings it throws
 
     return page
 

@@ -279,6 +279,7 @@ def test_orders_are_deployed_started_worked_on_found_mended_and_cancelled(
     asyncio.run(run())
 
 
+@pytest.mark.soak  # the scenario of orders is the short version
 @pytest.mark.xdist_group("spark-processes")
 @pytest.mark.timeout(400)
 def test_many_parcels_are_mended_moved_migrated_canceled_and_deleted_by_batch_operations(

@@ -34,9 +34,9 @@ from holdfast.journal.cluster.settling import Settling
 from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.sequence.api import LiveMember, LogKey, Replica
 from holdfast.sequence.cuts import follow, make_cut
-from holdfast.sequence.keys import Write, Written
+from holdfast.sequence.keys import Write, WriteAnswer
 from holdfast.sequence.memory import MemoryCluster, MemoryCoordination, WriteFate
-from holdfast.testing.disk import Outcome as Loss
+from holdfast.testing.disk import DiskOutcome as Loss
 from holdfast.testing.disk import SimulatedDisk
 from holdfast.testing.loop import VirtualClock, run
 
@@ -107,8 +107,10 @@ class Simulation:
         self.store.apply = self._applied(self.store.apply)
         self._observer = MemoryCoordination(self.store, "observer")
 
-    def _applied(self, apply: Callable[[Any, Write], Written]) -> Callable[[Any, Write], Written]:
-        def applied(keys: Any, write: Write) -> Written:
+    def _applied(
+        self, apply: Callable[[Any, Write], WriteAnswer]
+    ) -> Callable[[Any, Write], WriteAnswer]:
+        def applied(keys: Any, write: Write) -> WriteAnswer:
             written = apply(keys, write)
             self.chains.look(self.store.rows)
             return written

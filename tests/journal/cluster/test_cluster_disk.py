@@ -13,7 +13,7 @@ from holdfast.journal.cluster.runs import LogRuns, Run, spans_of
 from holdfast.limits import SEGMENT_BYTES_MIN
 from holdfast.sequence.api import Chain, Range
 from holdfast.testing import VirtualClock
-from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedCrash, SimulatedDisk
 
 NOBODY = ("a", "nonce", ())
 
@@ -93,7 +93,7 @@ def test_what_arrives_in_a_turn_has_one_sync_and_promises_share_a_write() -> Non
         before = simulated.syncs
         await asyncio.gather(disk.raise_promise(1, 2), disk.raise_promise(2, 5))
         assert simulated.syncs == before + 1
-        assert opened(simulated.after_crash(Outcome.DROP)).promise(2) == 5
+        assert opened(simulated.after_crash(DiskOutcome.DROP)).promise(2) == 5
 
     play(story)
 
@@ -130,7 +130,7 @@ def test_a_member_that_got_a_snapshot_goes_on_behind_it() -> None:
         disk = opened(simulated)
         await store(disk, stretch(1, 0, b"a"))
         await disk.begin_at(1, 3, {"t": Begin(number=7, offset=107)})
-        disk = opened(simulated.after_crash(Outcome.DROP))
+        disk = opened(simulated.after_crash(DiskOutcome.DROP))
         assert disk.counts(1) == {1: {"t": 1}, 3: {"t": 7}}
         assert disk.earliest("t", 1) == 107
         await store(disk, stretch(3, 7, b"h"))
@@ -148,13 +148,13 @@ def test_a_run_that_was_noted_and_stayed_empty_does_not_claim_what_others_write_
         with pytest.raises(DataLoss, match="power"):
             await store(disk, stretch(2, 0, b"x"))
         assert simulated.syncs > syncs
-        simulated = simulated.after_crash(Outcome.DROP)
+        simulated = simulated.after_crash(DiskOutcome.DROP)
         disk = opened(simulated)
         assert disk.promise(1) == 2, "the note was written before the entries"
         assert disk.counts(1) == {1: {"t": 1}, 2: {"t": 0}}
         await store(disk, stretch(1, 1, b"b"))  # a late copy comes first
         await store(disk, stretch(2, 0, b"y"))
-        disk = opened(simulated.after_crash(Outcome.DROP))
+        disk = opened(simulated.after_crash(DiskOutcome.DROP))
         assert held(disk, chain(0, 2), 1, 1) == [b"b"]
         assert held(disk, chain(0, 2), 2, 2) == [b"y"]
 
@@ -183,7 +183,7 @@ def test_a_disk_that_lost_its_promises_is_refused() -> None:
         disk = opened(simulated)
         await store(disk, stretch(1, 0, b"a"))
         await disk.close()
-        damaged = simulated.after_crash(Outcome.KEEP)
+        damaged = simulated.after_crash(DiskOutcome.KEEP)
         damaged.damage("/m/journal/promises", 9, b"\xff\xff")
         simulated.remove("/m/journal/promises")
         for each in (damaged, simulated):
@@ -228,8 +228,8 @@ def _check(disk: ClusterDisk, told: list[str]) -> None:
         assert found == written[epoch][: counts["t"]]
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-def test_power_loss_at_every_operation_leaves_what_was_told(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", DiskOutcome)
+def test_power_loss_at_every_operation_leaves_what_was_told(outcome: DiskOutcome) -> None:
     async def story() -> None:
         operations, crashes = 0, 0
         while True:
@@ -251,7 +251,7 @@ def test_power_loss_at_every_operation_leaves_what_was_told(outcome: Outcome) ->
                 count = disk.counts(1).get(2, {}).get("t", 0)
                 if count == 0:
                     await store(disk, stretch(2, 0, b"x"))
-                _check(opened(survivor.after_crash(Outcome.DROP)), told)
+                _check(opened(survivor.after_crash(DiskOutcome.DROP)), told)
         assert crashes > 20, crashes
 
     asyncio.run(story())
@@ -278,7 +278,7 @@ def test_a_disk_that_has_promised_nothing_may_have_a_log_of_its_own() -> None:
         disk = opened(simulated)
         disk.local.create_topic("cuts", 1)  # as a member has it that is in no replica set
         await disk.local.append("cuts", 1, [b"cut"])
-        again = opened(simulated.after_crash(Outcome.DROP))
+        again = opened(simulated.after_crash(DiskOutcome.DROP))
         assert again.local.bounds("cuts", 1).next == 1
         assert again.promise(1) == 0
 

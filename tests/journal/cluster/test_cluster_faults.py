@@ -20,7 +20,7 @@ from holdfast.journal import Append, Refused, Start
 from holdfast.journal.cluster.journal import ClusterJournal
 from holdfast.limits import CLUSTER_MARKS_MS
 from holdfast.sequence.api import LiveMember
-from holdfast.testing.disk import Outcome as Loss
+from holdfast.testing.disk import DiskOutcome as Loss
 from holdfast.testing.disk import SimulatedDisk
 
 

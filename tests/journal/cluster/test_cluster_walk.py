@@ -14,7 +14,7 @@ from tests.journal.cluster.trio import NAMES, Trio, play, until
 from holdfast.errors import HoldfastError
 from holdfast.journal import Append, Appended, Refused
 from holdfast.journal.cluster.journal import ClusterJournal
-from holdfast.testing.disk import Outcome as Loss
+from holdfast.testing.disk import DiskOutcome as Loss
 
 PARTITIONS = (1, 2)
 

@@ -13,7 +13,7 @@ from holdfast.journal.cluster.chain import is_rolled_back, resettled
 from holdfast.journal.cluster.messages import Fence, Promised, Survey, Surveyed
 from holdfast.journal.cluster.replica import Bound, Promise, ReplicaRules
 from holdfast.sequence.api import Chain, Replica
-from holdfast.testing.disk import Outcome, SimulatedCrash, SimulatedDisk
+from holdfast.testing.disk import DiskOutcome, SimulatedCrash, SimulatedDisk
 
 
 async def nothing() -> None:
@@ -122,8 +122,8 @@ def test_entries_of_a_newer_range_that_arrive_meanwhile_are_kept() -> None:
     assert rules.taken(3, "t") == 4
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
-def test_a_crash_while_entries_are_dropped_leaves_all_or_none_of_them(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", list(DiskOutcome))
+def test_a_crash_while_entries_are_dropped_leaves_all_or_none_of_them(outcome: DiskOutcome) -> None:
     async def dropped(simulated: SimulatedDisk) -> None:
         disk = opened(simulated)
         await disk.raise_promise(1, 4)

@@ -32,7 +32,7 @@ from holdfast.sequence.api import Coordination, Replica
 from holdfast.sequence.memory import MemoryCluster, MemoryCoordination
 from holdfast.sequence.opening import open_coordination
 from holdfast.testing import VirtualClock, run
-from holdfast.testing.disk import Outcome as Loss
+from holdfast.testing.disk import DiskOutcome as Loss
 from holdfast.testing.disk import SimulatedDisk
 
 NAMES = ("a", "b", "c")

@@ -161,7 +161,7 @@ def _looking(data: Path, root: Path) -> "Looking":
 def _declined(root: Path) -> Found:
     """Which orders were declined? Their result says so."""
     from holdfast.pipeline.schema import PROCESS_INSTANCES
-    from holdfast.pipeline.search.paging import Page
+    from holdfast.pipeline.search.paging import PageRequest
     from holdfast.pipeline.search.search import Search
     from holdfast.pipeline.select.filters import read_filter
 
@@ -169,7 +169,7 @@ def _declined(root: Path) -> Found:
     try:
         began = time.perf_counter()
         asked = read_filter(PROCESS_INSTANCES, {"result": {"$like": '*"declined":true*'}})
-        answer = search.search(PROCESS_INSTANCES, asked, page=Page(limit=_SHOWN_ORDERS))
+        answer = search.search(PROCESS_INSTANCES, asked, page=PageRequest(limit=_SHOWN_ORDERS))
         spent_ms = (time.perf_counter() - began) * 1000
     finally:
         search.close()

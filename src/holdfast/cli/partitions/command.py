@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from holdfast.moving import Moved, Told
+    from holdfast.moving import MovedPartition, Told
     from holdfast.rebalancing import Rebalanced, Total
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def export(
 
     store, name = split_name(target)
 
-    async def run() -> "Moved":
+    async def run() -> "MovedPartition":
         async with open_stopped(folder, partition) as node:
             with _progress("exporting", None) as told:
                 return await node.export(partition, open_blobs(store), name, told)
@@ -112,7 +112,7 @@ def import_(
     if blob is None:
         raise no_blob(name, blobs.url)
 
-    async def run() -> "Moved":
+    async def run() -> "MovedPartition":
         async with open_stopped(folder, header_of(blobs, name).partition) as node:
             with _progress("importing", blob.size_bytes) as told:
                 return node.import_(blobs, name, told, new_log=new_log)
@@ -218,7 +218,7 @@ def _bar() -> "Progress":
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _print(what: str, moved: "Moved", blob: str, *, as_json: bool) -> None:
+def _print(what: str, moved: "MovedPartition", blob: str, *, as_json: bool) -> None:
     from holdfast.cli.output import bytes_text, print_json, print_line
 
     shown = blob.partition("?")[0]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast.pipeline.freshness import Freshness
     from holdfast.pipeline.report.buckets import Buckets
     from holdfast.pipeline.report.results import Result
-    from holdfast.pipeline.tables.progress import Progress
+    from holdfast.pipeline.tables.progress import TableProgress
 
 
 def register(app: typer.Typer) -> None:
@@ -170,7 +170,7 @@ def _make(
     return results, tables.buckets, freshness
 
 
-def _freshness(root: Path, progress: "Progress", folder: Path) -> "Freshness":
+def _freshness(root: Path, progress: "TableProgress", folder: Path) -> "Freshness":
     """How old the tables are that were read; the log tells how much they lack, if it is there."""
     from holdfast.clock import SystemClock
     from holdfast.errors import HoldfastError

@@ -6,7 +6,7 @@ here, does what is wanted, and looks again when the partition says that somethin
 
 from typing import NamedTuple
 
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.state import Batches, Selecting, is_draining
 from holdfast.engine.batch.values import (
     BatchOperationChunkIntent,
@@ -67,7 +67,7 @@ def starting(key: int) -> Command:
     return Command(BATCH_OPERATION, _I.START, key, OperationRef(key))
 
 
-def taking(key: int, selecting: Selecting, chunks: int, page: Page) -> list[Command]:
+def taking(key: int, selecting: Selecting, chunks: int, page: ItemPage) -> list[Command]:
     """A page and the cursor behind it, to be submitted together; InvalidArgument for no page."""
     limit, found = selecting.page_items, len(page.items)
     if found > limit or len(page.instances) not in (0, found):

@@ -4,7 +4,7 @@ import msgspec
 
 from holdfast.engine.batch.items import Items
 from holdfast.engine.batch.reporting import report_if_done
-from holdfast.engine.batch.state import Part, StoredOperation, is_draining
+from holdfast.engine.batch.state import OperationPart, StoredOperation, is_draining
 from holdfast.engine.batch.values import (
     BatchesChanged,
     BatchOperation,
@@ -55,7 +55,9 @@ def execute(turn: Turn[EngineState], command: Record) -> None:
     report_if_done(turn, command.key)
 
 
-def _why_not(turn: Turn[EngineState], key: int, stored: StoredOperation, part: Part) -> str:
+def _why_not(
+    turn: Turn[EngineState], key: int, stored: StoredOperation, part: OperationPart
+) -> str:
     """Why no items may be done now; "" if they may."""
     if stored.state is _S.SUSPENDED:
         return f"Expected operation {key} to be ACTIVE, but it is SUSPENDED"
@@ -69,7 +71,7 @@ def _why_not(turn: Turn[EngineState], key: int, stored: StoredOperation, part: P
 
 
 def _do(
-    turn: Turn[EngineState], operation: BatchOperation, keys: tuple[int, ...], part: Part
+    turn: Turn[EngineState], operation: BatchOperation, keys: tuple[int, ...], part: OperationPart
 ) -> Executed:
     items = Items(turn, operation)
     items.fetch(keys)
@@ -109,7 +111,7 @@ def _at_once(operation: BatchOperation) -> int:
     return max(1, share)
 
 
-def _next_us(operation: BatchOperation, part: Part, now_ms: int, count: int) -> int:
+def _next_us(operation: BatchOperation, part: OperationPart, now_ms: int, count: int) -> int:
     """When the items after so many may be done."""
     if not operation.throttle:
         return 0

@@ -17,7 +17,7 @@ _T = BatchOperationType
 _INSTANCE, _INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
 
 
-class Kind(NamedTuple):
+class ItemKind(NamedTuple):
     """How the items of a type are done."""
 
     value_type: ValueType
@@ -27,21 +27,25 @@ class Kind(NamedTuple):
     is_heavy: bool = False  # what it leads to may carry variables of any size
 
 
-KINDS: dict[BatchOperationType, Kind] = {
-    _T.CANCEL_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.CANCEL, lambda _: InstanceRef()),
-    _T.MODIFY_PROCESS_INSTANCE: Kind(
+KINDS: dict[BatchOperationType, ItemKind] = {
+    _T.CANCEL_PROCESS_INSTANCE: ItemKind(_INSTANCE, InstanceIntent.CANCEL, lambda _: InstanceRef()),
+    _T.MODIFY_PROCESS_INSTANCE: ItemKind(
         _INSTANCE, InstanceIntent.MODIFY, lambda op: op.modification, is_heavy=True
     ),
-    _T.MIGRATE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.MIGRATE, lambda op: op.migration),
-    _T.DELETE_PROCESS_INSTANCE: Kind(_INSTANCE, InstanceIntent.DELETE, lambda _: InstanceRef()),
-    _T.RESOLVE_INCIDENT: Kind(
+    _T.MIGRATE_PROCESS_INSTANCE: ItemKind(
+        _INSTANCE, InstanceIntent.MIGRATE, lambda op: op.migration
+    ),
+    _T.DELETE_PROCESS_INSTANCE: ItemKind(_INSTANCE, InstanceIntent.DELETE, lambda _: InstanceRef()),
+    _T.RESOLVE_INCIDENT: ItemKind(
         _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries), is_heavy=True
     ),
-    _T.RETRY_TASK: Kind(
+    _T.RETRY_TASK: ItemKind(
         _INCIDENT, IncidentIntent.RESOLVE, lambda op: Resolution(op.retries), is_task=True
     ),
-    _T.DISCARD_TASK: Kind(_INCIDENT, IncidentIntent.DISCARD, lambda _: JobIncident(), is_task=True),
-}  # fmt: skip
+    _T.DISCARD_TASK: ItemKind(
+        _INCIDENT, IncidentIntent.DISCARD, lambda _: JobIncident(), is_task=True
+    ),
+}
 
 
 class Items:

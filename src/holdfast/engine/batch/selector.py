@@ -8,7 +8,7 @@ from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 
 
-class Page(msgspec.Struct, frozen=True, gc=False):
+class ItemPage(msgspec.Struct, frozen=True, gc=False):
     """Some items of a partition."""
 
     items: tuple[int, ...]
@@ -29,7 +29,7 @@ class Selector(Protocol):
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         """At most so many items of a partition, from a cursor on; "" is the beginning."""
         ...
 
@@ -39,7 +39,7 @@ class NoSelector:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         raise Unavailable(
             "This node keeps no tables to select items from; start it with --pipeline", lasting=1
         )

@@ -44,7 +44,7 @@ class StoredOperation(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reported: int = 0  # on the leader: how many partitions are done
 
 
-class Part(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class OperationPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What this partition does of an operation."""
 
     counts: Counts = Counts()
@@ -74,7 +74,7 @@ class Batches:
 
     def __init__(self, state: PartitionState) -> None:
         self.operations = state.family(Tag.BATCH_OPERATION, U64, StoredOperation)
-        self.parts = state.family(Tag.BATCH_OPERATION_PARTS, U64, Part)
+        self.parts = state.family(Tag.BATCH_OPERATION_PARTS, U64, OperationPart)
         self._pending = state.family(Tag.PENDING_BATCH_OPERATIONS, U64, Selecting)
         # (operation, number) -> keys of items. They stay as they are until all have an outcome.
         self._chunks = state.family(Tag.BATCH_OPERATION_CHUNKS, U64_U64, bytes)
@@ -105,7 +105,7 @@ class Batches:
         for (_, key), _ in self._ready.scan():
             yield key
 
-    def next_items(self, key: int, part: Part, limit: int) -> tuple[int, ...]:
+    def next_items(self, key: int, part: OperationPart, limit: int) -> tuple[int, ...]:
         """The items that are next, from one chunk."""
         chunk = self._chunks.get((key, part.chunk))
         assert chunk is not None, "what has items left has a chunk"
@@ -126,7 +126,7 @@ class Batches:
         state = _S.CREATED if has_part else _S.ACTIVE
         self.operations.insert(key, StoredOperation(operation, state))
         if has_part:
-            self.parts.insert(key, Part())
+            self.parts.insert(key, OperationPart())
             self._pending.insert(key, Selecting())
         if self.leads(key):
             self._led.put(_COUNT, self.led() + 1)
@@ -230,7 +230,7 @@ class Batches:
     def _enter(self, key: int, state: BatchOperationState) -> None:
         self._put(key, _replace(self._stored(key), state=state), self.parts.get(key))
 
-    def _put(self, key: int, stored: StoredOperation, part: Part | None) -> None:
+    def _put(self, key: int, stored: StoredOperation, part: OperationPart | None) -> None:
         """Writes both rows of an operation, and sees to it that it is ready if it should be."""
         before, old = self._stored(key), self.parts.get(key)
         was = _rank(before, old)
@@ -251,18 +251,18 @@ class Batches:
         assert stored is not None, "an operation was changed that is not there"
         return stored
 
-    def _both(self, key: int) -> tuple[StoredOperation, Part]:
+    def _both(self, key: int) -> tuple[StoredOperation, OperationPart]:
         part = self.parts.get(key)
         assert part is not None, "a part was changed that is not there"
         return self._stored(key), part
 
 
-def is_draining(stored: StoredOperation, part: Part) -> bool:
+def is_draining(stored: StoredOperation, part: OperationPart) -> bool:
     """Whether the items that are left are not to be done any more, only to be counted."""
     return stored.state is _S.CANCELED or part.error is not None
 
 
-def _rank(stored: StoredOperation, part: Part | None) -> int | None:
+def _rank(stored: StoredOperation, part: OperationPart | None) -> int | None:
     """Where an operation stands among those that are ready, the smallest first."""
     if part is None or stored.state is _S.SUSPENDED:
         return None

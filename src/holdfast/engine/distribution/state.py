@@ -49,7 +49,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.attempts > 1 and not self.is_refused
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PendingLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """All that is pending at one partition."""
 
     pending: int = 0
@@ -90,7 +90,7 @@ class Distributions:
         # (queue, partition, key). In a queue with a name all that are pending stand, the one in
         # flight at their head; in the one without, those for which there is no room yet.
         self._queued = state.family(Tag.DISTRIBUTIONS_QUEUED, TEXT_U32_U64, bytes)
-        self._lines = state.family(Tag.DISTRIBUTION_LINES, U64, Line)  # by partition
+        self._lines = state.family(Tag.DISTRIBUTION_LINES, U64, PendingLine)  # by partition
         self._count = state.family(Tag.DISTRIBUTION_COUNT, U64, int)
         self._continuations = state.family(Tag.CONTINUATIONS, TEXT_U32_U64, StoredContinuation)
         self._received = state.family(Tag.QUEUES_RECEIVED, U64_TEXT, int)  # (origin, queue) -> key
@@ -117,10 +117,10 @@ class Distributions:
         for (_, key), flight in self._flights.scan(u64_bytes(partition)):
             yield key, flight
 
-    def line(self, partition: int) -> Line:
-        return self._lines.get(partition) or Line()
+    def line(self, partition: int) -> PendingLine:
+        return self._lines.get(partition) or PendingLine()
 
-    def lines(self) -> list[tuple[int, Line]]:
+    def lines(self) -> list[tuple[int, PendingLine]]:
         """Every partition at which something is pending."""
         return list(self._lines.scan())
 
@@ -257,13 +257,13 @@ class Distributions:
     def receive(self, key: int, queue: str) -> None:
         self._received.put((partition_of(key), queue), key)
 
-    def _look_after(self, partition: int, line: Line) -> None:
+    def _look_after(self, partition: int, line: PendingLine) -> None:
         """Counts the flights of a line anew, and finds the soonest."""
         flights = [flight for _, flight in self.flights(partition)]
         line = _replace(line, lost=sum(flight.is_lost for flight in flights))
         self._put_line(partition, line, min((flight.due_ms for flight in flights), default=0))
 
-    def _put_line(self, partition: int, line: Line, due_ms: int) -> None:
+    def _put_line(self, partition: int, line: PendingLine, due_ms: int) -> None:
         if due_ms != line.due_ms:
             if line.due_ms:
                 self._due.remove(line.due_ms, DueKind.DISTRIBUTION, partition)

@@ -98,7 +98,7 @@ class Domain(msgspec.Struct, frozen=True):
     variants: Mapping[type[msgspec.Struct], type[msgspec.Struct]] = {}
 
 
-class Requests(Protocol):
+class RequestAnswers(Protocol):
     """Keeps the replies to commands that have a request id, as part of the state."""
 
     def known(self, state: Any, tables: "Dispatch", id_: str, command: "Command") -> "Reply | None":
@@ -126,7 +126,7 @@ class Dispatch:
         domains: Iterable[Domain],
         distributing: Distributing | None = None,
         guard: Guard | None = None,
-        requests: "Requests | None" = None,
+        requests: "RequestAnswers | None" = None,
     ) -> None:
         self._guard = guard
         self.requests = requests

@@ -22,7 +22,7 @@ from holdfast.engine.kernel.careful import Careful, Unstorable, reason_of
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.due import DueTurn
 from holdfast.engine.kernel.quarantine import Quarantine
-from holdfast.engine.kernel.standing import Standing
+from holdfast.engine.kernel.standing import LogStanding
 from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step
 from holdfast.engine.kernel.turn import (
     FROM_OUTSIDE,
@@ -57,7 +57,7 @@ def _no_demand(effects: list[Any]) -> Iterable[Submission]:
     return ()
 
 
-class Processor(Standing, Generic[S]):
+class Processor(LogStanding, Generic[S]):
     """Runs the commands of one partition."""
 
     def __init__(

@@ -12,7 +12,7 @@ from holdfast.records import Record
 from holdfast.state import PartitionState
 
 
-class Standing:
+class LogStanding:
     """How far the log was read or written, and from where on it is needed."""
 
     def __init__(self, state: PartitionState) -> None:

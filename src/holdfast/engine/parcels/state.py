@@ -12,7 +12,7 @@ from holdfast.state import PartitionState
 from holdfast.state.keys import U64, U64_U64, u64_bytes
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ParcelLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The parcels from this partition to another."""
 
     sent: int = 0  # the last number
@@ -30,11 +30,11 @@ class Parcels:
     def __init__(self, state: PartitionState, due: DueDates) -> None:
         self._due = due
         self._outbox = state.family(Tag.OUTBOX, U64_U64, Parcel)  # (receiver, number)
-        self._lines = state.family(Tag.LINES, U64, Line)  # receiver -> line
+        self._lines = state.family(Tag.LINES, U64, ParcelLine)  # receiver -> line
         self._received = state.family(Tag.RECEIVED, U64, int)  # sender -> last number
 
-    def line(self, receiver: int) -> Line:
-        return self._lines.get(receiver) or Line()
+    def line(self, receiver: int) -> ParcelLine:
+        return self._lines.get(receiver) or ParcelLine()
 
     def received(self, sender: int) -> int:
         """The number of the last parcel that came from a partition."""
@@ -67,7 +67,7 @@ class Parcels:
         if number < line.sent:
             due_ms = now_ms + PARCEL_PAUSE_MS
             self._due.add(due_ms, DueKind.PARCEL, receiver)
-        self._lines.put(receiver, Line(line.sent, number, due_ms))
+        self._lines.put(receiver, ParcelLine(line.sent, number, due_ms))
 
     def resent(self, receiver: int, due_ms: int, pause_ms: int) -> None:
         line = self.line(receiver)

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 from holdfast.engine.processes import ops, tree
-from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.plan import Node, ProcessPlan
 from holdfast.limits import (
     CALL_DEPTH_MAX,
     INSTANCE_ITEMS_MAX,
@@ -153,7 +153,7 @@ def loop(walk: "Walk", node: Node) -> str:
     return f"what leads by {' -> '.join(ids)}"
 
 
-def _circle(plan: Plan, start: Node) -> list[Node]:
+def _circle(plan: ProcessPlan, start: Node) -> list[Node]:
     """The shortest way from an element back to itself; a scope is left where it was entered."""
     before: dict[int, Node] = {}
     todo = deque([start])

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.engine.processes import happenings, ops
-from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.plan import Node, ProcessPlan
 from holdfast.engine.processes.state import Processes, json_object
 from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.values import InstanceIntent, ThrownError
@@ -20,7 +20,9 @@ class Catcher(NamedTuple):
     event: Node
 
 
-def find(processes: Processes, plan: Plan, instance: int, scope: int, code: str) -> Catcher | None:
+def find(
+    processes: Processes, plan: ProcessPlan, instance: int, scope: int, code: str
+) -> Catcher | None:
     """Who catches an error that comes out of a scope: the nearest with the code, or with all."""
     while True:
         while scope != instance:

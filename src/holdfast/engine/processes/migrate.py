@@ -15,7 +15,7 @@ from holdfast.engine.processes import ops, waits
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.modify import active_elements
 from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.plan import Node, ProcessPlan
 from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.values import InstanceIntent, Migration
 from holdfast.engine.processes.walk import INCIDENT, Walk
@@ -81,7 +81,7 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
     _do(walk, target, changes, tokens)
 
 
-def _do(walk: Walk, target: Plan, changes: list[_Change], tokens: list[_Tokens]) -> None:
+def _do(walk: Walk, target: ProcessPlan, changes: list[_Change], tokens: list[_Tokens]) -> None:
     walk.intent = InstanceIntent.MIGRATED
     for change in changes:
         waits.end(walk, change.key, change.closed)
@@ -156,7 +156,7 @@ def _arrive(walk: Walk, tokens: _Tokens) -> None:
             walk.enter(node, scope, 0)
 
 
-def _mapping(source: Plan, target: Plan, wanted: Migration) -> dict[int, Node]:
+def _mapping(source: ProcessPlan, target: ProcessPlan, wanted: Migration) -> dict[int, Node]:
     """Which element becomes which."""
     found: dict[int, Node] = {}
     for source_id, target_id in wanted.elements:
@@ -251,7 +251,9 @@ def _events(walk: Walk, key: int, source: Node, target: Node, mapping: dict[int,
     return _Change(key, source, target, kept, closed, opened)
 
 
-def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], scopes: list[int]) -> list[_Tokens]:
+def _tokens(
+    walk: Walk, to: ProcessPlan, mapping: dict[int, Node], scopes: list[int]
+) -> list[_Tokens]:
     """Tokens that wait in front of joins go along with these."""
     found: list[_Tokens] = []
     for scope in [walk.key, *scopes]:
@@ -287,7 +289,7 @@ def _tokens(walk: Walk, to: Plan, mapping: dict[int, Node], scopes: list[int]) -
 
 
 def _places(
-    plan: Plan, source: Node, to: Plan, target: Node, mapping: dict[int, Node]
+    plan: ProcessPlan, source: Node, to: ProcessPlan, target: Node, mapping: dict[int, Node]
 ) -> dict[int, int]:
     """By which way into the target a token came, for each way into the source."""
     ways = [(node, way) for node in to.nodes for way in node.ways if way.target is target]

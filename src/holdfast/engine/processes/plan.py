@@ -99,7 +99,7 @@ class Node:
         return f"Node({self.id!r})"
 
 
-class Plan:
+class ProcessPlan:
     """A definition as instances follow it."""
 
     def __init__(self, key: int, version: int, definition: Definition) -> None:
@@ -180,6 +180,6 @@ def text(value: str) -> Text:
     return parse(value[1:]) if value.startswith("=") else value
 
 
-def compile_plan(key: int, version: int, definition: Definition) -> Plan:
+def compile_plan(key: int, version: int, definition: Definition) -> ProcessPlan:
     """The plan of a definition; compiled once for each version and partition."""
-    return Plan(key, version, definition)
+    return ProcessPlan(key, version, definition)

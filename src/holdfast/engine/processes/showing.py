@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.plan import Node, Plan
+from holdfast.engine.processes.plan import Node, ProcessPlan
 from holdfast.engine.processes.state import ElementInstance
 from holdfast.engine.state import EngineState
 from holdfast.limits import ELEMENTS_SHOWN_MAX
@@ -48,14 +48,16 @@ class Elements(NamedTuple):
     incidents: int
 
 
-def elements_of(state: EngineState, plan: Plan, instance: int) -> Elements:
+def elements_of(state: EngineState, plan: ProcessPlan, instance: int) -> Elements:
     """The tree of the active elements of an instance."""
     tree = _Tree(state, plan, ELEMENTS_SHOWN_MAX)
     found = tree.children(instance)
     return Elements(found, tree.left < 0, tree.incidents)
 
 
-def element_of(state: EngineState, plan: Plan, key: int, row: ElementInstance) -> FoundElement:
+def element_of(
+    state: EngineState, plan: ProcessPlan, key: int, row: ElementInstance
+) -> FoundElement:
     """One active element, without what is inside it."""
     return _Tree(state, plan, 0).element(key, row)
 
@@ -63,7 +65,7 @@ def element_of(state: EngineState, plan: Plan, key: int, row: ElementInstance) -
 class _Tree:
     """Collects the elements of one instance."""
 
-    def __init__(self, state: EngineState, plan: Plan, elements_max: int) -> None:
+    def __init__(self, state: EngineState, plan: ProcessPlan, elements_max: int) -> None:
         self._state = state
         self._plan = plan
         self.left = elements_max

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.engine.families import Tag
 from holdfast.engine.jobs.values import JobOrigin
 from holdfast.engine.processes.ops import Phase
-from holdfast.engine.processes.plan import Plan, compile_plan
+from holdfast.engine.processes.plan import ProcessPlan, compile_plan
 from holdfast.engine.processes.values import StartTimer
 from holdfast.model.definition import decode_definition
 from holdfast.state import EMPTY, PartitionState
@@ -142,12 +142,12 @@ class Processes:
         self.loop_results = state.family(Tag.LOOP_RESULTS, U64_U64, tuple[bytes, ...])
         self._version_tags = state.family(Tag.VERSION_TAGS, TEXT, int)  # process id, tag -> latest
         self.deferred = state.family(Tag.DEFERRED, U64_U64, bytes)  # (root, element or instance)
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, ProcessPlan] = {}
         state.when_undone(self._plans.clear)
 
     # --- definitions --------------------------------------------------------------------------
 
-    def plan(self, definition: int) -> Plan:
+    def plan(self, definition: int) -> ProcessPlan:
         """What an instance of a definition follows."""
         plan = self._plans.get(definition)
         if plan is None:

@@ -15,7 +15,7 @@ from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import bounds, ops, tree
 from holdfast.engine.processes.events import APPLY, Place
 from holdfast.engine.processes.ops import Op, Phase
-from holdfast.engine.processes.plan import Node, Plan, Way
+from holdfast.engine.processes.plan import Node, ProcessPlan, Way
 from holdfast.engine.processes.state import ElementInstance, Instance
 from holdfast.engine.processes.stuck import Stuck, braked, check_size, name_of, typed_of, value_of
 from holdfast.engine.processes.values import Advance, InstanceIntent
@@ -70,7 +70,7 @@ class Walk:
         turn: Turn[EngineState],
         key: int,
         row: Instance,
-        plan: Plan,
+        plan: ProcessPlan,
         behaviours: Behaviours,
     ) -> None:
         self.turn = turn
@@ -178,7 +178,7 @@ class Walk:
         """A walk in another instance, in the same turn."""
         return Walk(self.turn, key, row, self.processes.plan(row.definition), self._behaviours)
 
-    def follow_plan(self, plan: Plan) -> None:
+    def follow_plan(self, plan: ProcessPlan) -> None:
         """The instance goes over to another definition."""
         self.plan = plan
         self._place = Place(self.key, plan.key, self.turn.now_ms)

@@ -24,7 +24,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
     until_ms: int
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class AnswerLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The numbers of the answers that are kept: from `first` up to `next`."""
 
     first: int = 0
@@ -42,7 +42,7 @@ class Requests:
         self._due = due
         self.answers = state.family(Tag.REQUESTS, TEXT, Answered)
         self._order = state.family(Tag.REQUESTS_KEPT, U64, Kept)
-        self._line = state.family(Tag.REQUEST_LINE, U64, Line)  # one row
+        self._line = state.family(Tag.REQUEST_LINE, U64, AnswerLine)  # one row
         self.open = state.family(Tag.REQUESTS_OPEN, TEXT, int)  # id -> position of the command
         self._waiting = state.family(Tag.REQUESTS_WAITING, U64, str)  # and the other way round
         self._is_any_waiting: bool | None = None  # remembered: it is asked for every leftover
@@ -67,9 +67,9 @@ class Requests:
             self._is_any_waiting = next(iter(self._waiting.scan()), None) is not None
         return self._is_any_waiting
 
-    def line(self) -> Line:
+    def line(self) -> AnswerLine:
         """The answers that are kept."""
-        return self._line.get(NO_KEY) or Line()
+        return self._line.get(NO_KEY) or AnswerLine()
 
     def outdated(self, now_ms: int, count_max: int, rows_max: int) -> int:
         """The number of the first answer that stays; at most so many are before it."""
@@ -100,7 +100,7 @@ class Requests:
         self.answers.put(answered.id, answered)
         self._order.insert(line.next, Kept(answered.id, now_ms + REQUEST_KEPT_MS))
         due_ms = line.due_ms or self._watch(now_ms + REQUEST_KEPT_MS)
-        self._line.put(NO_KEY, Line(line.first, line.next + 1, due_ms))
+        self._line.put(NO_KEY, AnswerLine(line.first, line.next + 1, due_ms))
 
     def purge(self, before: int) -> None:
         """Removes the answers up to a number."""
@@ -113,7 +113,7 @@ class Requests:
         self._due.remove(line.due_ms, DueKind.REQUESTS, NO_KEY)
         first = self._order.get(before)
         due_ms = 0 if first is None else self._watch(first.until_ms)
-        self._line.put(NO_KEY, Line(before, line.next, due_ms))
+        self._line.put(NO_KEY, AnswerLine(before, line.next, due_ms))
 
     def _watch(self, until_ms: int) -> int:
         due_ms = -(-until_ms // _DUE_MS) * _DUE_MS

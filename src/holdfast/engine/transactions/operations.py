@@ -33,21 +33,21 @@ _encode = msgspec.msgpack.Encoder().encode
 _replace = msgspec.structs.replace
 
 
-class Part(NamedTuple):
+class PartitionOperations(NamedTuple):
     """The operations of one partition, with their places in the transaction."""
 
     places: tuple[int, ...]
     operations: tuple[TransactionOperation, ...]
 
 
-def part_of(operations: Sequence[TransactionOperation], partition: int) -> Part:
+def part_of(operations: Sequence[TransactionOperation], partition: int) -> PartitionOperations:
     """What a partition has of a transaction."""
     found = [(at, each) for at, each in enumerate(operations) if each.partition == partition]
-    return Part(tuple([at for at, _ in found]), tuple([each for _, each in found]))
+    return PartitionOperations(tuple([at for at, _ in found]), tuple([each for _, each in found]))
 
 
 def do_all(
-    turn: Turn[EngineState], part: Part, claims: Claims = None
+    turn: Turn[EngineState], part: PartitionOperations, claims: Claims = None
 ) -> tuple[tuple[int, ...], tuple[RefusedOperation, ...]]:
     """Does operations one after the other: their keys, and why some could not be done."""
     keys: list[int] = []
@@ -66,7 +66,9 @@ def do_all(
     return tuple(keys), tuple(refused)
 
 
-def refusals(turn: Turn[EngineState], part: Part, claims: Claims) -> tuple[RefusedOperation, ...]:
+def refusals(
+    turn: Turn[EngineState], part: PartitionOperations, claims: Claims
+) -> tuple[RefusedOperation, ...]:
     """Why operations could not be done now: they are done, and all of it is taken back."""
     mark = turn.mark()
     _, refused = do_all(turn, part, claims)
@@ -74,7 +76,9 @@ def refusals(turn: Turn[EngineState], part: Part, claims: Claims) -> tuple[Refus
     return refused
 
 
-def unreservable(turn: Turn[EngineState], part: Part) -> tuple[RefusedOperation, ...]:
+def unreservable(
+    turn: Turn[EngineState], part: PartitionOperations
+) -> tuple[RefusedOperation, ...]:
     """Jobs that cannot be held for another partition: their process may end them at any time."""
     found: list[RefusedOperation] = []
     for place, operation in zip(part.places, part.operations, strict=True):
@@ -90,7 +94,7 @@ def unreservable(turn: Turn[EngineState], part: Part) -> tuple[RefusedOperation,
     return tuple(found)
 
 
-def reserved(turn: Turn[EngineState], part: Part) -> PreparedPart:
+def reserved(turn: Turn[EngineState], part: PartitionOperations) -> PreparedPart:
     """What is to be kept so that operations that could be done now can be done later."""
     operations: list[TransactionOperation] = []
     names: dict[str, None] = {}

@@ -9,7 +9,7 @@ from holdfast.engine.kernel import Turn
 from holdfast.engine.parcels.commands import send
 from holdfast.engine.state import EngineState
 from holdfast.engine.transactions.operations import (
-    Part,
+    PartitionOperations,
     do_all,
     refusals,
     reserved,
@@ -33,7 +33,7 @@ TRANSACTION = ValueType.TRANSACTION
 def prepare(turn: Turn[EngineState], command: Record) -> None:
     """Reserves what a part needs, and says so to the home; or says every reason why not."""
     asked: Preparation = command.value
-    part = Part(asked.places, asked.operations)
+    part = PartitionOperations(asked.places, asked.operations)
     refused = _full(turn) or unreservable(turn, part) or refusals(turn, part, asked.claims)
     keys: tuple[int, ...] = ()
     if not refused:
@@ -64,7 +64,7 @@ def decide(turn: Turn[EngineState], command: Record) -> None:
     elif decision.is_committed:
         turn.event(TRANSACTION, TransactionIntent.APPLIED, command.key, decision)
         operations = stored.part.operations
-        _, failed = do_all(turn, Part(tuple(range(len(operations))), operations))
+        _, failed = do_all(turn, PartitionOperations(tuple(range(len(operations))), operations))
     else:
         turn.event(TRANSACTION, TransactionIntent.RELEASED, command.key, decision)
     heard = Acknowledgement(turn.partition, failed)

@@ -65,7 +65,7 @@ from holdfast.limits import (
     RETRIES_MAX,
 )
 from holdfast.logs import log
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY, counter_of
 
@@ -92,8 +92,8 @@ class BatchService(BatchApi):
         self._opening = asyncio.Lock()
         self._is_caught_up = False  # the tables know all that ended before this node started
         self._noting: asyncio.Task[None] | None = None
-        asked.follow(Topic(BatchesChanged), self._changed)
-        asked.follow(Topic(BatchOperationEnded), self._told)
+        asked.follow(EffectTopic(BatchesChanged), self._changed)
+        asked.follow(EffectTopic(BatchOperationEnded), self._told)
 
     # --- what happens -------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from holdfast.engine.batch.selector import Page, Selector
+from holdfast.engine.batch.selector import ItemPage, Selector
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 from holdfast.gateway.batch.shapes import (
@@ -79,7 +79,7 @@ class TablesSelector:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         """A page of the snapshot that was made for the operation."""
         tables = await self._open_tables()
         return await tables.page(key, operation, partition, cursor, limit)

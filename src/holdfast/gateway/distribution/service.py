@@ -32,7 +32,7 @@ from holdfast.gateway.distribution.shapes import (
 )
 from holdfast.gateway.walk import walk
 from holdfast.limits import PAGE_ITEMS_MAX
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -111,7 +111,7 @@ class DistributionService(DistributionApi):
             news.set()
 
         stops = [
-            self._asked.follow(Topic(DistributionFinished, key, partition_of(key)), tell)
+            self._asked.follow(EffectTopic(DistributionFinished, key, partition_of(key)), tell)
             for key in left
         ]
         try:

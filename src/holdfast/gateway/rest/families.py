@@ -15,7 +15,7 @@ _FIELD = "parentProcessInstanceKey"
 PARENT: dict[str, Schema] = {_FIELD: KEY}
 
 
-class Family(msgspec.Struct, frozen=True):
+class InstanceFamily(msgspec.Struct, frozen=True):
     """Where an instance comes from."""
 
     parent: str | None
@@ -23,7 +23,7 @@ class Family(msgspec.Struct, frozen=True):
     root: str | None
 
 
-async def family_of(tables: SearchTables, rows: Sequence[Row]) -> dict[int, Family]:
+async def family_of(tables: SearchTables, rows: Sequence[Row]) -> dict[int, InstanceFamily]:
     """Where the instances of some rows come from, by their keys."""
     above: dict[int, int] = {}  # an instance, and the one that called it
     callers = {row["process_instance_key"]: row["parent_element_instance_key"] for row in rows}
@@ -40,7 +40,7 @@ async def family_of(tables: SearchTables, rows: Sequence[Row]) -> dict[int, Fami
         instances = await tables.rows("process_instances", list(parents - above.keys()))
         looked = {key: row["parent_element_instance_key"] for key, row in instances.items()}
     return {
-        key: Family(
+        key: InstanceFamily(
             str(above[key]) if key in above else None,
             str(element) if element else None,
             str(_top(above, key)) if key in above or not element else None,

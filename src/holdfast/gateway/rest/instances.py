@@ -26,7 +26,7 @@ from holdfast.gateway.rest.common import (
     object_of,
     refuse_given,
 )
-from holdfast.gateway.rest.families import PARENT, Family, by_parent, family_of
+from holdfast.gateway.rest.families import PARENT, InstanceFamily, by_parent, family_of
 from holdfast.gateway.rest.fields import (
     KEY,
     TENANT_FIELD,
@@ -243,7 +243,7 @@ async def get_instance(api: RestApi, instance_key: str) -> InstanceResult:
 
 
 async def _of_rows(
-    api: RestApi, rows: Sequence[Row], families: Mapping[int, Family]
+    api: RestApi, rows: Sequence[Row], families: Mapping[int, InstanceFamily]
 ) -> list[InstanceResult]:
     definitions = await api.look.definitions(row["process_definition_key"] for row in rows)
     return [
@@ -256,7 +256,7 @@ async def _of_rows(
     ]
 
 
-def _of_row(row: Row, family: Family, definition: FoundDefinition | None) -> InstanceResult:
+def _of_row(row: Row, family: InstanceFamily, definition: FoundDefinition | None) -> InstanceResult:
     return InstanceResult(
         str(row["process_instance_key"]), row["process_id"],
         (definition.name or None) if definition else None, row["version"],

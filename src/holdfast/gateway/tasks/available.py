@@ -8,7 +8,7 @@ from holdfast.engine.jobs.queries import FindWaitingTypes
 from holdfast.engine.jobs.values import JobsAvailable
 from holdfast.errors import HoldfastError
 from holdfast.gateway.access.asking import Asked
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 
 FAR_EVERY = 8  # activations: one of so many goes to another member if it has waited longest
 LOOK_AGAIN_S = 1.0  # after a partition that did not answer: its next owner may have told nobody
@@ -61,7 +61,9 @@ class Available:
                 while len(self._types) >= TYPES_FOLLOWED_MAX:
                     self._types.pop(next(iter(self._types))).forget()
                 told = partial(self._told, type_)
-                self._types[type_] = _Type(self._asked.follow(Topic(JobsAvailable, type_), told))
+                self._types[type_] = _Type(
+                    self._asked.follow(EffectTopic(JobsAvailable, type_), told)
+                )
                 self._types[type_].asked_at = now
                 await self._look(type_)
 

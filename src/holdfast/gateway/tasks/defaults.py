@@ -11,7 +11,7 @@ from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.tasks.new_jobs import task_defaults
 from holdfast.gateway.tasks.shapes import TaskOptions
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 from holdfast.records import ValueType, partition_for
 from holdfast.records.keys import NO_KEY
 
@@ -24,7 +24,7 @@ class DefaultsOfTasks:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._known: dict[str, TaskDefaults | None] = {}  # what every submission would ask for
-        asked.follow(Topic(TaskDefined), self._changed)
+        asked.follow(EffectTopic(TaskDefined), self._changed)
 
     def _changed(self, effect: TaskDefined | None) -> None:
         if effect is None:  # nobody knows which

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from holdfast.engine.jobs.queries import Standing
 from holdfast.engine.jobs.values import JobEnded, Outcome
 from holdfast.gateway.access.asking import Asked
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 from holdfast.records import partition_of
 
 Look = Callable[[Sequence[int]], Awaitable[dict[int, Standing]]]
 """Where tasks stand now."""
 
 
-class Ends:
+class TaskEnds:
     """Hears how some tasks end."""
 
     def __init__(self, asked: Asked) -> None:
@@ -27,7 +27,7 @@ class Ends:
         """From now on nothing is missed, or it is known that something was."""
         follow, tell = self._asked.follow, self._tell
         for key in keys:
-            self._stops.append(follow(Topic(JobEnded, key, partition_of(key)), tell))
+            self._stops.append(follow(EffectTopic(JobEnded, key, partition_of(key)), tell))
 
     def stop(self) -> None:
         for stop in self._stops:

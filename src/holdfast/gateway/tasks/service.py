@@ -27,7 +27,7 @@ from holdfast.gateway.ended import OLDER, EndedPage, EndedThings, page_of
 from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import TaskApi
 from holdfast.gateway.tasks.defaults import DefaultsOfTasks
-from holdfast.gateway.tasks.ends import Ends
+from holdfast.gateway.tasks.ends import TaskEnds
 from holdfast.gateway.tasks.new_jobs import new_job
 from holdfast.gateway.tasks.shapes import (
     NewTask,
@@ -164,7 +164,7 @@ class TaskService(TaskApi):
         checks.within(len(task_keys), 1, TASKS_PER_SUBMIT_MAX, "number of tasks")
         checks.within(wait_ms, 0, WAIT_MS_MAX, "waitMs")
         keys = [checks.key_from(key, self._asked.count, "task") for key in task_keys]
-        ends = Ends(self._asked)
+        ends = TaskEnds(self._asked)
         try:
             if wait_ms:  # before it is asked: what ends in between is told
                 ends.follow(keys)

@@ -55,7 +55,7 @@ from holdfast.limits import (
     TRANSACTION_OPERATIONS_MAX,
     TRANSACTION_PARTITIONS_MAX,
 )
-from holdfast.partitions import Topic
+from holdfast.partitions import EffectTopic
 from holdfast.records import ValueType, partition_of
 from holdfast.records.keys import NO_KEY
 
@@ -148,7 +148,7 @@ class TransactionService(TransactionApi):
         """The decision, which is durable; it is told as soon as it is, or asked for again."""
         news = asyncio.Event()
         stop = self._asked.follow(
-            Topic(TransactionDecided, key, partition_of(key)), lambda _: news.set()
+            EffectTopic(TransactionDecided, key, partition_of(key)), lambda _: news.set()
         )
         try:
             async with asyncio.timeout(wait_ms / 1000):

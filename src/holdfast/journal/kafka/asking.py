@@ -39,7 +39,7 @@ _CONFIG = {
 }
 
 
-class Ends(NamedTuple):
+class BrokerEnds(NamedTuple):
     """The first offset of a partition, and the one behind its last."""
 
     earliest: int
@@ -142,13 +142,13 @@ class Brokers:
             )
         return limit_bytes
 
-    def ends(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Ends]:
+    def ends(self, places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], BrokerEnds]:
         """How far partitions reach. A topic that was just created may take a moment."""
         if not places:
             return {}
         earliest = self._offsets(places, OffsetSpec.earliest())
         latest = self._offsets(places, OffsetSpec.latest())
-        return {place: Ends(earliest[place], latest[place]) for place in earliest}
+        return {place: BrokerEnds(earliest[place], latest[place]) for place in earliest}
 
     def _offsets(self, places: Sequence[tuple[str, int]], spec: Any) -> dict[tuple[str, int], int]:
         def asked() -> dict[tuple[str, int], int]:

@@ -82,7 +82,7 @@ class AppendFlight:
             each.tell(error)
 
 
-class Standing:
+class WriterStanding:
     """Where a partition stands for its writer here."""
 
     def __init__(self, end: int, epoch: int = 0) -> None:
@@ -102,7 +102,7 @@ class NotYet(Enum):
     EPOCH = "epoch"  # nobody has taken the partition in it
 
 
-def form(queue: deque[WaitingAppend], standing: Standing) -> AppendFlight | NotYet | None:
+def form(queue: deque[WaitingAppend], standing: WriterStanding) -> AppendFlight | NotYet | None:
     """The next flight; those that cannot be written are told so and leave the queue.
 
     None if nothing is left.
@@ -128,7 +128,7 @@ def form(queue: deque[WaitingAppend], standing: Standing) -> AppendFlight | NotY
     return flight
 
 
-def _judge(append: Append, standing: Standing, end: int) -> Refused | NotYet | None:
+def _judge(append: Append, standing: WriterStanding, end: int) -> Refused | NotYet | None:
     """Why an append is not written now; None if it is."""
     epoch, offset = append.epoch, append.offset
     if epoch and epoch <= standing.epoch and standing.held != epoch:

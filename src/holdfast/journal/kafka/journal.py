@@ -30,7 +30,7 @@ from holdfast.journal.kafka.address import (
     kafka_access,
     parse_kafka_url,
 )
-from holdfast.journal.kafka.asking import Brokers, Ends
+from holdfast.journal.kafka.asking import BrokerEnds, Brokers
 from holdfast.journal.kafka.marks import Raw
 from holdfast.journal.kafka.reading import KafkaReading
 from holdfast.journal.kafka.sending import FlightSender
@@ -181,7 +181,7 @@ class KafkaJournal:
         """Records as they are, from an offset up to another, of a topic by Kafka's name."""
         return await self._reading.records(topic, partition, start, end)
 
-    async def ends(self, topic: str, partition: int) -> Ends:
+    async def ends(self, topic: str, partition: int) -> BrokerEnds:
         """Where the log begins and ends now."""
         place = (topic, partition)
         found = await self._in_thread(lambda: self._brokers.ends([place]))

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from holdfast.clock import Clock
 from holdfast.errors import HoldfastError, Unavailable, Unknown
 from holdfast.journal.api import Append, Refused, Taken
-from holdfast.journal.kafka.asking import Ends
+from holdfast.journal.kafka.asking import BrokerEnds
 from holdfast.journal.kafka.flights import (
     AppendFlight,
     NotYet,
-    Standing,
     WaitingAppend,
+    WriterStanding,
     drain,
     form,
 )
@@ -38,7 +38,7 @@ class Ways(Protocol):
         """Records as they are, from an offset up to another."""
         ...
 
-    async def ends(self, topic: str, partition: int) -> Ends:
+    async def ends(self, topic: str, partition: int) -> BrokerEnds:
         """Where the log begins and ends now."""
         ...
 
@@ -66,7 +66,7 @@ class PartitionLane:
     ) -> None:
         self.topic, self.partition = topic, partition  # as Kafka calls the topic
         self.known = known
-        self.standing = Standing(known.next)
+        self.standing = WriterStanding(known.next)
         self.last_ms = 0  # time never goes back in the log
         self.kept_from = 0  # a record of ours that says who has the partition
         self._sender = sender

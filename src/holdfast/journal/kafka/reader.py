@@ -11,7 +11,7 @@ from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry
 from holdfast.journal.checks import check_offset, check_partition, unknown_topic
 from holdfast.journal.kafka.address import client_settings, kafka_access, parse_kafka_url
-from holdfast.journal.kafka.asking import Brokers, Ends
+from holdfast.journal.kafka.asking import BrokerEnds, Brokers
 from holdfast.journal.kafka.fetching import BeyondLog, PartitionFetcher
 from holdfast.journal.kafka.sieve import Sieve, flight_start, is_under_way
 from holdfast.journal.kafka.topics import Place
@@ -26,8 +26,8 @@ class KafkaReader:
         settings = client_settings(self._address, kafka_access(self._address, config))
         self._brokers = Brokers(settings)
         self._fetcher = PartitionFetcher(settings, KAFKA_LOOK_WAIT_MS)
-        self._ends: dict[Place, Ends] = {}  # as they were when they were last asked for
-        self._settled: dict[Place, tuple[Ends, Bounds]] = {}  # the same, and what is settled
+        self._ends: dict[Place, BrokerEnds] = {}  # as they were when they were last asked for
+        self._settled: dict[Place, tuple[BrokerEnds, Bounds]] = {}  # the same, and what is settled
 
     def topics(self) -> dict[str, int]:
         """The topics with their number of partitions."""
@@ -91,7 +91,7 @@ class KafkaReader:
             self._settled[place] = ends, settled
         return settled
 
-    def _settled_end(self, place: Place, ends: Ends) -> int:
+    def _settled_end(self, place: Place, ends: BrokerEnds) -> int:
         """The end, or where the flight begins that is under way there."""
         if ends.next == ends.earliest:
             return ends.next

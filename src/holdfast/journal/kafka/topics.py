@@ -6,7 +6,7 @@ from holdfast.errors import Unavailable
 from holdfast.journal.api import Retention
 from holdfast.journal.checks import check_partition, check_same_partitions, unknown_topic
 from holdfast.journal.kafka.address import KafkaAddress
-from holdfast.journal.kafka.asking import Brokers, Ends
+from holdfast.journal.kafka.asking import BrokerEnds, Brokers
 from holdfast.journal.kafka.partition import Known
 from holdfast.limits import KAFKA_OPEN_MS_MAX
 
@@ -18,7 +18,7 @@ _NOT_OURS = frozenset(("rebalance",))  # members of a group meet there; nothing 
 class KafkaTopic:
     """A topic's partitions, numbered from 1."""
 
-    def __init__(self, name: str, ends: Sequence[Ends], limit_bytes: int) -> None:
+    def __init__(self, name: str, ends: Sequence[BrokerEnds], limit_bytes: int) -> None:
         self.name = name  # as Kafka calls it
         self.partitions = [Known(*each) for each in ends]
         self.limit_bytes = limit_bytes  # of a batch
@@ -69,7 +69,7 @@ class KafkaTopics(Mapping[str, KafkaTopic]):
         topic = self._topics[place[0].removeprefix(self._address.topic(""))]
         return topic.partitions[place[1] - 1]
 
-    def learn(self, ends: Mapping[Place, Ends]) -> None:
+    def learn(self, ends: Mapping[Place, BrokerEnds]) -> None:
         """So far do partitions reach."""
         for place, (earliest, following) in ends.items():
             known = self.at(place)

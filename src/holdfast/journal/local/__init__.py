@@ -8,7 +8,7 @@ from holdfast.journal.local.reader import JournalReader
 from holdfast.journal.local.scrub import scrub
 from holdfast.journal.local.spread import SpreadReader
 from holdfast.journal.local.verify import TopicReport, verify
-from holdfast.journal.local.view import Written
+from holdfast.journal.local.view import WrittenAppend
 from holdfast.journal.local.writer import Observer
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "RealDisk",
     "SpreadReader",
     "TopicReport",
-    "Written",
+    "WrittenAppend",
     "scrub",
     "verify",
 ]

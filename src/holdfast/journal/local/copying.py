@@ -11,7 +11,7 @@ from holdfast.files import sync_tree
 from holdfast.journal.api import Append, Appended, Retention
 from holdfast.journal.local.disk import RealDisk, RealFile, fill
 from holdfast.journal.local.journal import LocalJournal
-from holdfast.journal.local.view import Written
+from holdfast.journal.local.view import WrittenAppend
 
 
 class JournalCopy:
@@ -32,7 +32,7 @@ class JournalCopy:
         """Where a partition's first append goes; the epoch is that of what was discarded."""
         self._journal.begin_at(topic, partition, offset, epoch)
 
-    async def take(self, topic: str, partition: int, written: Written) -> None:
+    async def take(self, topic: str, partition: int, written: WrittenAppend) -> None:
         """Appends what another journal has, as it has it."""
         assert written.timestamp_ms >= self._clock.append_ms, "appends come in order of time"
         self._clock.append_ms = written.timestamp_ms

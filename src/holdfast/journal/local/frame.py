@@ -45,7 +45,7 @@ _ZEROS = bytes(1024 * 1024)
 Buffer = bytes | bytearray
 
 
-class Header(NamedTuple):
+class FrameHeader(NamedTuple):
     """What a frame says about itself."""
 
     body_crc: int
@@ -72,20 +72,20 @@ class Header(NamedTuple):
         return self.first_offset + self.entry_count
 
 
-class Fault(NamedTuple):
+class FrameFault(NamedTuple):
     """Bytes in a segment that are neither a frame of it nor untouched zeros."""
 
     position: int
     reason: str
-    later: Header | None  # the last header after it that is intact, as evidence of damage
+    later: FrameHeader | None  # the last header after it that is intact, as evidence of damage
 
 
 class Scan(NamedTuple):
     """What a walk over a segment's bytes found."""
 
-    headers: list[Header]
+    headers: list[FrameHeader]
     end: int  # where the last good frame ends
-    fault: Fault | None
+    fault: FrameFault | None
 
 
 @lru_cache(maxsize=512)
@@ -121,13 +121,13 @@ def decode_link(data: Buffer, sequence: int) -> int | None:
     )
 
 
-def encode_header(header: Header) -> bytes:
+def encode_header(header: FrameHeader) -> bytes:
     """A header as its bytes."""
     fields = _FIELDS.pack(*header)
     return _PREFIX.pack(MAGIC, crc32c(fields)) + fields
 
 
-def decode_header(data: Buffer, at: int, sequence: int, position: int) -> Header | None:
+def decode_header(data: Buffer, at: int, sequence: int, position: int) -> FrameHeader | None:
     """The header at `at` in data, if it is intact and belongs to this place of this segment."""
     if len(data) - at < HEADER_BYTES:
         return None
@@ -137,23 +137,23 @@ def decode_header(data: Buffer, at: int, sequence: int, position: int) -> Header
     fields = bytes(data[at + _PREFIX.size : at + HEADER_BYTES])
     if crc32c(fields) != crc:
         return None
-    header = Header._make(_FIELDS.unpack(fields))
+    header = FrameHeader._make(_FIELDS.unpack(fields))
     return header if header.sequence == sequence and header.position == position else None
 
 
-def is_intact(data: Buffer, at: int, header: Header) -> bool:
+def is_intact(data: Buffer, at: int, header: FrameHeader) -> bool:
     """Whether the body at `at` in data is the one that the header was written with."""
     end = at + header.body_bytes
     return end <= len(data) and crc32c(memoryview(data)[at:end]) == header.body_crc
 
 
-def payload_ends(data: Buffer, at: int, header: Header) -> list[int]:
+def payload_ends(data: Buffer, at: int, header: FrameHeader) -> list[int]:
     """Where payloads begin and end in data, the body being at `at`: count + 1 places."""
     lengths = _lengths(header.entry_count).unpack_from(data, at)
     return list(accumulate(lengths, initial=at + 4 * header.entry_count))
 
 
-def payloads(data: Buffer, at: int, header: Header) -> list[bytes]:
+def payloads(data: Buffer, at: int, header: FrameHeader) -> list[bytes]:
     """The entries of a body."""
     return [bytes(data[start:end]) for start, end in pairwise(payload_ends(data, at, header))]
 
@@ -163,7 +163,7 @@ def scan(data: Buffer, sequence: int, base: int = 0) -> Scan:
 
     It ends at the end of data, at zeros that reach to the end of data, or at a fault.
     """
-    headers: list[Header] = []
+    headers: list[FrameHeader] = []
     at = 0
     while header := decode_header(data, at, sequence, base + at):
         if not is_intact(data, at + HEADER_BYTES, header):
@@ -174,7 +174,7 @@ def scan(data: Buffer, sequence: int, base: int = 0) -> Scan:
     if is_zero(data, at):
         return Scan(headers, end, None)
     reason = "the body does not match its checksum" if header else "there is no intact header"
-    return Scan(headers, end, Fault(end, reason, _last_header(data, at, sequence, base)))
+    return Scan(headers, end, FrameFault(end, reason, _last_header(data, at, sequence, base)))
 
 
 def is_zero(data: Buffer, start: int) -> bool:
@@ -188,7 +188,7 @@ def is_zero(data: Buffer, start: int) -> bool:
     return True
 
 
-def _last_header(data: Buffer, fault: int, sequence: int, base: int) -> Header | None:
+def _last_header(data: Buffer, fault: int, sequence: int, base: int) -> FrameHeader | None:
     """The last intact header after a fault; the last has the highest commit position."""
     at = len(data)
     while (at := data.rfind(MAGIC, fault + 1, at + len(MAGIC) - 1)) > fault:

@@ -14,7 +14,7 @@ import msgspec
 from crc32c import crc32c
 
 from holdfast.journal.local.disk import File
-from holdfast.journal.local.frame import LINK_PARTITION, Header
+from holdfast.journal.local.frame import LINK_PARTITION, FrameHeader
 from holdfast.limits import INDEX_INTERVAL_BYTES
 
 _MAGIC = b"HFX1"
@@ -31,7 +31,7 @@ class Summary(msgspec.Struct):
     next: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
     epoch: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # the last, unless 0
 
-    def add(self, header: Header) -> None:
+    def add(self, header: FrameHeader) -> None:
         """Takes a frame up that follows the others."""
         partition = header.partition
         if partition != LINK_PARTITION:
@@ -77,7 +77,7 @@ class Points:
     def __init__(self) -> None:
         self.by_partition: dict[int, PartitionPoints] = {}
 
-    def add(self, header: Header) -> None:
+    def add(self, header: FrameHeader) -> None:
         """Takes a frame up that follows the others, if the partition's last point is far enough."""
         if header.partition == LINK_PARTITION:
             return
@@ -91,7 +91,7 @@ class Points:
         points.positions.append(header.position)
 
 
-def index_of(sequence: int, headers: Iterable[Header]) -> tuple[Summary, Points]:
+def index_of(sequence: int, headers: Iterable[FrameHeader]) -> tuple[Summary, Points]:
     """The index of frames that were found by a walk over their segment."""
     summary, points = Summary(sequence), Points()
     for header in headers:

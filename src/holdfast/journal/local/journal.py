@@ -53,7 +53,7 @@ from holdfast.limits import SEGMENT_BYTES, SEGMENT_BYTES_MIN
 _SEGMENT_BYTES_MAX = 1 << 30  # positions in frames are 32 bits, and an append may make one larger
 
 
-class Topic(NamedTuple):
+class OpenTopic(NamedTuple):
     """A topic that is open for writing."""
 
     settings: Settings
@@ -82,7 +82,7 @@ class LocalJournal(ReadableJournal):
         self._poison = Poison()
         self._background: Executor = disk.background()
         self._committing = disk.committing()
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, OpenTopic] = {}
 
     @classmethod
     def open(
@@ -307,7 +307,7 @@ class LocalJournal(ReadableJournal):
             self._poison,
             self._observer,
         )
-        self._topics[name] = Topic(settings, writer, GroupCommit(writer, self._committing))
+        self._topics[name] = OpenTopic(settings, writer, GroupCommit(writer, self._committing))
 
     def _make_topic(self, folder: str, settings: Settings) -> None:
         """Makes a topic's files; the settings come last, and with them the topic is there."""
@@ -333,7 +333,7 @@ class LocalJournal(ReadableJournal):
                 self._committing.shutdown(wait=True)
             self._lock.release()
 
-    def _topic(self, topic: str) -> Topic:
+    def _topic(self, topic: str) -> OpenTopic:
         self._check_open()
         there = self._topics.get(topic)
         if there is None:
@@ -347,7 +347,7 @@ class LocalJournal(ReadableJournal):
         await self._topic(topic).commit.wait_for(partition)
 
 
-def _checked(topic: Topic, append: Append) -> Staging:
+def _checked(topic: OpenTopic, append: Append) -> Staging:
     name, partition, entries, epoch, offset = append
     check_partition(name, partition, topic.settings.partitions)
     if epoch is None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from holdfast.errors import Unavailable
 from holdfast.journal.api import Bounds, Entry, Start
 from holdfast.journal.checks import start_offset
-from holdfast.journal.local.view import TopicView, Written
+from holdfast.journal.local.view import TopicView, WrittenAppend
 from holdfast.limits import READ_BYTES_MAX
 
 
@@ -54,7 +54,7 @@ class ReadableJournal(ABC):
 
     def appends(
         self, topic: str, partition: int, offset: int, bytes_max: int = READ_BYTES_MAX
-    ) -> list[Written]:
+    ) -> list[WrittenAppend]:
         """Durable appends from an offset on, as they were written: for copying a log."""
         return self._view(topic).appends(partition, offset, bytes_max)
 

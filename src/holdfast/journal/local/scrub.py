@@ -9,7 +9,7 @@ from itertools import chain
 from holdfast.errors import DataLoss
 from holdfast.journal.local.damage import Damage
 from holdfast.journal.local.disk import Disk, RealDisk
-from holdfast.journal.local.frame import Fault, Header, scan
+from holdfast.journal.local.frame import FrameFault, FrameHeader, scan
 from holdfast.journal.local.index import Summary
 from holdfast.journal.local.mark import NOWHERE
 from holdfast.journal.local.names import (
@@ -106,12 +106,12 @@ def _scrub_sealed(disk: Disk, folder: str, sequence: int) -> Iterator[Damage | N
 
 def scan_slowly(
     segment: Segment, end: int
-) -> Generator[None, None, tuple[list[Header], Fault | None]]:
+) -> Generator[None, None, tuple[list[FrameHeader], FrameFault | None]]:
     """The frames of a segment up to `end`, read in slices; and where they stop, if that is before.
 
     Yields after each slice.
     """
-    found: list[list[Header]] = []
+    found: list[list[FrameHeader]] = []
     position, size_bytes = 0, SCRUB_SLICE_BYTES
     while position < end:
         wanted_bytes = min(size_bytes, end - position)
@@ -119,7 +119,7 @@ def scan_slowly(
         found.append(slice_.headers)
         if slice_.end == position:
             if position + wanted_bytes == end or slice_.fault is None:
-                fault = slice_.fault or Fault(position, "zeros follow the last frame", None)
+                fault = slice_.fault or FrameFault(position, "zeros follow the last frame", None)
                 return list(chain.from_iterable(found)), fault
             size_bytes *= _GROWTH
         else:

@@ -7,8 +7,8 @@ from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import Disk, File
 from holdfast.journal.local.frame import (
     HEADER_BYTES,
-    Fault,
-    Header,
+    FrameFault,
+    FrameHeader,
     Scan,
     decode_header,
     is_intact,
@@ -25,7 +25,7 @@ _WINDOW_BYTES_MAX = 256 * KIB  # when they are neighbours, read much
 class Frame(NamedTuple):
     """A frame in the bytes that were read."""
 
-    header: Header
+    header: FrameHeader
     data: bytes
     body_at: int
 
@@ -69,19 +69,19 @@ class Segment:
             self._file = None
         self._points = None
 
-    def add(self, header: Header) -> None:
+    def add(self, header: FrameHeader) -> None:
         """Makes a frame visible that was written behind the others."""
         self.points.add(header)
         self.summary.add(header)
 
-    def unread(self, end: int) -> list[Header]:
+    def unread(self, end: int) -> list[FrameHeader]:
         """The frames that another process wrote since, as far as `end`, where the last one ends."""
         headers, fault = self.unread_at_most(end)
         if fault is not None:
             raise damaged(self.path, fault.position, fault.reason)
         return headers
 
-    def unread_at_most(self, end: int) -> tuple[list[Header], Fault | None]:
+    def unread_at_most(self, end: int) -> tuple[list[FrameHeader], FrameFault | None]:
         """The frames that another process wrote since, and what stands behind them before `end`."""
         start = self.summary.end
         found = scan(self.file.read(start, end - start), self.sequence, start)

@@ -15,7 +15,7 @@ from holdfast.journal.local.frame import (
     HEADER_BYTES,
     LINK_BYTES,
     LINK_PARTITION,
-    Header,
+    FrameHeader,
     body_edges,
     encode_header,
     encode_link,
@@ -102,13 +102,13 @@ class Stage:
         sequence: int,
         position: int,
         previous_end: int,
-    ) -> list[Header]:
+    ) -> list[FrameHeader]:
         """Gives every frame its offsets and its place; at position 0 a link comes before them.
 
         Appends that expect another epoch or offset are taken out first, into `refused`. `epochs`
         are brought up to what is placed. A copy keeps its epoch, even an older one.
         """
-        headers: list[Header] = []
+        headers: list[FrameHeader] = []
         following: dict[int, int] = {}
         self._first = LINK_BYTES if position else 0
         base = position - self._first
@@ -127,7 +127,7 @@ class Stage:
                         break
                 following[partition] = offset + count
                 body_at = start + HEADER_BYTES
-                header = Header(
+                header = FrameHeader(
                     crc,
                     end - body_at,
                     offset,

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from holdfast.journal.api import Bounds, Entry
 from holdfast.journal.checks import check_offset, check_partition
-from holdfast.journal.local.frame import LINK_PARTITION, Header, payload_ends, payloads
+from holdfast.journal.local.frame import LINK_PARTITION, FrameHeader, payload_ends, payloads
 from holdfast.journal.local.segment import Frame, Segment
 from holdfast.limits import SEGMENTS_OPEN_MAX
 
 
-class Written(NamedTuple):
+class WrittenAppend(NamedTuple):
     """One append as the log has it; of one that was discarded in part, the rest."""
 
     offset: int  # of its first entry
@@ -44,7 +44,7 @@ class TopicView:
         for partition, epoch in segment.summary.epoch.items():
             self.epochs[partition] = max(self.epochs[partition], epoch)
 
-    def add_frame(self, header: Header) -> None:
+    def add_frame(self, header: FrameHeader) -> None:
         """Makes a frame readable that was written to the last segment."""
         last = self.segments[-1]
         partition = header.partition
@@ -101,18 +101,18 @@ class TopicView:
                     return entries
         return entries
 
-    def appends(self, partition: int, offset: int, bytes_max: int) -> list[Written]:
+    def appends(self, partition: int, offset: int, bytes_max: int) -> list[WrittenAppend]:
         """Whole appends from an offset on, until they are `bytes_max` together."""
         bounds = self.bounds(partition)
         check_offset(self.topic, partition, offset, bounds)
-        found: list[Written] = []
+        found: list[WrittenAppend] = []
         left_bytes = bytes_max
         while offset < bounds.next:
             for header, data, body_at in self._segment_of(partition, offset).frames_from(
                 partition, offset
             ):
                 entries = payloads(data, body_at, header)[offset - header.first_offset :]
-                found.append(Written(offset, header.timestamp_ms, header.epoch, entries))
+                found.append(WrittenAppend(offset, header.timestamp_ms, header.epoch, entries))
                 offset = header.next_offset
                 left_bytes -= header.body_bytes
                 if left_bytes <= 0:

@@ -11,7 +11,7 @@ from holdfast.journal.api import Appended, Outcome, Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
 from holdfast.journal.local.disk import FULL, Disk, File
-from holdfast.journal.local.frame import LINK_PARTITION, Header
+from holdfast.journal.local.frame import LINK_PARTITION, FrameHeader
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
 from holdfast.journal.local.seal import remove_segments, seal_again, seal_if_possible
@@ -49,7 +49,7 @@ class Commit(NamedTuple):
     """A commit that has its place in a file and is on its way there."""
 
     stage: Stage
-    headers: list[Header]
+    headers: list[FrameHeader]
     file: File
     start: int
 
@@ -280,7 +280,7 @@ class TopicWriter:
             for each in (self._file, self._mark, self._earliest, self._epochs):
                 each.close()
 
-    def _make_readable(self, headers: list[Header]) -> None:
+    def _make_readable(self, headers: list[FrameHeader]) -> None:
         for header in headers:
             self.view.add_frame(header)
         end = headers[-1].end

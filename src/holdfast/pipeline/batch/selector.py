@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from holdfast.clock import Clock
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation, BatchOperationType
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.limits import BATCH_SELECTION_LOOK_MS, BATCH_SELECTION_WAIT_MS
@@ -32,7 +32,7 @@ class PipelineSelector:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         """At most so many items of a partition, from a cursor on; "" is the beginning."""
         snapshot = await self.snapshot(operation.selection.name, operation)
         return await asyncio.to_thread(self._page, snapshot, operation, partition, cursor, limit)
@@ -101,7 +101,7 @@ class PipelineSelector:
 
     def _page(
         self, snapshot: Snapshot, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         try:
             found = snapshot.page(partition, int(cursor) if cursor else None, limit)
         except FileNotFoundError as error:
@@ -115,7 +115,7 @@ class PipelineSelector:
         if operation.type is BatchOperationType.RESOLVE_INCIDENT:
             instances = self._instances(found.keys)
         cursor_after = None if found.next is None else str(found.next)
-        return Page(tuple(found.keys), instances, cursor_after)
+        return ItemPage(tuple(found.keys), instances, cursor_after)
 
     def _instances(self, incidents: list[int]) -> tuple[int, ...]:
         """The instances that incidents stop; 0 for those of plain tasks. That never changes."""

@@ -15,7 +15,7 @@ from holdfast.pipeline.schema import (
     INCIDENTS,
     JOBS,
     PROCESS_INSTANCES,
-    Kind,
+    ColumnKind,
     Table,
 )
 from holdfast.pipeline.select.filters import read_filter
@@ -42,7 +42,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def _is(state: str) -> Condition:
-    return Compare("state", Kind.TEXT, Comparison.EQ, state)
+    return Compare("state", ColumnKind.TEXT, Comparison.EQ, state)
 
 
 _DEAD_LETTERS = All((_is("INCIDENT"), Exists("process_instance_key", is_not=True)))
@@ -54,7 +54,7 @@ SOURCES: dict[BatchOperationType, Source] = {
     _T.MODIFY_PROCESS_INSTANCE: Source(PROCESS_INSTANCES, _is("ACTIVE")),
     _T.MIGRATE_PROCESS_INSTANCE: Source(PROCESS_INSTANCES, _is("ACTIVE")),
     _T.DELETE_PROCESS_INSTANCE: Source(
-        PROCESS_INSTANCES, OneOf("state", Kind.TEXT, ("COMPLETED", "CANCELED"))
+        PROCESS_INSTANCES, OneOf("state", ColumnKind.TEXT, ("COMPLETED", "CANCELED"))
     ),
     _T.RESOLVE_INCIDENT: Source(INCIDENTS, _is("OPEN")),
     _T.RETRY_TASK: Source(JOBS, _DEAD_LETTERS),
@@ -84,7 +84,7 @@ def visible_of(operation: BatchOperation) -> Condition:
 def _one_of(column: str, allowed: tuple[str, ...]) -> Condition:
     if EVERY_ID in allowed:
         return Exists(column)
-    return OneOf(column, Kind.TEXT, allowed) if allowed else Any(())
+    return OneOf(column, ColumnKind.TEXT, allowed) if allowed else Any(())
 
 
 def condition_of(operation: BatchOperation) -> Condition:

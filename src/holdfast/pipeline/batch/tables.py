@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from holdfast.clock import Clock
-from holdfast.engine.batch.selector import Page
+from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 from holdfast.gateway.as_of import AsOf, note_as_of
@@ -23,8 +23,7 @@ from holdfast.pipeline.batch.past import item_view, operation_of, operation_view
 from holdfast.pipeline.batch.selector import PipelineSelector
 from holdfast.pipeline.batch.sources import condition_of
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, BATCH_OPERATIONS, Table
-from holdfast.pipeline.search.paging import By
-from holdfast.pipeline.search.paging import Page as Wanted
+from holdfast.pipeline.search.paging import By, PageRequest
 from holdfast.pipeline.search.search import Answer, PageInfo, Search
 from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.requests import withdraw_all
@@ -59,7 +58,7 @@ class PipelineTables:
 
     async def page(
         self, key: int, operation: BatchOperation, partition: int, cursor: str, limit: int
-    ) -> Page:
+    ) -> ItemPage:
         """A page of the snapshot that was made for the operation."""
         return await self._selector.page(key, operation, partition, cursor, limit)
 
@@ -103,7 +102,7 @@ class PipelineTables:
             BATCH_OPERATIONS,
             {"state": asked.state, "type": asked.operation_type},
             (By(created, descending=True),),
-            Wanted(query.page.limit, after=query.page.after),
+            PageRequest(query.page.limit, after=query.page.after),
         )
         return BatchOperationPage([operation_view(row) for row in found.items], _info(found.page))
 
@@ -116,13 +115,13 @@ class PipelineTables:
             "processInstanceKey": asked.process_instance_key,
             "state": asked.state,
         }
-        page = Wanted(query.page.limit, after=query.page.after)
+        page = PageRequest(query.page.limit, after=query.page.after)
         note_as_of(self._as_of())
         found = await asyncio.to_thread(self._found, BATCH_OPERATION_ITEMS, wanted, (), page)
         return BatchItemPage([item_view(row) for row in found.items], _info(found.page))
 
     def _found(
-        self, table: Table, wanted: dict[str, str | None], order: tuple[By, ...], page: Wanted
+        self, table: Table, wanted: dict[str, str | None], order: tuple[By, ...], page: PageRequest
     ) -> Answer:
         given = {name: str(value) for name, value in wanted.items() if value is not None}
         return self._search.search(table, read_filter(table, given), order, page)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Column(msgspec.Struct, frozen=True):
+class ReportColumn(msgspec.Struct, frozen=True):
     """One column of a report."""
 
     name: str
@@ -30,7 +30,7 @@ class Report(msgspec.Struct, frozen=True):
     row: str  # what one of its rows stands for, after "one row"
     picture: str  # what its picture shows, in a sentence
     since: str  # what is left out when only what happened since a time is asked for
-    columns: tuple[Column, ...]
+    columns: tuple[ReportColumn, ...]
     make: Callable[["SparkSession", Tables], "DataFrame"]
 
     @property
@@ -48,27 +48,27 @@ class Report(msgspec.Struct, frozen=True):
         )
 
 
-def time(name: str, about: str) -> Column:
-    return Column(name, "timestamp", about)
+def time(name: str, about: str) -> ReportColumn:
+    return ReportColumn(name, "timestamp", about)
 
 
-def count(name: str, about: str, unit: str) -> Column:
+def count(name: str, about: str, unit: str) -> ReportColumn:
     """How many there are of something."""
-    return Column(name, "bigint", about, unit)
+    return ReportColumn(name, "bigint", about, unit)
 
 
-def span(name: str, about: str) -> Column:
+def span(name: str, about: str) -> ReportColumn:
     """How long something takes; its name ends in the unit."""
-    return Column(name, "bigint", about, "ms")
+    return ReportColumn(name, "bigint", about, "ms")
 
 
-def rate(name: str, about: str, unit: str) -> Column:
-    return Column(name, "double", about, unit)
+def rate(name: str, about: str, unit: str) -> ReportColumn:
+    return ReportColumn(name, "double", about, unit)
 
 
-def text(name: str, about: str) -> Column:
-    return Column(name, "string", about)
+def text(name: str, about: str) -> ReportColumn:
+    return ReportColumn(name, "string", about)
 
 
-def flag(name: str, about: str) -> Column:
-    return Column(name, "boolean", about)
+def flag(name: str, about: str) -> ReportColumn:
+    return ReportColumn(name, "boolean", about)

@@ -71,7 +71,7 @@ PARTITIONS = Report(
     "a line for each partition, at most 12: its records, its jobs, and how long jobs took.",
     "records that were written and what was completed since; what is open counts in any case.",
     (
-        declare.Column("partition_id", "int", "the partition"),
+        declare.ReportColumn("partition_id", "int", "the partition"),
         count("records", "written to its log", "records"),
         count("jobs", "completed", "jobs"),
         count("instances", "of processes, completed", "instances"),

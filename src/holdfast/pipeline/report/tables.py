@@ -10,7 +10,7 @@ from holdfast.pipeline.report.buckets import Buckets, buckets_of
 from holdfast.pipeline.schema import RECORDS, TABLES, Table
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.delta import files_at
-from holdfast.pipeline.tables.progress import Progress, load_progress
+from holdfast.pipeline.tables.progress import TableProgress, load_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,19 +22,19 @@ class Tables(msgspec.Struct, frozen=True):
     frames: dict[str, "DataFrame"]
     since_ms: int  # what ended before is left out; 0 for all
     buckets: Buckets | None  # of the time that is looked at; None if nothing happened in it
-    progress: Progress = Progress()  # where they stood when they were opened
+    progress: TableProgress = TableProgress()  # where they stood when they were opened
 
     def __getitem__(self, table: Table) -> "DataFrame":
         return self.frames[table.name]
 
 
 def tables_of(
-    frames: dict[str, "DataFrame"], since_ms: int = 0, progress: Progress | None = None
+    frames: dict[str, "DataFrame"], since_ms: int = 0, progress: TableProgress | None = None
 ) -> Tables:
     """Tables as they are handed in. The log itself says which time they tell of."""
     from pyspark.sql import functions as f
 
-    progress = progress or Progress()
+    progress = progress or TableProgress()
     moment = f.unix_millis("timestamp")
     (ends,) = frames[RECORDS.name].agg(f.min(moment), f.max(moment)).collect()
     if ends[0] is None or ends[1] < since_ms:
@@ -52,7 +52,7 @@ def open_tables(spark: "SparkSession", root: Path, since_ms: int = 0) -> Tables:
     return tables_of(frames, since_ms, progress)
 
 
-def check_tables(root: Path) -> Progress:
+def check_tables(root: Path) -> TableProgress:
     """Where the tables stand; an error that says what to do if there are none."""
     progress = load_progress(root)
     if progress.batch < 0:

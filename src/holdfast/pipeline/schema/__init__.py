@@ -1,6 +1,6 @@
 """The tables: their columns, and what each means. The reference is generated from here."""
 
-from holdfast.pipeline.schema.columns import Column, Kind, Table
+from holdfast.pipeline.schema.columns import Column, ColumnKind, Table
 from holdfast.pipeline.schema.content import (
     CONTENT_DELIVERIES,
     CONTENT_PACKAGES,
@@ -55,6 +55,6 @@ __all__ = [
     "TRANSACTIONS",
     "VARIABLES",
     "Column",
-    "Kind",
+    "ColumnKind",
     "Table",
 ]

@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column holds."""
 
     LONG = "long"
@@ -20,7 +20,7 @@ class Column(msgspec.Struct, frozen=True):
     """One column of a table."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     about: str
     is_sum: bool = False  # changes are added up; of any other column the last one counts
 
@@ -47,16 +47,16 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def text(name: str, about: str) -> Column:
-    return Column(name, Kind.TEXT, about)
+    return Column(name, ColumnKind.TEXT, about)
 
 
 def long(name: str, about: str) -> Column:
-    return Column(name, Kind.LONG, about)
+    return Column(name, ColumnKind.LONG, about)
 
 
 def whole(name: str, about: str, *, is_sum: bool = False) -> Column:
-    return Column(name, Kind.INT, about, is_sum)
+    return Column(name, ColumnKind.INT, about, is_sum)
 
 
 def time(name: str, about: str) -> Column:
-    return Column(name, Kind.TIME, about)
+    return Column(name, ColumnKind.TIME, about)

@@ -1,6 +1,6 @@
 """The tables of content distribution: their columns, and what each means."""
 
-from holdfast.pipeline.schema.columns import Column, Kind, Table, long, text, time, whole
+from holdfast.pipeline.schema.columns import Column, ColumnKind, Table, long, text, time, whole
 
 CONTENT_PACKAGES = Table(
     "content_packages",
@@ -52,9 +52,9 @@ CONTENT_SUBSCRIBERS = Table(
         long("number", "of that package"),
         whole("retries", "of the package behind it"),
         text("reason", "why that one fails"),
-        Column("editable", Kind.FLAG, "whether its queue may be cleared"),
+        Column("editable", ColumnKind.FLAG, "whether its queue may be cleared"),
         whole("retries_max", "after which it gives up; -1: never"),
-        Column("ready", Kind.FLAG, "whether it has caught up since it started"),
+        Column("ready", ColumnKind.FLAG, "whether it has caught up since it started"),
         long("imported", "packages since it started"),
         long("imported_bytes", "of them"),
         long("import_ms", "that importing them took"),

@@ -1,6 +1,6 @@
 """The tables of records: their columns, and what each means."""
 
-from holdfast.pipeline.schema.columns import Column, Kind, Table, long, text, time, whole
+from holdfast.pipeline.schema.columns import Column, ColumnKind, Table, long, text, time, whole
 
 _PARTITION = whole("partition_id", "the partition whose log has it")
 _POSITION = long("position", "of the last record that changed the row, in its partition's log")
@@ -283,7 +283,7 @@ QUARANTINE = Table(
     (
         long("position", "in the partition's log"),
         _PARTITION,
-        Column("bytes", Kind.BYTES, "as they are"),
+        Column("bytes", ColumnKind.BYTES, "as they are"),
         text("error", "why they are no record"),
         time("timestamp", "when they were written"),
     ),

@@ -20,7 +20,7 @@ from holdfast.limits import (
     TIMESTAMP_MS_MAX,
     WHOLE_MAX,
 )
-from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.schema import Column, ColumnKind, Table
 from holdfast.pipeline.select.filters import fields_of
 from holdfast.pipeline.select.sql import Sql, joined, placeholder, quoted
 from holdfast.pipeline.select.values import refuse
@@ -29,8 +29,13 @@ PAGE_ITEMS = 100  # by default
 _TEXT_CHARS = 256
 _TIME_US_MAX = TIMESTAMP_MS_MAX * 1_000 + 999
 _PAGE_FIELDS = ("limit", "from", "after", "before")
-_TYPES: dict[Kind, type] = {Kind.LONG: int, Kind.INT: int, Kind.TIME: int, Kind.TEXT: str}
-_TYPES[Kind.FLAG] = bool
+_TYPES: dict[ColumnKind, type] = {
+    ColumnKind.LONG: int,
+    ColumnKind.INT: int,
+    ColumnKind.TIME: int,
+    ColumnKind.TEXT: str,
+}
+_TYPES[ColumnKind.FLAG] = bool
 
 Values = tuple[Any, ...]  # of the columns of an order; a time in microseconds
 
@@ -44,15 +49,15 @@ class By(msgspec.Struct, frozen=True):
     @property
     def sql(self) -> str:
         name = quoted(self.column.name)
-        return f"left({name}, {_TEXT_CHARS})" if self.column.kind is Kind.TEXT else name
+        return f"left({name}, {_TEXT_CHARS})" if self.column.kind is ColumnKind.TEXT else name
 
     @property
     def plain(self) -> str:
         """What a cursor keeps of it."""
-        return f"epoch_us({self.sql})" if self.column.kind is Kind.TIME else self.sql
+        return f"epoch_us({self.sql})" if self.column.kind is ColumnKind.TIME else self.sql
 
 
-class Page(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """Which rows of an order are wanted; at most one of the last three is given."""
 
     limit: int = PAGE_ITEMS  # 0: only how many rows there are
@@ -102,7 +107,7 @@ def complete(table: Table, order: Sequence[By]) -> tuple[By, ...]:
     return (*named, *rest)
 
 
-def read_page(source: Any) -> Page:
+def read_page(source: Any) -> PageRequest:
     """The page of a request: limit, and from, after or before."""
     source = {} if source is None else source
     if not isinstance(source, Mapping):
@@ -112,7 +117,7 @@ def read_page(source: Any) -> Page:
             refuse("page", f"one of {', '.join(_PAGE_FIELDS)}", name)
     if sum(source.get(name) is not None for name in ("from", "after", "before")) > 1:
         refuse("page", "only one of from, after and before", source)
-    return Page(
+    return PageRequest(
         _whole(source, "limit", PAGE_ITEMS, 0, PAGE_ITEMS_MAX),
         _whole(source, "from", 0, 0, PAGE_OFFSET_MAX),
         _cursor(source, "after"),
@@ -177,7 +182,7 @@ def _names(order: tuple[By, ...]) -> list[tuple[str, bool]]:
 
 def _storable(by: By, value: Any) -> bool:
     """Whether the column can hold a value."""
-    if by.column.kind is Kind.TIME:
+    if by.column.kind is ColumnKind.TIME:
         return -_TIME_US_MAX <= value <= _TIME_US_MAX
     return not isinstance(value, int) or -WHOLE_MAX - 1 <= value <= WHOLE_MAX
 
@@ -226,6 +231,6 @@ def _level(by: By, value: Any) -> Sql:
 
 def _held(by: By) -> str:
     """The value of a cursor as the column has it."""
-    if by.column.kind is Kind.TIME:
+    if by.column.kind is ColumnKind.TIME:
         return "make_timestamptz(CAST(? AS BIGINT))"
     return placeholder(by.column.kind)

@@ -15,11 +15,11 @@ import msgspec
 
 from holdfast.errors import Unavailable
 from holdfast.limits import TOTAL_ITEMS_MAX
-from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.schema import Column, ColumnKind, Table
 from holdfast.pipeline.search.nearest import can_come_before, in_order, prefixes
 from holdfast.pipeline.search.paging import (
     By,
-    Page,
+    PageRequest,
     Values,
     beyond,
     complete,
@@ -98,10 +98,10 @@ class Search:
         table: Table,
         condition: Condition = EVERYTHING,
         order: Sequence[By] = (),
-        page: Page | None = None,
+        page: PageRequest | None = None,
     ) -> Answer:
         """A page of the rows that meet a filter, and how many there are."""
-        order, page = complete(table, order), page or Page()
+        order, page = complete(table, order), page or PageRequest()
         bounds = _bounds(order, page)
         version = self._versions.progress().versions.get(table.name)
         if version is None:
@@ -126,7 +126,7 @@ class Search:
         condition: Condition,
         bounds: Sql,
         order: tuple[By, ...],
-        page: Page,
+        page: PageRequest,
     ) -> tuple[int, list[Values]]:
         """How many rows meet a filter, and the places of a page of them in the order."""
         key = (table.name, version, condition)
@@ -156,7 +156,7 @@ class Search:
         condition: Condition,
         bounds: Sql,
         order: tuple[By, ...],
-        page: Page,
+        page: PageRequest,
     ) -> tuple[int, list[Values]]:
         """How many rows meet a filter, counted as far as one more than the limit.
 
@@ -181,7 +181,12 @@ class Search:
         return rows[0][0], places[::-1] if page.before is not None else places
 
     def _first_places(
-        self, table: Table, files: list[TableFile], where: Sql, order: tuple[By, ...], page: Page
+        self,
+        table: Table,
+        files: list[TableFile],
+        where: Sql,
+        order: tuple[By, ...],
+        page: PageRequest,
     ) -> list[Values]:
         """The places of a page of very many rows: found in a few files where that is possible."""
         first, backwards = order[0], page.before is not None
@@ -202,7 +207,12 @@ class Search:
         return self._places(table, files, where, order, page)
 
     def _places(
-        self, table: Table, files: list[TableFile], where: Sql, order: tuple[By, ...], page: Page
+        self,
+        table: Table,
+        files: list[TableFile],
+        where: Sql,
+        order: tuple[By, ...],
+        page: PageRequest,
     ) -> list[Values]:
         """The places of a page's rows in the order."""
         columns = ", ".join(by.plain for by in order)
@@ -280,7 +290,7 @@ def _with_all_columns(table: Table) -> str:
     )
 
 
-def _bounds(order: tuple[By, ...], page: Page) -> Sql:
+def _bounds(order: tuple[By, ...], page: PageRequest) -> Sql:
     """What a cursor leaves of the rows."""
     if page.after is not None:
         return beyond(order, place_of(order, "after", page.after), reverse=False)
@@ -310,13 +320,17 @@ def _with_keys(key: Column, keys: list[int]) -> Condition:
 
 def _columns(table: Table) -> str:
     return ", ".join(
-        f"epoch_us({quoted(column.name)})" if column.kind is Kind.TIME else quoted(column.name)
+        f"epoch_us({quoted(column.name)})"
+        if column.kind is ColumnKind.TIME
+        else quoted(column.name)
         for column in table.columns
     )
 
 
 def _item(table: Table, row: Values) -> Item:
     return {
-        column.name: moment_of(value) if column.kind is Kind.TIME and value is not None else value
+        column.name: moment_of(value)
+        if column.kind is ColumnKind.TIME and value is not None
+        else value
         for column, value in zip(table.columns, row, strict=True)
     }

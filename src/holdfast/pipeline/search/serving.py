@@ -71,7 +71,7 @@ class FolderTables:
 
     def _rows(self, table: str, keys: list[int]) -> dict[int, Row]:
         search = self.opened()
-        from holdfast.pipeline.search.paging import Page
+        from holdfast.pipeline.search.paging import PageRequest
         from holdfast.pipeline.select.tree import OneOf
 
         of = TABLES[table]
@@ -79,7 +79,7 @@ class FolderTables:
         found: dict[int, Row] = {}
         for start in range(0, len(keys), PAGE_ITEMS_MAX):
             some = tuple(keys[start : start + PAGE_ITEMS_MAX])
-            answer = search.search(of, OneOf(key.name, key.kind, some), (), Page(len(some)))
+            answer = search.search(of, OneOf(key.name, key.kind, some), (), PageRequest(len(some)))
             found |= {row[key.name]: row for row in answer.items}
         return found
 

@@ -17,7 +17,7 @@ from holdfast.limits import (
     FILTER_PATTERN_CHARS_MAX,
     FILTER_VALUES_MAX,
 )
-from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.schema import Column, ColumnKind, Table
 from holdfast.pipeline.select.like import pieces_of
 from holdfast.pipeline.select.tree import (
     All,
@@ -31,7 +31,7 @@ from holdfast.pipeline.select.tree import (
 )
 from holdfast.pipeline.select.values import refuse, text_of, value_of
 
-_ORDERED = {Kind.LONG, Kind.INT, Kind.TIME}
+_ORDERED = {ColumnKind.LONG, ColumnKind.INT, ColumnKind.TIME}
 _EQUAL = ("$eq", "$neq", "$in", "$notIn")
 _ORDER = ("$gt", "$gte", "$lt", "$lte")
 
@@ -108,10 +108,10 @@ class _Reading:
         return found
 
 
-def _operators(kind: Kind) -> tuple[str, ...]:
-    if kind is Kind.BYTES:
+def _operators(kind: ColumnKind) -> tuple[str, ...]:
+    if kind is ColumnKind.BYTES:
         return ("$exists",)
-    more = _ORDER if kind in _ORDERED else ("$like",) if kind is Kind.TEXT else ()
+    more = _ORDER if kind in _ORDERED else ("$like",) if kind is ColumnKind.TEXT else ()
     return (*_EQUAL, "$exists", *more)
 
 

@@ -14,7 +14,7 @@ from holdfast.pipeline.select.tree import (
     Value,
     Within,
 )
-from holdfast.pipeline.tables.listing import Ends, TableFile
+from holdfast.pipeline.tables.listing import ColumnEnds, TableFile
 
 
 def pruned(files: Iterable[TableFile], condition: Condition) -> list[TableFile]:
@@ -53,7 +53,7 @@ def _is_empty(file: TableFile, column: str) -> bool:
     return file.nulls.get(column) == file.rows
 
 
-def _overlaps(ends: Ends, comparison: Comparison, value: Value) -> bool:
+def _overlaps(ends: ColumnEnds, comparison: Comparison, value: Value) -> bool:
     assert isinstance(value, int), "only numbers and times have ends"
     match comparison:
         case Comparison.GT:

@@ -41,7 +41,7 @@ class Request(msgspec.Struct, frozen=True):
     visible: Condition = EVERYTHING  # what the asker may see
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class SelectionRefusal(msgspec.Struct, frozen=True):
     """Why there is no snapshot."""
 
     code: str
@@ -49,7 +49,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 _decode_request = msgspec.json.Decoder(Request).decode
-_decode_refusal = msgspec.json.Decoder(Refusal).decode
+_decode_refusal = msgspec.json.Decoder(SelectionRefusal).decode
 
 
 # --- the asking side --------------------------------------------------------------------------
@@ -117,7 +117,9 @@ def open_requests(root: Path) -> Iterator[Request]:
         except FileNotFoundError:
             continue
         except msgspec.MsgspecError as error:
-            _put(path.with_suffix(_ERROR), Refusal("INTERNAL", f"It is no request: {error}"))
+            _put(
+                path.with_suffix(_ERROR), SelectionRefusal("INTERNAL", f"It is no request: {error}")
+            )
             path.unlink(missing_ok=True)
 
 
@@ -138,7 +140,7 @@ def refuse(root: Path, name: str, error: HoldfastError) -> None:
     """There will be no snapshot: says why, and leaves nothing else behind."""
     drop_snapshot(root, name)
     if is_open(root, name):
-        _put(_beside(root, name, _ERROR), Refusal(error.code, error.message))
+        _put(_beside(root, name, _ERROR), SelectionRefusal(error.code, error.message))
         _beside(root, name, _REQUEST).unlink(missing_ok=True)
 
 

@@ -25,8 +25,8 @@ from holdfast.limits import KEY_COUNTER_BITS
 from holdfast.pipeline.schema import BATCH_OPERATION_ITEMS, TABLES, Table
 from holdfast.pipeline.select.prune import pruned
 from holdfast.pipeline.select.snapshot import (
-    Manifest,
     Run,
+    SelectionManifest,
     Snapshot,
     drop_snapshot,
     find_snapshot,
@@ -38,7 +38,7 @@ from holdfast.pipeline.select.spark import column_of
 from holdfast.pipeline.select.tree import EVERYTHING, All, Condition, apart
 from holdfast.pipeline.spark_types import ddl_of
 from holdfast.pipeline.tables.delta import files_at
-from holdfast.pipeline.tables.progress import Progress, load_progress
+from holdfast.pipeline.tables.progress import TableProgress, load_progress
 from holdfast.records import key_of, partition_of
 from holdfast.records.keys import KEY_COUNTER_MAX
 
@@ -89,7 +89,7 @@ def select(
     found, rows = _found(spark, root, progress, table, both)
     runs = {} if found is None else _runs(folder, table, found, rows)
     return store_manifest(
-        folder, Manifest(table.name, version, progress.positions, condition, visible, runs)
+        folder, SelectionManifest(table.name, version, progress.positions, condition, visible, runs)
     )
 
 
@@ -99,7 +99,7 @@ def wait_for(
     deadline: float,
     clock: Clock,
     sleep: Callable[[float], None],
-) -> Progress:
+) -> TableProgress:
     """Where the tables stand once they have all that is asked for."""
     while True:
         progress = load_progress(root)
@@ -118,7 +118,7 @@ def wait_for(
 
 
 def _found(
-    spark: "SparkSession", root: Path, progress: Progress, table: Table, condition: Condition
+    spark: "SparkSession", root: Path, progress: TableProgress, table: Table, condition: Condition
 ) -> "tuple[DataFrame | None, int]":
     """The rows that meet a filter, all tables as of the same moment, and out of how many."""
     version = progress.versions.get(table.name)

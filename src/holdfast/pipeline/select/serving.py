@@ -20,7 +20,7 @@ from holdfast.pipeline.tables.progress import load_progress
 Select = Callable[[Request], object]  # makes the snapshot of a request, or raises
 
 
-class Serving:
+class SelectionServing:
     """Looks for requests and has them answered."""
 
     def __init__(

@@ -35,7 +35,7 @@ class Run(msgspec.Struct, frozen=True):
     count: int
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SelectionManifest(msgspec.Struct, frozen=True):
     """What was selected, from what, and where it is."""
 
     table: str
@@ -46,7 +46,7 @@ class Manifest(msgspec.Struct, frozen=True):
     runs: dict[int, Run]  # by partition; none of one without keys
 
 
-class Page(msgspec.Struct, frozen=True):
+class KeyPage(msgspec.Struct, frozen=True):
     """Some keys of a partition, and the cursor for those that follow; None if there are none."""
 
     keys: list[int]
@@ -56,7 +56,7 @@ class Page(msgspec.Struct, frozen=True):
 class Snapshot:
     """The keys of one selection, to be read page by page."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: SelectionManifest) -> None:
         self.folder = folder
         self.manifest = manifest
 
@@ -70,7 +70,9 @@ class Snapshot:
         run = self.manifest.runs.get(partition)
         return 0 if run is None else run.count
 
-    def page(self, partition: int, cursor: int | None = None, limit: int = PAGE_ITEMS_MAX) -> Page:
+    def page(
+        self, partition: int, cursor: int | None = None, limit: int = PAGE_ITEMS_MAX
+    ) -> KeyPage:
         """The keys of a partition that come after a cursor, which is the last key of a page."""
         if not 1 <= limit <= PAGE_ITEMS_MAX:
             raise InvalidArgument(
@@ -78,11 +80,11 @@ class Snapshot:
             )
         run = self.manifest.runs.get(partition)
         if run is None:
-            return Page([], None)
+            return KeyPage([], None)
         # One more than wanted tells whether there is a next page.
         keys = _keys_after(self.folder / run.file, cursor, limit + 1)
         has_more = len(keys) > limit
-        return Page(keys[:limit], keys[limit - 1] if has_more else None)
+        return KeyPage(keys[:limit], keys[limit - 1] if has_more else None)
 
     def sample(self, limit: int) -> list[int]:
         """A few of the keys, from every partition about as many as its share."""
@@ -131,7 +133,7 @@ def folder_of(root: Path, name: str) -> Path:
     return root / FOLDER / name
 
 
-def store_manifest(folder: Path, manifest: Manifest) -> Snapshot:
+def store_manifest(folder: Path, manifest: SelectionManifest) -> Snapshot:
     """Makes a snapshot of what was written: at once and whole, or not at all."""
     draft = folder / f"{_MANIFEST}.draft"
     with draft.open("wb") as file:
@@ -149,7 +151,7 @@ def find_snapshot(root: Path, name: str) -> Snapshot | None:
         found = (folder / _MANIFEST).read_bytes()
     except FileNotFoundError:
         return None
-    return Snapshot(folder, msgspec.json.decode(found, type=Manifest))
+    return Snapshot(folder, msgspec.json.decode(found, type=SelectionManifest))
 
 
 def open_snapshot(root: Path, name: str) -> Snapshot:

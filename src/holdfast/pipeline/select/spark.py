@@ -8,7 +8,7 @@ from typing import Any as Json
 
 from pyspark.sql import functions as f
 
-from holdfast.pipeline.schema import Kind
+from holdfast.pipeline.schema import ColumnKind
 from holdfast.pipeline.select.like import backtracking_regex, prefix_of
 from holdfast.pipeline.select.tree import (
     All,
@@ -70,8 +70,8 @@ def _one_of(condition: OneOf) -> "Column":
     return column.isNull() | ~found if condition.is_not else found
 
 
-def _literal(kind: Kind, value: Value) -> "Column":
+def _literal(kind: ColumnKind, value: Value) -> "Column":
     """A value of exactly the column's type, so that Spark need not cast the column."""
-    if kind is Kind.TIME:
+    if kind is ColumnKind.TIME:
         return f.timestamp_micros(f.lit(value))
     return f.lit(value).cast(NAMES[kind])

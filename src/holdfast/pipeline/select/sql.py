@@ -4,7 +4,7 @@ from typing import Any as Parameter
 
 import msgspec
 
-from holdfast.pipeline.schema import Kind
+from holdfast.pipeline.schema import ColumnKind
 from holdfast.pipeline.select.like import automaton_regex, prefix_of
 from holdfast.pipeline.select.tree import (
     All,
@@ -22,12 +22,12 @@ from holdfast.pipeline.select.tree import (
 from holdfast.pipeline.select.values import moment_of
 
 TYPES = {
-    Kind.LONG: "BIGINT",
-    Kind.INT: "INTEGER",
-    Kind.TEXT: "VARCHAR",
-    Kind.TIME: "TIMESTAMPTZ",
-    Kind.FLAG: "BOOLEAN",
-    Kind.BYTES: "BLOB",
+    ColumnKind.LONG: "BIGINT",
+    ColumnKind.INT: "INTEGER",
+    ColumnKind.TEXT: "VARCHAR",
+    ColumnKind.TIME: "TIMESTAMPTZ",
+    ColumnKind.FLAG: "BOOLEAN",
+    ColumnKind.BYTES: "BLOB",
 }
 _SIGNS = {
     Comparison.EQ: "=",
@@ -85,13 +85,13 @@ def quoted(column: str) -> str:
     return f'"{column}"'
 
 
-def placeholder(kind: Kind) -> str:
+def placeholder(kind: ColumnKind) -> str:
     return f"CAST(? AS {TYPES[kind]})"
 
 
-def parameter_of(kind: Kind, value: Value) -> Parameter:
+def parameter_of(kind: ColumnKind, value: Value) -> Parameter:
     """A value as DuckDB takes it."""
-    return moment_of(int(value)) if kind is Kind.TIME else value
+    return moment_of(int(value)) if kind is ColumnKind.TIME else value
 
 
 def _one_of(condition: OneOf) -> Sql:

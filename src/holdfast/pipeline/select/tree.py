@@ -11,7 +11,7 @@ from typing import NoReturn
 import msgspec
 
 from holdfast.errors import InvalidArgument
-from holdfast.pipeline.schema import Kind
+from holdfast.pipeline.schema import ColumnKind
 
 # What a column is compared with. A time is in microseconds since the epoch.
 Value = int | str | bool
@@ -32,7 +32,7 @@ class Compare(msgspec.Struct, frozen=True, tag=True):
     """A column against one value."""
 
     column: str
-    kind: Kind
+    kind: ColumnKind
     comparison: Comparison
     value: Value
 
@@ -41,7 +41,7 @@ class OneOf(msgspec.Struct, frozen=True, tag=True):
     """A column that has one of some values, or with `is_not`, none of them."""
 
     column: str
-    kind: Kind
+    kind: ColumnKind
     values: tuple[Value, ...]
     is_not: bool = False
 

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 from holdfast.errors import InvalidArgument
 from holdfast.limits import FILTER_TEXT_CHARS_MAX
-from holdfast.pipeline.schema import Kind
+from holdfast.pipeline.schema import ColumnKind
 from holdfast.pipeline.select.tree import Value
 
 _SHOWN_CHARS_MAX = 80
-_BITS = {Kind.LONG: 64, Kind.INT: 32}
+_BITS = {ColumnKind.LONG: 64, ColumnKind.INT: 32}
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -41,18 +41,18 @@ def shown(found: Any) -> str:
     return "null" if found is None else repr(found)[:_SHOWN_CHARS_MAX]
 
 
-def value_of(field: str, kind: Kind, found: Any) -> Value:
+def value_of(field: str, kind: ColumnKind, found: Any) -> Value:
     """The value in the form that the tree has."""
     match kind:
-        case Kind.LONG | Kind.INT:
+        case ColumnKind.LONG | ColumnKind.INT:
             return _number(field, kind, found)
-        case Kind.TIME:
+        case ColumnKind.TIME:
             return _time(field, found)
-        case Kind.FLAG:
+        case ColumnKind.FLAG:
             return found if isinstance(found, bool) else refuse(field, "true or false", found)
-        case Kind.TEXT:
+        case ColumnKind.TEXT:
             return text_of(field, found, FILTER_TEXT_CHARS_MAX)
-        case Kind.BYTES:
+        case ColumnKind.BYTES:
             refuse(field, "$exists, as it holds bytes,", found)
 
 
@@ -69,12 +69,12 @@ def text_of(field: str, found: Any, chars_max: int) -> str:
     return found
 
 
-def _number(field: str, kind: Kind, found: Any) -> int:
+def _number(field: str, kind: ColumnKind, found: Any) -> int:
     # A key is a text in JSON, as it does not fit a number of JavaScript.
-    if kind is Kind.LONG and isinstance(found, str) and _DIGITS.fullmatch(found):
+    if kind is ColumnKind.LONG and isinstance(found, str) and _DIGITS.fullmatch(found):
         found = int(found)
     if not isinstance(found, int) or isinstance(found, bool):
-        expected = "a key or a whole number" if kind is Kind.LONG else "a whole number"
+        expected = "a key or a whole number" if kind is ColumnKind.LONG else "a whole number"
         refuse(field, expected, found)
     bits = _BITS[kind]
     if not -(1 << (bits - 1)) <= found < 1 << (bits - 1):

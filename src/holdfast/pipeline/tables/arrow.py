@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.pipeline.schema import Column, Kind, Table
+from holdfast.pipeline.schema import Column, ColumnKind, Table
 
-_TYPES: dict[Kind, pa.DataType] = {
-    Kind.LONG: pa.int64(),
-    Kind.INT: pa.int32(),
-    Kind.TEXT: pa.string(),
-    Kind.TIME: pa.timestamp("us", tz="UTC"),
-    Kind.FLAG: pa.bool_(),
-    Kind.BYTES: pa.binary(),
+_TYPES: dict[ColumnKind, pa.DataType] = {
+    ColumnKind.LONG: pa.int64(),
+    ColumnKind.INT: pa.int32(),
+    ColumnKind.TEXT: pa.string(),
+    ColumnKind.TIME: pa.timestamp("us", tz="UTC"),
+    ColumnKind.FLAG: pa.bool_(),
+    ColumnKind.BYTES: pa.binary(),
 }
 
 
@@ -91,7 +91,7 @@ def _merged_column(
 
 
 def _array(column: Column, values: list[Any]) -> pa.Array:
-    if column.kind is Kind.TIME:
+    if column.kind is ColumnKind.TIME:
         milliseconds = pa.array(values, pa.int64())
-        return pc.multiply(milliseconds, 1000).cast(_TYPES[Kind.TIME])
+        return pc.multiply(milliseconds, 1000).cast(_TYPES[ColumnKind.TIME])
     return pa.array(values, _TYPES[column.kind])

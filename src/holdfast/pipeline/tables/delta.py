@@ -11,7 +11,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.tables.arrow import schema_of
-from holdfast.pipeline.tables.files import Part, Written, part_of
+from holdfast.pipeline.tables.files import Part, WrittenFile, part_of
 from holdfast.pipeline.tables.listing import TableFile, files_of
 
 APPLICATION = "holdfast"  # whose micro-batches the transactions are
@@ -75,7 +75,9 @@ class DeltaLog:
         version = self._delta.transaction_version(APPLICATION)
         return -1 if version is None else version
 
-    def commit(self, files: Sequence[Written], batch: int | None, *, changes: bool = True) -> None:
+    def commit(
+        self, files: Sequence[WrittenFile], batch: int | None, *, changes: bool = True
+    ) -> None:
         """Adds files, and takes away those that they replace, in one transaction.
 
         With the number of a micro-batch, which is then in the table for good: the same one again

@@ -20,17 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from holdfast.pipeline.schema import Kind, Table
+from holdfast.pipeline.schema import ColumnKind, Table
 from holdfast.pipeline.tables.arrow import merged, rows_as_arrow
 
 BUCKET_BITS = 16  # keys of a bucket: 65,536; some thousand instances with their jobs and elements
 ROWS_PER_GROUP = 65_536  # what a reader of one row reads: 3 ms
 
-_UNLIKE_KINDS = {Kind.LONG, Kind.TIME}  # hardly one value comes twice, but the next is near
-_STATS_KINDS = {Kind.LONG, Kind.INT, Kind.TIME}
+_UNLIKE_KINDS = {
+    ColumnKind.LONG,
+    ColumnKind.TIME,
+}  # hardly one value comes twice, but the next is near
+_STATS_KINDS = {ColumnKind.LONG, ColumnKind.INT, ColumnKind.TIME}
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenFile(msgspec.Struct, frozen=True):
     """A file that was written, to be named in the table's log."""
 
     table: str
@@ -63,14 +66,14 @@ def bucket_of(key: Any) -> int:
 
 def merge_changes(
     root: Path, table: Table, partition: int, rows: dict[Any, dict[str, Any]], parts: list[Part]
-) -> list[Written]:
+) -> list[WrittenFile]:
     """Writes every file anew that has one of these rows, and new ones for new buckets."""
     by_part: dict[Part | int, dict[Any, dict[str, Any]]] = {}
     for key, row in rows.items():
         bucket = bucket_of(key)
         part = next((each for each in parts if each.first <= bucket <= each.last), None)
         by_part.setdefault(part if part is not None else bucket, {})[key] = row
-    written: list[Written] = []
+    written: list[WrittenFile] = []
     for part, changed in by_part.items():
         if isinstance(part, Part):
             existing = pq.read_table(root / table.name / part.path)
@@ -85,7 +88,7 @@ def merge_changes(
 
 def add_history(
     root: Path, table: Table, partition: int, rows: list[dict[str, Any]]
-) -> list[Written]:
+) -> list[WrittenFile]:
     """Writes rows that come after all others."""
     if not rows:
         return []
@@ -115,7 +118,7 @@ def look_up(
 
 def write_part(
     root: Path, table: Table, partition: int, first: int, last: int, rows: pa.Table
-) -> Written:
+) -> WrittenFile:
     """Writes one file."""
     name = f"{partition:04d}-{first}-{last}-{uuid.uuid4().hex}.parquet"
     folder = root / table.name
@@ -135,7 +138,7 @@ def write_part(
         os.fsync(descriptor)  # the table's log must not name what a power failure takes away
     finally:
         os.close(descriptor)
-    return Written(table.name, name, path.stat().st_size, rows.num_rows, _stats(table, rows))
+    return WrittenFile(table.name, name, path.stat().st_size, rows.num_rows, _stats(table, rows))
 
 
 def _stats(table: Table, rows: pa.Table) -> str:
@@ -159,7 +162,7 @@ def _stats(table: Table, rows: pa.Table) -> str:
     return json.dumps(stats)
 
 
-def _plain(kind: Kind, value: Any) -> Any:
-    if kind is Kind.TIME:
+def _plain(kind: ColumnKind, value: Any) -> Any:
+    if kind is ColumnKind.TIME:
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value

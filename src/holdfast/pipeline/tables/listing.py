@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from holdfast.pipeline.schema import Kind, Table
+from holdfast.pipeline.schema import ColumnKind, Table
 
 _ROUNDING_US = 999  # the ends of a column of times are told in whole milliseconds, rounded down
-_ENDED_KINDS = (Kind.LONG, Kind.INT, Kind.TIME)
+_ENDED_KINDS = (ColumnKind.LONG, ColumnKind.INT, ColumnKind.TIME)
 
 
-class Ends(msgspec.Struct, frozen=True):
+class ColumnEnds(msgspec.Struct, frozen=True):
     """What a column of a file holds; times are in microseconds since the epoch."""
 
     low: int
@@ -25,7 +25,7 @@ class TableFile(msgspec.Struct, frozen=True):
     path: str
     rows: int
     size_bytes: int
-    ends: dict[str, Ends]  # of columns of which they are known
+    ends: dict[str, ColumnEnds]  # of columns of which they are known
     nulls: dict[str, int]  # by column, how many rows have it empty; of columns where it is known
 
 
@@ -45,7 +45,7 @@ def _plain(actions: pa.Table) -> pa.Table:
 
 
 def _file(folder: Path, table: Table, row: dict[str, Any]) -> TableFile:
-    ends: dict[str, Ends] = {}
+    ends: dict[str, ColumnEnds] = {}
     nulls: dict[str, int] = {}
     for column in table.columns:
         count = row.get(f"null_count.{column.name}")
@@ -53,8 +53,8 @@ def _file(folder: Path, table: Table, row: dict[str, Any]) -> TableFile:
             nulls[column.name] = count
         low, high = row.get(f"min.{column.name}"), row.get(f"max.{column.name}")
         if column.kind in _ENDED_KINDS and low is not None and high is not None:
-            rounding = _ROUNDING_US if column.kind is Kind.TIME else 0
-            ends[column.name] = Ends(low, high + rounding)
+            rounding = _ROUNDING_US if column.kind is ColumnKind.TIME else 0
+            ends[column.name] = ColumnEnds(low, high + rounding)
     return TableFile(str(folder / row["path"]), row["num_records"], row["size_bytes"], ends, nulls)
 
 

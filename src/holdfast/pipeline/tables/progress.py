@@ -11,7 +11,7 @@ from holdfast.pipeline.streams import STREAMS
 FILE = "_progress"
 
 
-class Progress(msgspec.Struct, frozen=True):
+class TableProgress(msgspec.Struct, frozen=True):
     """Where the tables stand after a micro-batch.
 
     The versions of the tables fit one another: a reader of all tables at these versions sees one
@@ -32,18 +32,18 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Progress).decode
+_decode = msgspec.msgpack.Decoder(TableProgress).decode
 
 
-def load_progress(root: Path) -> Progress:
+def load_progress(root: Path) -> TableProgress:
     """Where the tables stand; at the beginning if they never began."""
     try:
         return _decode((root / FILE).read_bytes())
     except FileNotFoundError:
-        return Progress()
+        return TableProgress()
 
 
-def store_progress(root: Path, progress: Progress) -> None:
+def store_progress(root: Path, progress: TableProgress) -> None:
     """Tells it at once and whole, or not at all."""
     draft = root / f"{FILE}.draft"
     with draft.open("wb") as file:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.tables.arrow import schema_of
-from holdfast.pipeline.tables.files import Part, Written, write_part
+from holdfast.pipeline.tables.files import Part, WrittenFile, write_part
 
 ROWS_PER_FILE = 500_000  # some seconds to write anew when one of its rows changes after all
 FILES_PER_RUN = 16  # of neighbours; fewer are not worth the work
@@ -22,7 +22,7 @@ KEEP_HOURS = 1  # for how long files stay that a reader of an earlier version ma
 _SIZES = (0, 4_000, 60_000, ROWS_PER_FILE)
 
 
-def compacted(root: Path, table: Table, rows: dict[Part, int]) -> list[Written]:
+def compacted(root: Path, table: Table, rows: dict[Part, int]) -> list[WrittenFile]:
     """Neighbouring files put together, where there are enough of them; to be committed.
 
     The smallest first, and no others then: the stream waits meanwhile.
@@ -63,7 +63,7 @@ def _runs(parts: Iterable[Part], rows: dict[Part, int], low: int) -> Iterator[li
         yield run
 
 
-def _put_together(root: Path, table: Table, run: list[Part]) -> Written:
+def _put_together(root: Path, table: Table, run: list[Part]) -> WrittenFile:
     schema = schema_of(table)
     tables = [_fitted(pq.read_table(root / table.name / part.path), schema) for part in run]
     rows = pa.concat_tables(tables).combine_chunks()

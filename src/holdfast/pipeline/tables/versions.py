@@ -6,7 +6,7 @@ from pathlib import Path
 from holdfast.pipeline.schema import Table
 from holdfast.pipeline.tables.delta import files_at
 from holdfast.pipeline.tables.listing import TableFile
-from holdfast.pipeline.tables.progress import FILE, Progress, load_progress
+from holdfast.pipeline.tables.progress import FILE, TableProgress, load_progress
 
 _LISTS_MAX = 64  # versions whose files are remembered: the last few of every table
 
@@ -18,15 +18,15 @@ class Versions:
         self.root = root
         self._lock = threading.Lock()
         self._stamp: tuple[int, int] | None = None
-        self._progress = Progress()
+        self._progress = TableProgress()
         self._files: dict[tuple[str, int], list[TableFile]] = {}
 
-    def progress(self) -> Progress:
+    def progress(self) -> TableProgress:
         """Where the tables stand now; the file is read only when it is another."""
         try:
             found = (self.root / FILE).stat()
         except FileNotFoundError:
-            return Progress()
+            return TableProgress()
         stamp = (found.st_ino, found.st_mtime_ns)
         with self._lock:
             if stamp != self._stamp:
