@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     names = options.only or list(BENCHMARKS)
     console = Console(width=None if sys.stdout.isatty() else LOG_COLUMNS)
-    run = Run(quick=options.quick, rounds=options.rounds, figure=options.figure)
+    run = Run(quick=options.quick, rounds=options.rounds, figures=options.figure)
     rows = run_all(names, run, console)
     print_table(console, [row for row in rows if row["name"] in names])
     for path in draw(rows):
@@ -47,7 +47,7 @@ def run_all(names: list[str], run: Run, console: Console) -> list[dict[str, Any]
         for name in names:
             watcher.preparing(name)
             done: list[dict[str, Any]] = []
-            replaced = [] if run.figure else [name]  # figures that are gone are forgotten
+            replaced = [] if run.figures else [name]  # figures that are gone are forgotten
             try:
                 for result in run_benchmark(name, run, watcher):
                     done.append(result.row())
@@ -76,7 +76,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         return int(text)
 
     parser.add_argument("--only", type=names, default=[], help=f"some of: {known}")
-    parser.add_argument("--figure", default="", help="only those with this text in their names")
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        help="only figures with this text in their names; may be repeated",
+    )
     parser.add_argument("--rounds", type=rounds, default=ROUNDS, help=f"default {ROUNDS}")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, for a try")
     parser.add_argument("--strict", action="store_true", help="exit 1 if a goal is not met")

@@ -73,7 +73,11 @@ class Run:
 
     quick: bool = False
     rounds: int = ROUNDS
-    figure: str = ""  # what the names of those have in them that are measured
+    figures: Sequence[str] = ()  # only those are measured that have one of these in their names
+
+    def wants(self, figure: str) -> bool:
+        """Whether the figure of this name is measured."""
+        return not self.figures or any(text in figure for text in self.figures)
 
     def scaled(self, count: int) -> int:
         """How much to do in a measurement: a tenth of it in a quick run."""
@@ -230,7 +234,7 @@ def run_benchmark(name: str, run: Run, progress: Progress) -> Iterator[Result]:
     figures = BENCHMARKS[name](run)
     try:
         for figure in figures:
-            if run.figure in figure.name:
+            if run.wants(figure.name):
                 yield measure(name, figure, run.rounds, progress)
     finally:
         close = getattr(figures, "close", None)

@@ -158,6 +158,24 @@ def test_what_a_benchmark_opened_is_closed_even_when_a_figure_crashes(
     assert closed == [True]
 
 
+def test_only_figures_whose_names_are_asked_for_are_measured(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(harness, "BENCHMARKS", {})
+    one = harness.fixed(1)
+
+    @harness.benchmark("three")
+    def three(run: harness.Run) -> Iterator[harness.Figure]:
+        for name in ("late ticks", "a cut of 64 logs", "a database"):
+            yield harness.Figure(name, "one", "<= 1", "", one, one)
+
+    def measured(*texts: str) -> list[str]:
+        run = harness.Run(rounds=1, figures=texts)
+        return [each.figure for each in harness.run_benchmark("three", run, Silent())]
+
+    assert measured(" logs", "late") == ["late ticks", "a cut of 64 logs"]
+    assert measured("none") == []
+    assert len(measured()) == 3
+
+
 def test_a_name_belongs_to_one_benchmark(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(harness, "BENCHMARKS", {"taken": lambda run: iter(())})
     with pytest.raises(ValueError, match="taken"):
