@@ -71,8 +71,8 @@ unit: $(VENV)/development $(VENV)/moto/made
 soak: $(VENV)/development $(VENV)/moto/made ## the tests that take minutes
 	@$(BIN)/python -m pytest -m soak -s
 
-bench: $(VENV)/development ## measure against limits and peers; ONLY=name for one
-	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+bench: $(VENV)/development ## measure against limits and peers; ONLY=name for one, STRICT=1 fails
+	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(if $(STRICT),--strict)
 
 docs: $(VENV)/development ## writes docs/reference anew
 	@$(BIN)/python docs/generate.py

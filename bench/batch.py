@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 
-from bench.harness import Figure, Run, benchmark, fixed, remove
-from bench.ours.batches import Done, OurBatches, our_batches
+from bench.harness import Figure, Measure, Run, UnmeasurableError, benchmark, fixed, remove
+from bench.ours.batches import Done, EndedBeforeError, OurBatches, our_batches
 from bench.peers import Pgqueuer, measured
 from holdfast.engine.batch.values import BatchOperationType
 
@@ -16,6 +16,9 @@ GROWTH_MB_MAX = 64.0
 ROUNDS_MAX = 3  # where a round needs items of its own
 FEW_TIMES = 5  # few items are soon done: so often in a round
 LIVE_PAUSE_SECONDS = 0.01
+LIVE_AT_ONCE = 50  # then it is seen whether the operation beside them still runs
+SLOW_TIMES = 6  # operations beside live commands: the next one begins when one has ended
+SPARE = 2  # operations more than rounds: on a quick machine one may end before it is stopped
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,9 @@ class Sizes:
     most: int = 2_000_000
     few: int = 20_000
     beside: int = 100_000  # of each round against a peer
-    slow: int = 600_000  # beside live commands: not all of them are ever done
-    stopped: int = 100_000  # of each round that is stopped before its end
-    live: int = 1_000  # live commands of each round
+    slow: int = 1_200_000  # beside live commands, of all operations
+    stopped: int = 100_000  # of each operation that is stopped before its end
+    live: int = 500  # live commands of each round
     rounds: int = ROUNDS_MAX
 
     @classmethod
@@ -51,11 +54,14 @@ class Sizes:
             "warm": self.few,
             "many": self.many,
             "most": self.most,
-            "slow": self.slow,
-            "suspended": self.stopped,
+            **{f"slow-{number}": self.slow // SLOW_TIMES for number in range(SLOW_TIMES)},
             **{f"few-{number}": self.few for number in range(FEW_TIMES)},
             **{f"beside-{number}": self.beside for number in rounds},
-            **{f"canceled-{number}": self.stopped for number in rounds},
+            **{
+                f"{how}-{number}": self.stopped
+                for how in ("suspended", "canceled")
+                for number in range(self.rounds + SPARE)
+            },
         }
 
     def instances(self) -> dict[str, int]:
@@ -149,7 +155,7 @@ def _against_a_queue(ours: OurBatches, sizes: Sizes) -> Iterator[Figure]:
         )
 
 
-def _queue(stack: ExitStack, count: int) -> Callable[[], float]:
+def _queue(stack: ExitStack, count: int) -> Measure:
     return measured(stack, Pgqueuer(), lambda peer: peer.no_op_tasks_per_second(count))
 
 
@@ -193,32 +199,70 @@ def _few_and_most(ours: OurBatches, sizes: Sizes) -> Iterator[Figure]:
 
 def _live(ours: OurBatches, sizes: Sizes) -> Iterator[Figure]:
     """What live commands feel of an operation."""
-    key = ""
-
-    def beside() -> float:
-        nonlocal key
-        if key:
-            ours.resume(key)
-        else:
-            key = ours.begin(BatchOperationType.RETRY_TASK, {"type": "slow"})
-            ours.until(key, lambda view: view.operations_completed_count > 0)
-        spans = ours.live_seconds(sizes.live, LIVE_PAUSE_SECONDS)
-        ours.until(key, lambda view: view.operations_completed_count > 0)  # it has not ended
-        ours.suspend(key)
-        return _p99_ms(spans)
-
+    beside = _Beside(ours, sizes.live)
     yield Figure(
         name="live commands beside an operation, p99",
         against="the same without one",
         goal="<= 1.5",
         unit="ms",
-        ours=beside,
+        ours=lambda: _p99_ms(beside.live_seconds()),
         peer=lambda: _p99_ms(ours.live_seconds(sizes.live, LIVE_PAUSE_SECONDS)),
         warm_up=False,
         rounds_max=sizes.rounds,
     )
-    if key:
-        ours.cancel(key)
+    beside.end()
+
+
+class _Beside:
+    """Operations that run beside live commands, one after the other, as often as one has ended."""
+
+    def __init__(self, ours: OurBatches, count: int) -> None:
+        self._ours = ours
+        self._count = count
+        self._types = iter(range(SLOW_TIMES))
+        self._key: str | None = None
+
+    def live_seconds(self) -> list[float]:
+        """How long each live command took while an operation ran; it is suspended at the end."""
+        spans: list[float] = []
+        while len(spans) < self._count:
+            key = self._running()
+            more = self._ours.live_seconds(min(LIVE_AT_ONCE, self._count), LIVE_PAUSE_SECONDS)
+            if self._ours.is_running(key):
+                spans += more
+            else:  # some of them had nothing beside them
+                self._key = None
+        self.end(cancel=False)
+        return spans
+
+    def _running(self) -> str:
+        """An operation that has begun: the one that was suspended, or the next."""
+        while True:
+            try:
+                if self._key is None:
+                    number = next(self._types, None)
+                    if number is None:
+                        raise UnmeasurableError(
+                            f"all {SLOW_TIMES} operations ended before {self._count} live commands"
+                            " were done beside them: this machine needs more items"
+                        )
+                    retry = BatchOperationType.RETRY_TASK
+                    self._key = self._ours.begin(retry, {"type": f"slow-{number}"})
+                elif self._ours.is_suspended(self._key):
+                    self._ours.resume(self._key)
+                self._ours.until(self._key, lambda view: view.operations_completed_count > 0)
+                return self._key
+            except EndedBeforeError:
+                self._key = None
+
+    def end(self, *, cancel: bool = True) -> None:
+        """Nothing runs any more; what was suspended can be resumed."""
+        if self._key is None:
+            return
+        try:
+            (self._ours.cancel if cancel else self._ours.suspend)(self._key)
+        except EndedBeforeError:
+            self._key = None
 
 
 def _p99_ms(seconds: list[float]) -> float:
@@ -227,37 +271,35 @@ def _p99_ms(seconds: list[float]) -> float:
 
 def _stopped(ours: OurBatches, sizes: Sizes) -> Iterator[Figure]:
     """From the request until nothing runs any more, on any partition."""
-    key = ""
-    done = 0
-    types = iter(range(sizes.rounds))
-
-    def suspended() -> float:
-        nonlocal key, done
-        if key:
-            ours.resume(key)
-        else:
-            key = ours.begin(BatchOperationType.RETRY_TASK, {"type": "suspended"})
-        ours.until(key, lambda view: view.operations_completed_count > done)
-        seconds = ours.suspend(key)
-        done = ours.until(key, lambda view: view.state == "SUSPENDED").operations_completed_count
-        return seconds
-
-    def canceled() -> float:
-        filter = {"type": f"canceled-{next(types)}"}
-        key = ours.begin(BatchOperationType.RETRY_TASK, filter)
-        ours.until(key, lambda view: view.operations_completed_count > 0)
-        return ours.cancel(key)
-
-    for name, measure in (("suspended", suspended), ("canceled", canceled)):
+    for how, stop in (("suspended", ours.suspend), ("canceled", ours.cancel)):
         yield Figure(
-            name=f"an operation that is {name}, until its last item was done",
+            name=f"an operation that is {how}, until its last item was done",
             against="a second",
             goal="<= 1",
             unit="s",
-            ours=measure,
+            ours=_stopping(ours, how, stop, sizes),
             peer=fixed(1.0),
             warm_up=False,
             rounds_max=sizes.rounds,
         )
-    if key:
-        ours.cancel(key)
+
+
+def _stopping(
+    ours: OurBatches, how: str, stop: Callable[[str], float], sizes: Sizes
+) -> Callable[[], float]:
+    """Begins an operation and stops it; one that has ended by then does not count."""
+    types = iter(range(sizes.rounds + SPARE))
+
+    def stopped() -> float:
+        for number in types:
+            key = ours.begin(BatchOperationType.RETRY_TASK, {"type": f"{how}-{number}"})
+            try:
+                ours.until(key, lambda view: view.operations_completed_count > 0)
+                return stop(key)
+            except EndedBeforeError:
+                continue
+        raise UnmeasurableError(
+            f"operations with {sizes.stopped:,} items end here before they can be {how}"
+        )
+
+    return stopped

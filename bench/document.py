@@ -2,9 +2,11 @@
 
 import shutil
 import sys
+from typing import Any
 
 from bench.places import BUILD, ROOT
 from bench.store import load
+from bench.table import against_recorded, parts
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "pictures" / "bench.svg"
@@ -86,12 +88,44 @@ def row(figure: dict[str, object]) -> str:
     )
 
 
+COSTS = """
+## Processor time
+
+What a unit cost, in microseconds of processor time, of all processes together and of each part: a
+busy machine changes this much less than how many there are a second. The server of a peer is its
+database or its own. Beside it, what `bench/recorded.json` has of ours: see
+[bench/](../bench/README.md#what-a-unit-costs).
+
+| benchmark | figure | | processor time | instructions |
+|---|---|---|---|---|
+"""
+
+
+def cost_rows(figure: dict[str, Any]) -> list[str]:
+    """What a unit cost ours and each peer; none where it was not measured."""
+    cost = figure.get("cost")
+    if not cost:
+        return []
+    counted = cost["instructions"]
+    rows: list[str] = []
+    for label, costs in {"ours": cost["ours"], **cost["peers"]}.items():
+        told = counted if isinstance(counted, str) else parts(counted.get(label, {}))
+        beside = f"; {against_recorded(cost['recorded'])}" if label == "ours" else ""
+        rows.append(
+            f"| {figure['name']} | {figure['figure']} | {label} |"
+            f" {parts(costs)} µs/{cost['of']}{beside} | {told} |"
+        )
+    return rows
+
+
 def main() -> None:
     figures = load(BUILD / "bench.json")
     if not figures:
         sys.exit("no figures yet: run make bench")
     ordered = sorted(figures, key=lambda figure: str(figure["name"]))
-    PAGE.write_text(HEAD + "\n".join(map(row, ordered)) + "\n")
+    costs = [line for figure in ordered for line in cost_rows(figure)]
+    table = HEAD + "\n".join(map(row, ordered)) + "\n"
+    PAGE.write_text(table + (COSTS + "\n".join(costs) + "\n" if costs else ""))
     shutil.copyfile(BUILD / "bench.svg", PICTURE)
     print(f"{PAGE.relative_to(ROOT)}: written")
 

@@ -12,10 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from bench import recorded
+from bench.costs import Sample, instructions_of, medians
+from bench.instructions import missing
 from bench.places import SCRATCH
 
 ROUNDS = 5
-Measure = Callable[[], float]
+Measure = Callable[[], float | Sample]
+ALONE = "measured alone, without its peers"
 
 
 class UnmeasurableError(Exception):
@@ -56,6 +60,7 @@ class Figure:
     peer: Measure | Mapping[str, Measure]
     warm_up: bool = True  # one round before the first that counts
     rounds_max: int | None = None  # fewer than usual, where one takes minutes
+    cost_of: str = ""  # what a Sample's cost is of, as in "task"; empty: it has none
 
     @property
     def peers(self) -> Mapping[str, Measure]:
@@ -74,6 +79,7 @@ class Run:
     quick: bool = False
     rounds: int = ROUNDS
     figures: Sequence[str] = ()  # only those are measured that have one of these in their names
+    alone: bool = False  # only what has a cost, without peers
 
     def wants(self, figure: str) -> bool:
         """Whether the figure of this name is measured."""
@@ -124,6 +130,7 @@ class Result:
     peers: Mapping[str, float] = field(default_factory=dict)  # each one's median, if several
     skipped: str | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)  # peers that could not be measured
+    cost: Mapping[str, Any] = field(default_factory=dict)  # of a unit, see `_cost`
 
     @property
     def ratios(self) -> list[float]:
@@ -156,7 +163,12 @@ class Result:
             "unit": self.unit,
             "rounds": len(self.ours),
         }
-        extras = {"peers": self.peers, "skipped": self.skipped, "left_out": self.left_out}
+        extras = {
+            "peers": self.peers,
+            "skipped": self.skipped,
+            "left_out": self.left_out,
+            "cost": self.cost,
+        }
         return row | {name: extra for name, extra in extras.items() if extra}
 
 
@@ -170,52 +182,99 @@ class Progress(Protocol):
     def end(self, result: Result) -> None: ...
 
 
-def measure(name: str, figure: Figure, rounds: int, progress: Progress) -> Result:
+def measure(
+    name: str, figure: Figure, rounds: int, progress: Progress, *, alone: bool = False
+) -> Result:
     """Ours, peer, ours, peer, ...: so that a change of the machine's mood hits both."""
     goal = Goal(figure.goal)
     warm_ups = int(figure.warm_up)
     rounds = rounds if figure.rounds_max is None else min(rounds, figure.rounds_max)
-    progress.begin(name, figure.name, (rounds + warm_ups) * (1 + len(figure.peers)))
-    ours: list[float] = []
-    peers: dict[str, list[float]] = {label: [] for label in figure.peers}
+    labels = () if alone else tuple(figure.peers)
+    progress.begin(name, figure.name, (rounds + warm_ups) * (1 + len(labels)))
+    ours: list[float | Sample] = []
+    peers: dict[str, list[float | Sample]] = {label: [] for label in labels}
+    yardsticks: list[float] = []  # beside each round, where there is a cost
     left_out: dict[str, str] = {}
-    skipped: str | None = None
+    skipped = ALONE if alone else None
     try:
         for number in range(rounds + warm_ups):
             progress.measuring("ours")
             value = figure.ours()
-            theirs = _measure_peers(figure, left_out, progress)
+            yardstick = recorded.yardstick_us() if figure.cost_of else 0.0
+            theirs = {} if alone else _measure_peers(figure, left_out, progress)
             if number < warm_ups:
                 continue
             ours.append(value)
+            yardsticks.append(yardstick)
             for label, measured in theirs.items():
                 peers[label].append(measured)
     except UnmeasurableError as unavailable:
-        skipped, ours = str(unavailable), []
+        skipped = str(unavailable)
     whole = {label: values for label, values in peers.items() if label not in left_out}
+    values = {label: list(map(value_of, each)) for label, each in whole.items()}
+    counts = bool(ours) and skipped is None
     result = Result(
         name,
         figure.name,
         figure.against,
         figure.goal,
         figure.unit,
-        ours,
-        [goal.best(values) for values in zip(*whole.values(), strict=True)] if ours else [],
-        {label: statistics.median(values) for label, values in whole.items()}
-        if ours and len(peers) > 1
+        list(map(value_of, ours)) if counts else [],
+        [goal.best(each) for each in zip(*values.values(), strict=True)] if counts else [],
+        {label: statistics.median(each) for label, each in values.items()}
+        if counts and len(peers) > 1
         else {},
         skipped,
         left_out,
+        _cost(name, figure, ours, whole, yardsticks) if figure.cost_of and ours else {},
     )
     progress.end(result)
     return result
 
 
+def value_of(measured: float | Sample) -> float:
+    """A measurement without what it cost."""
+    return measured.value if isinstance(measured, Sample) else measured
+
+
+def _samples(measured: Sequence[float | Sample]) -> list[Sample]:
+    return [each for each in measured if isinstance(each, Sample)]
+
+
+def _cost(
+    name: str,
+    figure: Figure,
+    measured: Sequence[float | Sample],
+    peers: Mapping[str, Sequence[float | Sample]],
+    yardsticks: Sequence[float],
+) -> dict[str, Any]:
+    """What a unit cost ours and the peers, and by what was recorded."""
+    ours = _samples(measured)
+    theirs = {label: each for label, every in peers.items() if (each := _samples(every))}
+    best = [min(each.all_us for each in round_) for round_ in zip(*theirs.values(), strict=True)]
+    in_yardsticks = [each.all_us / us for each, us in zip(ours, yardsticks, strict=True)]
+    before = recorded.load().get(recorded.name_of(name, figure.name))
+    counted = {label: instructions_of(each) for label, each in {"ours": ours, **theirs}.items()}
+    return {
+        "of": figure.cost_of,
+        "ours": medians(ours),
+        "peers": {label: medians(each) for label, each in theirs.items()},
+        "ratio": statistics.median(
+            each.all_us / other for each, other in zip(ours, best, strict=False)
+        )
+        if best
+        else None,
+        "instructions": counted if counted["ours"] else f"none: {missing()}",
+        "yardsticks": statistics.median(in_yardsticks),
+        "recorded": recorded.compare(in_yardsticks, before).row(),
+    }
+
+
 def _measure_peers(
     figure: Figure, left_out: dict[str, str], progress: Progress
-) -> dict[str, float]:
+) -> dict[str, float | Sample]:
     """Each peer's value; one that fails is left out from then on, unless it was the last one."""
-    values: dict[str, float] = {}
+    values: dict[str, float | Sample] = {}
     for label, peer in figure.peers.items():
         if label in left_out:
             continue
@@ -234,8 +293,8 @@ def run_benchmark(name: str, run: Run, progress: Progress) -> Iterator[Result]:
     figures = BENCHMARKS[name](run)
     try:
         for figure in figures:
-            if run.wants(figure.name):
-                yield measure(name, figure, run.rounds, progress)
+            if run.wants(figure.name) and (figure.cost_of or not run.alone):
+                yield measure(name, figure, run.rounds, progress, alone=run.alone)
     finally:
         close = getattr(figures, "close", None)
         if close is not None:

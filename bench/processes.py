@@ -36,6 +36,7 @@ def processes(run: Run) -> Iterator[Figure]:
                         kind(),
                         lambda peer, n=count: peer.two_step_processes_per_second(run.scaled(n)),
                     ),
+                    cost_of="process",
                 )
         yield from _items(run, ours)
 

@@ -1,6 +1,6 @@
 """What a person sees: progress while it runs, a line as each figure is done, a table at the end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -81,6 +81,52 @@ class Watcher:
             low, high = row["spread"]
             text += f"  {number(row['ratio'])} ({number(low)}..{number(high)}), goal {row['goal']}"
         self._console.print(text, highlight=False, soft_wrap=True)
+        for line in cost_lines(row):
+            self._console.print(f"    {line}", style="dim", highlight=False, soft_wrap=True)
+
+
+def parts(costs: Mapping[str, float]) -> str:
+    """What each part took, and all together: `42.1 (node 25.3, worker 9.2, client 7.6)`."""
+    each = ", ".join(f"{name} {number(value)}" for name, value in costs.items() if name != "all")
+    return f"{number(costs['all'])} ({each})" if "all" in costs else each
+
+
+def cost_lines(row: dict[str, Any]) -> list[str]:
+    """What a unit of a figure cost, in lines; none where nothing is known of it."""
+    cost = row.get("cost")
+    if not cost:
+        return []
+    lines = [f"processor time of a {cost['of']}: {parts(cost['ours'])} µs"]
+    for label, theirs in cost["peers"].items():
+        lines.append(f"  {label}: {parts(theirs)} µs")
+    if cost["ratio"] is not None:
+        lines.append(f"  ours by the least of theirs: {number(cost['ratio'])}")
+    counted = cost["instructions"]
+    if isinstance(counted, str):
+        lines.append(f"instructions: {counted}")
+    else:
+        for label, theirs in counted.items():
+            lines.append(f"instructions of a {cost['of']}, {label}: {parts(theirs)}")
+    return [*lines, f"against recorded: {against_recorded(cost['recorded'])}"]
+
+
+def against_recorded(compared: dict[str, Any]) -> str:
+    """The comparison with the recorded cost, with its null run, in words."""
+    text = str(compared["word"])
+    if compared["ratio"] is not None:
+        text += f", {compared['ratio']:.2f} times; tolerance {compared['tolerance']:.0%}"
+    null = compared["null"]
+    return text if null is None else f"{text}; the same code twice {null:.3f}"
+
+
+def print_costs(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    """What units cost, below the table: a busy machine changes ratios of rates more than these."""
+    for row in rows:
+        lines = cost_lines(row)
+        if lines:
+            console.print(f"[bold]{row['name']}[/] · {row['figure']}", highlight=False)
+        for line in lines:
+            console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(console: Console, rows: Sequence[dict[str, Any]]) -> None:

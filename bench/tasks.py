@@ -4,10 +4,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Protocol
 
+from bench.costs import Meter, Sample
 from bench.harness import Figure, Run, benchmark, fixed, remove
 from bench.limits import RawFile, bare_fdatasync_p50
 from bench.ours.node import OurNode, our_environment
@@ -45,14 +46,15 @@ def tasks(run: Run) -> Iterator[Figure]:
             against="the best of pgqueuer, dramatiq and huey",
             goal=">= 2",
             unit="tasks/s",
-            ours=lambda: tasks_per_second(node.url, run.scaled(TASKS)),
+            ours=lambda: tasks_per_second(node.url, run.scaled(TASKS), [node.pid]),
             peer=peers,
+            cost_of="task",
         )
     yield from _one_by_one(run)
     yield from _idle(run)
 
 
-def tasks_per_second(url: str, count: int) -> float:
+def tasks_per_second(url: str, count: int, node_pids: Sequence[int] = ()) -> Sample:
     """One submitter and one worker process, from the first submit to the last completion."""
     environment = our_environment(url)
     worker = _spawn("bench.ours.work", count, environment, "app")
@@ -61,10 +63,12 @@ def tasks_per_second(url: str, count: int) -> float:
     submitter = _spawn("bench.ours.submit", count, environment)
     assert submitter.stdout is not None
     begun = float(submitter.stdout.readline())
-    ended = float(worker.stdout.readline())
+    parts = {"node": node_pids, "worker": [worker.pid], "client": [submitter.pid]}
+    with Meter(parts) as meter:
+        ended = float(worker.stdout.readline())
     submitter.wait()
     worker.wait()
-    return count / (ended - begun)
+    return meter.sample(count / (ended - begun), count)
 
 
 def _spawn(

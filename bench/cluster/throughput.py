@@ -29,7 +29,7 @@ class _Worked:
 
     def rate(self) -> float:
         before = self._home.cpu_seconds()
-        rate = tasks_per_second(self._url, self._count)
+        rate = tasks_per_second(self._url, self._count).value
         self.costs.append((self._home.cpu_seconds() - before) / self._count)
         return rate
 

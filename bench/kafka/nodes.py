@@ -45,7 +45,7 @@ def nodes(run: Run) -> Iterator[Figure]:
             against="a transaction for each of the same batches",
             goal=">= 0.5",
             unit="tasks/s",
-            ours=lambda: bare.noted(tasks_per_second(url, count)),
+            ours=lambda: bare.noted(tasks_per_second(url, count).value),
             peer=bare.tasks_per_second,
         )
         app = stack.enter_context(Holdfast.connect(url))

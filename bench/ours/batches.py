@@ -21,6 +21,7 @@ from holdfast.config import Config
 from holdfast.engine.batch.values import BatchOperationExecutionIntent, BatchOperationType
 from holdfast.engine.kernel.runner import TOPIC
 from holdfast.engine.partition import DISPATCH
+from holdfast.errors import InvalidState, NotFound
 from holdfast.gateway.batch.shapes import BatchOperationView, NewBatchOperation
 from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.journal.local import JournalReader
@@ -59,6 +60,10 @@ class Done:
     @property
     def cpu_us(self) -> float:
         return self.cpu_seconds / self.items * 1e6
+
+
+class EndedBeforeError(Exception):
+    """An operation has ended before it was as wanted, or could be stopped."""
 
 
 class OurBatches:
@@ -115,10 +120,17 @@ class OurBatches:
         """Looks at an operation until it is as wanted."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_so(view := self._portal.call(self._api.batches.get(key))):
-            assert view.end_date is None, f"it ended before: {view}"
+            if view.end_date is not None:
+                raise EndedBeforeError(str(view))
             assert time.monotonic() < deadline, f"it does not get there: {view}"
             time.sleep(LOOK_SECONDS)
         return view
+
+    def is_running(self, key: str) -> bool:
+        return self._portal.call(self._api.batches.get(key)).state == "ACTIVE"
+
+    def is_suspended(self, key: str) -> bool:
+        return self._portal.call(self._api.batches.get(key)).state == "SUSPENDED"
 
     # --- steering -----------------------------------------------------------------------------
 
@@ -134,7 +146,10 @@ class OurBatches:
 
     def _seconds_of(self, request: Callable[[], object]) -> float:
         places, asked = self._places(), time.time()
-        self._portal.call(request())  # pyright: ignore[reportArgumentType] - it is a coroutine
+        try:
+            self._portal.call(request())  # pyright: ignore[reportArgumentType] - it is a coroutine
+        except (NotFound, InvalidState) as ended:
+            raise EndedBeforeError(str(ended)) from ended
         time.sleep(QUIET_SECONDS)
         ran = [each.timestamp_ms for each in self._steps(places) if each.value.completed]
         return max(max(ran, default=0) / 1_000 - asked, 0.001)

@@ -44,6 +44,10 @@ class OurNode:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(60)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def cpu_seconds(self) -> float:
         """The processor time it has taken so far."""
         times = self._watched.cpu_times()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.costs import Meter, Sample
 from bench.ours.node import OurNode, our_environment
 from bench.ours.process_app import EACH
 from holdfast import Holdfast
@@ -30,7 +31,7 @@ class OurProcesses:
         self.node = node
         self._environment = our_environment(node.url)
 
-    def run(self, count: int) -> float:
+    def run(self, count: int) -> Sample:
         """Two-step processes a second, from the first start until the last is completed."""
         worker = self._spawn("bench.ours.work", 2 * count, "process_app")
         assert worker.stdout is not None
@@ -38,13 +39,15 @@ class OurProcesses:
         submitter = self._spawn("bench.ours.process_submit", count)
         assert submitter.stdout is not None
         begun = float(submitter.stdout.readline())
-        ended = float(worker.stdout.readline())
+        parts = {"node": [self.node.pid], "worker": [worker.pid], "client": [submitter.pid]}
+        with Meter(parts) as meter:
+            ended = float(worker.stdout.readline())
         submitter.wait()
         worker.wait()
         with Holdfast.connect(self.node.url) as app:
             left = app.instances(limit=1)
         assert not left, "a process has not completed"
-        return count / (ended - begun)
+        return meter.sample(count / (ended - begun), count)
 
     def each(self, items: int) -> Each:
         """One parallel multi-instance activity over so many items, with live commands beside it."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol, TypeVar
 
+from bench.costs import Sample
+
 
 class Peer(Protocol):
     """A system that is started, measured and stopped; UnmeasurableError says why it cannot be."""
@@ -22,7 +24,7 @@ class Peer(Protocol):
 class TaskPeer(Peer, Protocol):
     """A task queue: one submitter process, one worker process and the server."""
 
-    def no_op_tasks_per_second(self, count: int) -> float:
+    def no_op_tasks_per_second(self, count: int) -> Sample:
         """From the first submit until the peer has recorded the last task as completed."""
         ...
 
@@ -38,19 +40,20 @@ class LatencyPeer(Peer, Protocol):
 class ProcessPeer(Peer, Protocol):
     """A workflow engine: one submitter process, worker processes and the server."""
 
-    def two_step_processes_per_second(self, count: int) -> float:
+    def two_step_processes_per_second(self, count: int) -> Sample:
         """From the first submit until the last is completed; every result is verified."""
         ...
 
 
 P = TypeVar("P", bound=Peer)
+V = TypeVar("V", float, Sample)
 
 
-def measured(stack: ExitStack, peer: P, measure: Callable[[P], float]) -> Callable[[], float]:
+def measured(stack: ExitStack, peer: P, measure: Callable[[P], V]) -> Callable[[], V]:
     """A measurement that starts the peer the first time; the stack stops it."""
     started = False
 
-    def run() -> float:
+    def run() -> V:
         nonlocal started
         if not started:
             stack.callback(peer.stop)

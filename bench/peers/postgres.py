@@ -39,6 +39,11 @@ class Postgres:
     def dsn(self) -> str:
         return f"postgresql://bench@127.0.0.1:{self.port}/postgres"
 
+    @property
+    def pid(self) -> int:
+        assert self._server is not None, "start() comes first"
+        return self._server.pid
+
     def start(self) -> None:
         postgres = command("postgres", "postgresql")
         initdb = command("initdb", "postgresql")

@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
+from bench.costs import Meter, Sample
 from bench.harness import UnmeasurableError
 from bench.places import PEERS
 
@@ -197,10 +199,25 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+class Race(NamedTuple):
+    """How long a peer took, and the processor time of its parts."""
+
+    seconds: float
+    meter: Meter
+
+    def sample(self, count: int) -> Sample:
+        """So many units a second, and what each of them cost."""
+        return self.meter.sample(count / self.seconds, count)
+
+
 def race(
-    submitter: Sequence[str], worker: Sequence[str], folder: Path, seconds_max: float = 300
-) -> float:
-    """Seconds from the word to submit until the worker says that all is completed.
+    submitter: Sequence[str],
+    worker: Sequence[str],
+    folder: Path,
+    server_pid: int,
+    seconds_max: float = 300,
+) -> Race:
+    """From the word to submit until the worker says that all is completed.
 
     Both processes say `ready` when they are connected; their start is not measured.
     """
@@ -212,11 +229,14 @@ def race(
         processes.append(submitting)
         running.expect("ready", READY_SECONDS_MAX)
         submitting.expect("ready", READY_SECONDS_MAX)
-        begun = time.perf_counter()
-        submitting.say("go")
-        submitting.expect("submitted", seconds_max)
-        running.expect("done", seconds_max)
-        return time.perf_counter() - begun
+        parts = {"server": [server_pid], "worker": [running.pid], "client": [submitting.pid]}
+        with Meter(parts) as meter:
+            begun = time.perf_counter()
+            submitting.say("go")
+            submitting.expect("submitted", seconds_max)
+            running.expect("done", seconds_max)
+            seconds = time.perf_counter() - begun
+        return Race(seconds, meter)
     finally:
         for process in processes:
             process.stop(signal.SIGKILL)

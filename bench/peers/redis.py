@@ -24,6 +24,11 @@ class Redis:
         self.folder: Path | None = None
         self._server: Process | None = None
 
+    @property
+    def pid(self) -> int:
+        assert self._server is not None, "start() comes first"
+        return self._server.pid
+
     def start(self) -> None:
         redis_server = command("redis-server", "redis-server")
         self.folder = data_folder("redis")

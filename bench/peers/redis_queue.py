@@ -3,6 +3,7 @@
 import inspect
 from pathlib import Path
 
+from bench.costs import Sample
 from bench.peers.install import python_environment
 from bench.peers.process import race
 from bench.peers.redis import Redis
@@ -24,15 +25,15 @@ class RedisQueue:
         self._python = str(python_environment(self.name, self.requirements))
         self._redis.start()
 
-    def no_op_tasks_per_second(self, count: int) -> float:
+    def no_op_tasks_per_second(self, count: int) -> Sample:
         folder = self._redis.folder
         assert folder is not None, "start() comes first"
-        seconds = race(
+        return race(
             self._script("submitter", count, self.submitter_threads),
             self._script("worker", count, self.worker_threads),
             folder,
-        )
-        return count / seconds
+            self._redis.pid,
+        ).sample(count)
 
     def stop(self) -> None:
         self._redis.stop()

@@ -13,7 +13,7 @@ from bench.ours import batches
 from bench.ours.batches import our_batches
 
 SIZES = Sizes(
-    rows=80_000, many=6_000, most=8_000, few=1_000, beside=1_000, slow=15_000, stopped=12_000,
+    rows=80_000, many=6_000, most=8_000, few=1_000, beside=1_000, slow=90_000, stopped=12_000,
     live=20, rounds=1,
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ import signal
 import time
 from pathlib import Path
 
+from bench.costs import Meter, Sample
 from bench.peers.install import python_environment
 from bench.peers.postgres import Postgres
 from bench.peers.process import READY_SECONDS_MAX, Process
@@ -47,7 +48,7 @@ class DbosTwoStep:
         self._python = str(python_environment("dbos", REQUIREMENTS))
         self._postgres.start()
 
-    def two_step_processes_per_second(self, count: int) -> float:
+    def two_step_processes_per_second(self, count: int) -> Sample:
         """From the first submit until PostgreSQL holds the outcome of the last; then verified."""
         processes: list[Process] = []
         dsn = self._postgres.dsn
@@ -60,12 +61,18 @@ class DbosTwoStep:
             submitter = self._script("submitter", dsn, count, self.batch_size)
             processes.append(submitter)
             submitter.expect("ready", READY_SECONDS_MAX)
-            begun = time.perf_counter()
-            submitter.say("go")
-            submitter.expect("done", SECONDS_MAX)
-            seconds = time.perf_counter() - begun
+            parts = {
+                "server": [self._postgres.pid],
+                "worker": [each.pid for each in processes[: self.workers]],
+                "client": [submitter.pid],
+            }
+            with Meter(parts) as meter:
+                begun = time.perf_counter()
+                submitter.say("go")
+                submitter.expect("done", SECONDS_MAX)
+                seconds = time.perf_counter() - begun
             submitter.expect("verified", SECONDS_MAX)
-            return count / seconds
+            return meter.sample(count / seconds, count)
         finally:
             for process in processes:
                 process.stop(signal.SIGKILL)

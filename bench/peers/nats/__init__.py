@@ -34,11 +34,11 @@ class Nats:
 
     def deliveries_per_second(self, count: int, readers: int, size_bytes: int) -> float:
         """From the first message until the last reader has acknowledged the last."""
-        assert self._folder is not None, "start() comes first"
+        assert self._folder is not None and self._server is not None, "start() comes first"
         seconds = race(
             self._script("submitter", count, size_bytes), self._script("readers", count, readers),
-            self._folder,
-        )  # fmt: skip
+            self._folder, self._server.pid,
+        ).seconds  # fmt: skip
         return count * readers / seconds
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bench.costs import Sample
 from bench.peers.install import python_environment
 from bench.peers.postgres import Postgres
 from bench.peers.process import Process, race
@@ -28,19 +29,19 @@ class Pgqueuer:
         self._python = str(python_environment(self.name, REQUIREMENTS))
         self._postgres.start()
 
-    def no_op_tasks_per_second(self, count: int) -> float:
+    def no_op_tasks_per_second(self, count: int) -> Sample:
         folder = self._postgres.folder
         assert folder is not None, "start() comes first"
         dsn = self._postgres.dsn
         prepare = Process([self._python, str(HERE / "prepare.py"), dsn], folder / "prepare.log")
         prepare.finish(60)
-        seconds = race(
+        return race(
             self._script("submitter", dsn, count, self.enqueue_size),
             self._script("worker", dsn, count, self.batch_size, self.pool_size),
             folder,
+            self._postgres.pid,
             max(SECONDS_MAX, count / TASKS_PER_SECOND_MIN),
-        )
-        return count / seconds
+        ).sample(count)
 
     def stop(self) -> None:
         self._postgres.stop()

@@ -29,8 +29,8 @@ class RedisStreams:
         assert folder is not None, "start() comes first"
         seconds = race(
             self._script("submitter", count, size_bytes), self._script("readers", count, readers),
-            folder,
-        )  # fmt: skip
+            folder, self._redis.pid,
+        ).seconds  # fmt: skip
         return count * readers / seconds
 
     def stop(self) -> None:

@@ -24,6 +24,11 @@ class RestateServer:
         self._admin_port = 0
         self._process: Process | None = None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "start() comes first"
+        return self._process.pid
+
     def start(self) -> None:
         """Starts the server's own binary, without the node script around it."""
         self.modules = node_modules("restate", PACKAGES)

@@ -18,6 +18,7 @@ import signal
 import time
 from pathlib import Path
 
+from bench.costs import Meter, Sample
 from bench.peers.install import python_environment
 from bench.peers.process import READY_SECONDS_MAX, Process, answers, free_port
 from bench.peers.restate.server import RestateServer
@@ -58,7 +59,7 @@ class RestateTwoStep:
         # The first seconds after a start are slow: each partition has yet to open its part.
         self.two_step_processes_per_second(self.warm_up)
 
-    def two_step_processes_per_second(self, count: int) -> float:
+    def two_step_processes_per_second(self, count: int) -> Sample:
         """From the first submit until the last result has come back; each is verified."""
         folder = self._server.folder
         assert folder is not None, "start() comes first"
@@ -70,10 +71,18 @@ class RestateTwoStep:
         )
         try:
             submitter.expect("ready", READY_SECONDS_MAX)
-            begun = time.perf_counter()
-            submitter.say("go")
-            submitter.expect("done", SECONDS_MAX)
-            return count / (time.perf_counter() - begun)
+            assert self._service is not None, "start() comes first"
+            parts = {
+                "server": [self._server.pid],
+                "worker": [self._service.pid],
+                "client": [submitter.pid],
+            }
+            with Meter(parts) as meter:
+                begun = time.perf_counter()
+                submitter.say("go")
+                submitter.expect("done", SECONDS_MAX)
+                seconds = time.perf_counter() - begun
+            return meter.sample(count / seconds, count)
         finally:
             submitter.stop(signal.SIGKILL)
 
