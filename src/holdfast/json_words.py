@@ -30,7 +30,7 @@ def said(error: Exception) -> str:
     """What a decoder said of a value, with the field: the beginning of a sentence or all of it."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):
-        return f"Expected text in UTF-8, but byte {error.start} is none"
+        return f"Expected UTF-8, but byte {error.start} is not"
     if found := _BYTE.search(text):
         reason = _BYTE.sub("", text).removeprefix("JSON is malformed: ")
         return f"Expected JSON, but byte {found[1]} is wrong: {reason}"

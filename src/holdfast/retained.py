@@ -38,7 +38,7 @@ class Retained:
     def cut(self, here: Iterable[int], *, for_ended: bool = True) -> Mapping[int, int]:
         """Gives up the records that nobody needs, of partitions that are here.
 
-        Those that tell what ended lately are kept `for_ended`, as far as the log is small.
+        Those that tell what ended recently are kept `for_ended`, as far as the log is small.
         """
         if self._uploads.is_shared:  # others begin with what is in the blob store, never with ours
             kept, here = self._uploads.kept_from(), self._uploads.owned
@@ -58,7 +58,7 @@ class Retained:
         return found
 
     def _told_of_ended(self, partitions: Iterable[int]) -> Positions:
-        """From where on the log is read for what ended lately: so many records before its end."""
+        """From where on the log is read for what ended recently: so many records before its end."""
         share = -(-self._config.ended_kept_max // self._journal.topics()[TOPIC])
         records = ENDED_RECORDS * share
         ends = {each: self._journal.bounds(TOPIC, each).next for each in partitions}

@@ -1,4 +1,4 @@
-"""What ended lately from the command line: lists and details that do not vanish with the end."""
+"""What ended recently from the command line: lists and details that do not vanish with the end."""
 
 import signal
 
@@ -49,7 +49,7 @@ def test_tasks_instances_and_incidents_stay_in_sight_when_they_end(shell: Shell)
 
     empty = shell.run("tasks", "list")
     assert (empty.out, empty.err) == (
-        "no open tasks\n", "--all also lists those that ended lately\n"
+        "no open tasks\n", "--all also lists those that ended recently\n"
     )  # fmt: skip
     assert listed(shell, "tasks", "list", "--state", "completed", "--type", "add") == [task]
     shown = shell.run("tasks", "show", task).out

@@ -94,7 +94,7 @@ def test_a_schedule_is_set_listed_and_deleted(shell: Shell) -> None:
 def test_what_is_wrong_is_said_in_one_line_with_a_code(shell: Shell) -> None:
     nobody = shell.run_process("tasks", "list")
     assert nobody.code == 4
-    assert nobody.err.startswith("error: expected a node at http://127.0.0.1:1, but ")
+    assert nobody.err.startswith("error: cannot reach the node at http://127.0.0.1:1: ")
     assert nobody.err.count("\n") == 1
 
     problem = shell.run("tasks", "list", "--json")

@@ -156,7 +156,7 @@ def test_a_task_name_is_taken_once() -> None:
         ({"retries": -1}, "retries"),
         ({"priority": 10**9}, "priority"),
         ({"name": "two\nlines"}, "type"),
-        ({"timeout": -1}, "timeoutMs"),
+        ({"timeout": -1}, "timeout"),
     ],
 )
 def test_options_outside_their_limits_are_refused_with_their_name(
@@ -192,8 +192,8 @@ Name = NewType("Name", str)
         (Name, [Name("a")], [5], "but found 5 (int)"),
         (Basket, [Basket(apples=1)], [{"apples": 1}, 5], "expected Basket, but found {"),
         (Basket | None, [Basket(apples=1), None], [5], "expected Basket | None, but found 5 (int)"),
-        (list, [[1], ()], [5, {}], "expected array, but found int"),
-        (dict[str, Any], [{"a": object}], [5, [1]], "expected object, but found int"),
+        (list, [[1], ()], [5, {}], "expected list, but found int"),
+        (dict[str, Any], [{"a": object}], [5, [1]], "expected dict[str, Any], but found int"),
         (list[int], [[1], [], (1,)], [["1"], [True], 5], "Argument it[0] of task"),
         (set[str], [{"a"}], [{1}, "a"], "expected str, but found int"),
         (tuple[int, str], [(1, "a")], [(1,), ("a", 1)], "expected `array` of length 2"),

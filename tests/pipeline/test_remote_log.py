@@ -76,7 +76,7 @@ def test_where_no_node_is_the_error_names_the_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     log = open_log(url)
-    with pytest.raises(Unavailable, match=f"Expected a node at {url}"):
+    with pytest.raises(Unavailable, match=f"Cannot reach the node at {url}"):
         log.bounds()
     log.close()
 

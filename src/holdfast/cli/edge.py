@@ -68,7 +68,7 @@ def file_error(error: OSError) -> HoldfastError:
         case IsADirectoryError():
             return InvalidArgument(f"Expected a file at {what}, but it is a folder", **fields)
         case FileNotFoundError():
-            return NotFound(f"Expected a file or folder at {what}, but there is none", **fields)
+            return NotFound(f"There is no file or folder {what}", **fields)
         case PermissionError():
             return Forbidden(
                 f"No permission to use {what}: run the command as its owner, or change its rights"

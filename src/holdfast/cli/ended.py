@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from holdfast.gateway.shapes import ListScope
 
 All = Annotated[
-    bool, typer.Option("--all", help="Open ones, and behind them those that ended lately.")
+    bool, typer.Option("--all", help="Open ones, and behind them those that ended recently.")
 ]
 Ended = Annotated[
-    bool, typer.Option("--ended", help="Only those that ended lately, the last one first.")
+    bool, typer.Option("--ended", help="Only those that ended recently, the last one first.")
 ]
 
 

@@ -22,7 +22,7 @@ def import_target(target: str, example: str) -> tuple[Any, str]:
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
             raise NotFound(
-                f"Expected a module {module_name} in {folder} or installed, but there is none",
+                f"There is no module {module_name} in {folder} or among the installed packages",
                 module=module_name,
             ) from error
         raise _broken(module_name, error) from error

@@ -46,7 +46,7 @@ def list_incidents(
 ) -> None:
     """List open incidents, in the order of their keys.
 
-    With --all or --resolved: also or only those that were resolved or discarded lately.
+    With --all or --resolved: also or only those that were resolved or discarded recently.
     """
     from holdfast.cli.output import last_line, moment, print_json, print_table
     from holdfast.cli.remote import ask
@@ -86,7 +86,7 @@ def list_incidents(
     )
 )
 def show(key: IncidentKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show an incident with its whole error, also one that ended lately."""
+    """Show an incident with its whole error, also one that ended recently."""
     from holdfast.cli.output import moment, print_fields, print_json
     from holdfast.cli.remote import ask
 
@@ -133,7 +133,7 @@ def retry(
     if json:
         print_json({"incidentKey": key, "state": "RESOLVED"})
     else:
-        print_line(f"{key}  resolved: it is tried again")
+        print_line(f"{key}  resolved, will be retried")
 
 
 @app.command(epilog=examples("holdfast incidents discard 2251799813685301"))

@@ -46,7 +46,7 @@ InstanceKey = Annotated[str, key_argument("a process instance")]
 DefinitionKey = Annotated[str, key_argument("a process definition")]
 Limit = Annotated[int, typer.Option(min=1, max=PAGE_ITEMS_MAX, help="How many at most.")]
 After = Annotated[
-    str | None, typer.Option(help="Go on where the page before ended, as its last line says.")
+    str | None, typer.Option(help="Continue after this key: the last line of the previous page.")
 ]
 Timeout = Annotated[
     str | None,
@@ -75,7 +75,5 @@ def wait_ms(wait: bool, timeout: str | None) -> int | None:
     from holdfast.errors import InvalidArgument
 
     if timeout is not None and not wait:
-        raise InvalidArgument(
-            "Expected --wait beside --timeout, which says how long it waits, but there is none"
-        )
+        raise InvalidArgument("--timeout needs --wait: it limits how long the command waits")
     return spans.maybe_span_ms(timeout) if wait else 0

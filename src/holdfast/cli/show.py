@@ -38,7 +38,7 @@ def show(
 ) -> None:
     """Show a process instance: what is active, what it waits for, incidents, variables.
 
-    One that ended lately is shown with its end and, where they are kept, its last variables.
+    One that ended recently is shown with its end and, where they are kept, its last variables.
     --svg and --png draw its process with tokens in blue and incidents in red.
     """
     from holdfast.cli.output import print_json, print_note, print_tree

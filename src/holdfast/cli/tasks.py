@@ -73,8 +73,8 @@ def submit(
     """Submit one task. It is durable when this returns.
 
     TYPE is the name that a worker knows the task by; JSON holds its arguments by name. A SPAN is
-    250ms, 90s, 1.5m, 2h or 7d; a bare number is seconds. How it is run is as the task's worker
-    says, unless an option says otherwise; 3 retries if neither does.
+    250ms, 90s, 1.5m, 2h or 7d; a bare number is seconds. Options that you omit are taken from the
+    task's definition in its worker. Without one, a task has 3 retries.
     """
     from holdfast.cli.output import print_json, print_line
     from holdfast.cli.payload import parse_payload
@@ -123,7 +123,7 @@ def list_tasks(
             metavar="STATE",
         ),
     ] = None,
-    task_type: Annotated[str | None, typer.Option("--type", help="Only those of a name.")] = None,
+    task_type: Annotated[str | None, typer.Option("--type", help="Only of this name.")] = None,
     is_all: All = False,
     ended: Ended = False,
     limit: Limit = 100,
@@ -133,7 +133,7 @@ def list_tasks(
 ) -> None:
     """List tasks that have not ended, in the order of their keys.
 
-    With --all, --ended or the state of an ended task: also or only those that ended lately. The
+    With --all, --ended or the state of an ended task: also or only those that ended recently. The
     node knows the last ones, up to a number and an age (ended_kept_max, ended_kept_ms). A task that
     failed for good is in the state INCIDENT, and DISCARDED once its incident is discarded.
     """
@@ -166,7 +166,7 @@ def list_tasks(
     print_table(list(columns), zip(*columns.values(), strict=True), empty)
     note_rest(page.after, page.ended_since)
     if is_open and not page.items:
-        print_note("--all also lists those that ended lately")
+        print_note("--all also lists those that ended recently")
 
 
 @app.command(
@@ -176,7 +176,7 @@ def list_tasks(
     )
 )
 def show(key: TaskKey, url: Url = DEFAULT_URL, json: Json = False) -> None:
-    """Show all that is known of a task, also of one that ended lately."""
+    """Show all that is known of a task, also of one that ended recently."""
     from holdfast.cli.output import moment, number, print_fields, print_json, raw_text
     from holdfast.cli.remote import ask
 
@@ -234,12 +234,11 @@ def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> 
     timeout = None if timeout_ms is None else timeout_ms / 1000
     outcome = ask(url, lambda api: wait_for_outcome(api, key, timeout))
     if outcome.state is None:
-        raise NotFound(f"Expected task {key}, but it is unknown or no longer kept", key=key)
+        raise NotFound(f"Task {key} is unknown or no longer kept", key=key)
     if outcome.state != JobState.COMPLETED:
         reason = last_line(outcome.error or "")
         raise TaskFailed(
-            f"Expected a result of task {key}, but it is {outcome.state}"
-            + (f": {reason}" if reason else ""),
+            f"Task {key} has no result: it is {outcome.state}" + (f": {reason}" if reason else ""),
             key=key,
             state=str(outcome.state),
             error=outcome.error,

@@ -141,7 +141,7 @@ def _say_if_nobody_answers(app: "Holdfast", report: "_Report") -> None:
         with no_later_than(app.portal.loop.time()):  # the worker is patient, this is not
             app.portal.call(app.api.node.topology())
     except Unavailable as error:
-        report.say("waiting", f"no node yet, trying on: {error.message}")
+        report.say("waiting", f"waiting for the node: {error.message}")
 
 
 class _Report:

@@ -56,7 +56,7 @@ def _problem(parts: SplitResult) -> str:
     except ValueError:
         port = -1
     if port is not None and not 0 < port <= 65_535:
-        return f"the port in {shown!r} is none: it is 1 to 65535"
+        return f"the port in {shown!r} is not a number from 1 to 65535"
     if any(each.isspace() or not each.isprintable() for each in shown):
         return f"{shown!r} is not the name of a host"
     if parts.query or parts.fragment:

@@ -15,6 +15,7 @@ from holdfast.client.codec import ValueCodec, Values
 from holdfast.client.content import ContentCalls
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
+from holdfast.client.expecting import Span, expect, span_ms
 from holdfast.client.groups import GroupCalls
 from holdfast.client.handle import Handle
 from holdfast.client.incidents import IncidentCalls
@@ -29,11 +30,10 @@ from holdfast.client.task import (
     CoroutineTask,
     FunctionTask,
     Options,
-    Span,
     Task,
     TaskDecorator,
     backoff_of,
-    span_ms,
+    new_task_of,
     task_of,
 )
 from holdfast.client.transaction import Transaction
@@ -110,7 +110,7 @@ class Holdfast(
             portal.call(node.close())
             portal.close()
 
-        seconds = span_ms(patience) / 1000
+        seconds = span_ms(patience, "patience") / 1000
         return cls(portal, patient(node.gateway, seconds), close, workers, seconds, codec)
 
     @classmethod
@@ -159,14 +159,14 @@ class Holdfast(
             scheme = "https" if config.tls_certificate else "http"
             here = f"{scheme}://{config.host}:{config.port}"
             url = os.environ.get("HOLDFAST_URL") or here
-        api = RemoteApi(url, token, ca=ca, verify=verify, patience_s=span_ms(patience) / 1000)
+        seconds = span_ms(patience, "patience") / 1000
+        api = RemoteApi(url, token, ca=ca, verify=verify, patience_s=seconds)
 
         def close() -> None:
             left_open.detach()
             portal.call(api.close())
             portal.close()
 
-        seconds = span_ms(patience) / 1000
         app = cls(portal, patient(api, seconds), close, 0, seconds, codec)
         left_open = weakref.finalize(app, portal.abandon, api.close)  # nobody closes it
         return app
@@ -263,10 +263,10 @@ class Holdfast(
                 name=function.__name__ if name is None else name,
                 retries=retries,
                 backoff=backoff_of(backoff),
-                timeout_ms=0 if timeout is None else span_ms(timeout),
+                timeout_ms=0 if timeout is None else span_ms(timeout, "timeout"),
                 priority=priority,
-                window_ms=None if remember_key is None else span_ms(remember_key),
-                keep_ms=None if keep_result is None else span_ms(keep_result),
+                window_ms=None if remember_key is None else span_ms(remember_key, "remember_key"),
+                keep_ms=None if keep_result is None else span_ms(keep_result, "keep_result"),
             )
             if options.name in self.tasks:
                 raise InvalidArgument(f"Expected a new task name, but {options.name!r} is taken")
@@ -292,10 +292,8 @@ class Holdfast(
     ) -> Handle[R]:
         """Durable when it returns."""
         self._ensure_worker()
-        receipts = self.portal.call(
-            self.api.tasks.submit([bound.new_task(key, delay, due, priority)])
-        )
-        return self._handle(receipts[0], bound)
+        new = new_task_of(bound, key, delay, due, priority)
+        return self._handle(self.portal.call(self.api.tasks.submit([new]))[0], bound)
 
     async def submit_async(
         self,
@@ -308,7 +306,7 @@ class Holdfast(
     ) -> Handle[R]:
         """Like `submit`, for an event loop."""
         self._ensure_worker()
-        new = bound.new_task(key, delay, due, priority)
+        new = new_task_of(bound, key, delay, due, priority)
         return self._handle((await self.portal.reach(self.api.tasks.submit([new])))[0], bound)
 
     def submit_many(
@@ -332,7 +330,8 @@ class Holdfast(
         if keys is not None and len(keys) != len(bound):
             raise InvalidArgument(f"Expected {len(bound)} keys, but found {len(keys)}")
         new = [
-            task.new_task(key) for task, key in zip(bound, keys or [None] * len(bound), strict=True)
+            new_task_of(task, key)
+            for task, key in zip(bound, keys or [None] * len(bound), strict=True)
         ]
         receipts: list[TaskReceipt] = []
         for start in range(0, len(new), TASKS_PER_SUBMIT_MAX):
@@ -341,6 +340,7 @@ class Holdfast(
 
     def handle(self, key: str) -> Handle[Any]:
         """A handle on a task that was submitted earlier, here or elsewhere."""
+        expect("key", key, str)
         return Handle(self, key, self.values.decode)
 
     def _handle(self, receipt: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
@@ -381,7 +381,7 @@ class Holdfast(
         chosen = self.tasks if tasks is None else {task: self.tasks[task] for task in tasks}
         made = Worker(
             self.portal, self.api, chosen, concurrency=concurrency, mode=WorkerMode(mode),
-            prefetch=prefetch, lease_ms=span_ms(lease), name=name,
+            prefetch=prefetch, lease_ms=span_ms(lease, "lease"), name=name,
         )  # fmt: skip
         self._made.add(made)
         return made

@@ -74,7 +74,10 @@ class Arguments:
             try:
                 self._decode_strictly(data)
             except msgspec.ValidationError as error:
-                raise unreadable(self._function.__name__, error) from error
+                wanted = {
+                    name: fit.wanted for name, fit in zip(self.names, self._fits, strict=True)
+                }
+                raise unreadable(self._function.__name__, error, wanted) from error
 
     def _refuse(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> NoReturn:
         """InvalidArgument in the words that Python has for a wrong call."""

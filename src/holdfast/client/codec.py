@@ -16,6 +16,7 @@ from holdfast.client.exactness import (
     number_of,
     refuse_other,
 )
+from holdfast.client.expecting import shown
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.tasks.shapes import ActivatedJob
 
@@ -105,6 +106,10 @@ class Values:
     def variables(self, values: Any) -> msgspec.Raw:
         """Variables as they go to the node."""
         data = self.encode(values, place="variables")
+        if not data.startswith(b"{"):
+            raise InvalidArgument(
+                f"Expected variables as a dict, but found {shown(values)} ({type(values).__name__})"
+            )
         return msgspec.Raw(self.seal_fields(data) if self.seals else data)
 
     def _stand_in(self, value: Any) -> Any:

@@ -5,8 +5,8 @@ import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from holdfast.client.expecting import Span, span_ms
 from holdfast.client.portal import Portal
-from holdfast.client.task import Span, span_ms
 from holdfast.content.messages import SubscriberProgress
 from holdfast.content.ports import ContentLog
 from holdfast.content.repository.api import Repository
@@ -109,7 +109,7 @@ class ContentSubscriber:
         await self._portal.reach(self._until_idle(timeout))
 
     async def _until_idle(self, timeout: Span | None) -> None:
-        seconds = None if timeout is None else span_ms(timeout) / 1000
+        seconds = None if timeout is None else span_ms(timeout, "timeout") / 1000
         try:
             async with asyncio.timeout(seconds):
                 await self._until_taken()

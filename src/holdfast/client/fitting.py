@@ -124,12 +124,16 @@ def misfit(function: str, name: str, fit: Fit, value: Any) -> InvalidArgument:
     )
 
 
-def unreadable(function: str, error: msgspec.ValidationError) -> InvalidArgument:
+def unreadable(
+    function: str, error: msgspec.ValidationError, wanted: dict[str, str]
+) -> InvalidArgument:
     """The worker would refuse an argument, or a part of it."""
     found = _PLACE.fullmatch(str(error))
     said, is_key, place = found.groups() if found else (str(error), None, "")
     if kinds := _MISFIT.fullmatch(said):
-        said = f"expected {kinds[1]}, but found {kinds[2]}"
+        said = (
+            f"expected {kinds[1] if is_key else wanted.get(place, kinds[1])}, but found {kinds[2]}"
+        )
     else:
         said = said[:1].lower() + said[1:]
     where = f"Argument {place} of task {function}" + (", a key" if is_key else "")

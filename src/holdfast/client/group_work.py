@@ -11,8 +11,8 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
+from holdfast.client.expecting import Span, span_ms
 from holdfast.client.portal import Portal
-from holdfast.client.task import Span, span_ms
 from holdfast.groups import owned as inside
 from holdfast.groups.api import NewPartition, Offset
 
@@ -82,11 +82,13 @@ class Owned:
         """
         done: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._call(lambda: self._loop.create_task(self._flush(done)))
-        done.result(None if timeout is None else span_ms(timeout) / 1_000)
+        done.result(None if timeout is None else span_ms(timeout, "timeout") / 1_000)
 
     async def flush_async(self, timeout: Span | None = None) -> None:
         """Like `flush`, for coroutine functions."""
-        async with asyncio.timeout(None if timeout is None else span_ms(timeout) / 1_000):
+        async with asyncio.timeout(
+            None if timeout is None else span_ms(timeout, "timeout") / 1_000
+        ):
             if asyncio.get_running_loop() is self._loop:
                 self.hand_in()
                 await self._inner.flush()
@@ -121,7 +123,7 @@ class Owned:
 
         For plain functions: `while not owned.wait(5): poll()`.
         """
-        return self._left.wait(span_ms(span) / 1_000)
+        return self._left.wait(span_ms(span, "span") / 1_000)
 
     # --- inside -----------------------------------------------------------------------------
 

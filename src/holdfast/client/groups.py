@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
+from holdfast.client.expecting import Span, span_ms
 from holdfast.client.portal import Portal
-from holdfast.client.task import Span, span_ms
 from holdfast.errors import HoldfastError, InvalidArgument, InvalidState
 from holdfast.gateway.api import Api
 from holdfast.limits import GROUP_PARTITIONS_MAX, GROUP_SESSION_MS_MAX, GROUP_SESSION_MS_MIN
@@ -48,7 +48,7 @@ class GroupCalls:
         host and process. A program that is not heard for `session` is given up, and others go on
         with its partitions. Nothing runs before `start`.
         """
-        opened = PartitionGroup(self, name, partitions, run, member, span_ms(session))
+        opened = PartitionGroup(self, name, partitions, run, member, span_ms(session, "session"))
         self._groups.append(opened)
         return opened
 

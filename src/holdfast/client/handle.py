@@ -68,9 +68,9 @@ class Handle(Generic[R_co]):
         if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
             return self._decode(outcome.result)
         if outcome.state is None:
-            raise NotFound(f"Expected task {self.key}, but it is unknown or no longer kept")
+            raise NotFound(f"Task {self.key} is unknown or no longer kept")
         raise TaskFailed(
-            f"Expected a result of task {self.key}, but it is {outcome.state}: {outcome.error}",
+            f"Task {self.key} has no result: it is {outcome.state}: {outcome.error}",
             key=self.key,
             state=str(outcome.state),
             error=outcome.error,
@@ -103,7 +103,7 @@ async def wait_for_outcome(api: Api, key: str, timeout: float | None) -> TaskOut
             return outcome
         if left <= 0:
             raise DeadlineExceeded(
-                f"Expected task {key} to end within {timeout} s, but it is {outcome.state}", key=key
+                f"Task {key} has not ended within {timeout} s: it is {outcome.state}", key=key
             )
 
 

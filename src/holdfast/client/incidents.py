@@ -1,5 +1,6 @@
 """Incidents from a user's program: list them, and decide about each."""
 
+from holdfast.client.expecting import expect
 from holdfast.client.portal import Portal
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import IncidentQuery, IncidentView
@@ -27,16 +28,20 @@ class IncidentCalls:
 
     def retry_incident(self, incident_key: str, retries: int = 0) -> None:
         """Tries a task again whose cause is fixed, with this many retries beyond the next."""
+        expect("incident_key", incident_key, str)
         self.portal.call(self.api.incidents.resolve(incident_key, retries))
 
     async def retry_incident_async(self, incident_key: str, retries: int = 0) -> None:
         """Like `retry_incident`, for an event loop."""
+        expect("incident_key", incident_key, str)
         await self.portal.reach(self.api.incidents.resolve(incident_key, retries))
 
     def discard_incident(self, incident_key: str) -> None:
         """The task ends without a result."""
+        expect("incident_key", incident_key, str)
         self.portal.call(self.api.incidents.discard(incident_key))
 
     async def discard_incident_async(self, incident_key: str) -> None:
         """Like `discard_incident`, for an event loop."""
+        expect("incident_key", incident_key, str)
         await self.portal.reach(self.api.incidents.discard(incident_key))

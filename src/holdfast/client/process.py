@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.client.codec import Values
+from holdfast.client.expecting import Span, expect, span_ms
 from holdfast.client.handle import wait_for_outcome
-from holdfast.client.task import Span, span_ms
 from holdfast.client.views import InstanceDetails, instance_details
 from holdfast.engine.jobs.values import JobState
 from holdfast.errors import InvalidArgument, NotFound, TaskFailed
@@ -60,11 +60,9 @@ class ProcessHandle:
         if outcome.state == JobState.COMPLETED and isinstance(outcome.result, msgspec.Raw):
             return self._app.values.fields(outcome.result)
         if outcome.state is None:
-            raise NotFound(
-                f"Expected process instance {self.key}, but it is unknown or no longer kept"
-            )
+            raise NotFound(f"Process instance {self.key} is unknown or no longer kept")
         raise TaskFailed(
-            f"Expected process instance {self.key} to complete, but it is {outcome.state}",
+            f"Process instance {self.key} did not complete: it is {outcome.state}",
             key=self.key,
             state=str(outcome.state),
         )
@@ -181,7 +179,8 @@ def new_instance(
     headers: Mapping[str, str] | None = None,
 ) -> NewProcessInstance:
     """A process to start, as it goes to the node."""
-    keep_ms = None if keep_result is None else span_ms(keep_result)
+    expect("process_id", process_id, str)
+    keep_ms = None if keep_result is None else span_ms(keep_result, "keep_result")
     sent = values.variables(variables or {})
     return NewProcessInstance(process_id, version, sent, key, None, keep_ms, dict(headers or {}))
 
@@ -195,7 +194,10 @@ def new_message(
     message_id: str | None,
 ) -> NewMessage:
     """A message to publish, as it goes to the node."""
-    return NewMessage(name, str(key), values.variables(variables or {}), message_id, span_ms(ttl))
+    expect("name", name, str)
+    expect("key", key, str, int)
+    sent = values.variables(variables or {})
+    return NewMessage(name, str(key), sent, message_id, span_ms(ttl, "ttl"))
 
 
 def resource_of(process: "Process | Definition | str | Path") -> Resource:
@@ -204,8 +206,11 @@ def resource_of(process: "Process | Definition | str | Path") -> Resource:
         path = Path(process)
         try:
             return Resource(path.name, path.read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"Expected a BPMN file at {path}, but {error}") from error
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidArgument(f"Cannot read the BPMN file {path}: {reason}") from error
+        except UnicodeDecodeError as error:
+            raise InvalidArgument(f"The BPMN file {path} is not UTF-8: {error}") from error
     from holdfast.model.bpmn import write_bpmn  # an XML writer is needed to deploy only
 
     definition = process if isinstance(process, Definition) else process.definition()

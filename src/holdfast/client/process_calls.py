@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.client.codec import Values
+from holdfast.client.expecting import Span, expect
 from holdfast.client.portal import Portal
 from holdfast.client.process import (
     ProcessHandle,
@@ -14,7 +15,6 @@ from holdfast.client.process import (
     new_message,
     resource_of,
 )
-from holdfast.client.task import Span
 from holdfast.client.views import InstanceDetails, instance_details
 from holdfast.gateway.api import Api
 from holdfast.gateway.processes.shapes import (
@@ -150,6 +150,7 @@ class ProcessCalls:
 
     def instance(self, key: str) -> ProcessHandle:
         """A handle on an instance that was started earlier, here or elsewhere."""
+        expect("key", key, str)
         return ProcessHandle(self, key)
 
     def instances(

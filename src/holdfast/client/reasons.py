@@ -11,14 +11,14 @@ def connect_reason(error: BaseException) -> str:
     cause = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
     if isinstance(cause, ssl.SSLCertVerificationError):
         why = cause.verify_message or "it cannot be verified"
-        return f"its certificate is not trusted: {why}; HOLDFAST_CA names those who sign it"
+        return f"its certificate is not trusted: {why}; HOLDFAST_CA names the file of its authority"
     if isinstance(cause, ssl.SSLError):
         if cause.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
             return "it does not speak TLS: try http:// in place of https://"
         return f"TLS failed: {(cause.reason or 'unknown').lower().replace('_', ' ')}"
     if isinstance(cause, socket.gaierror):
-        return "the name of the host is not known"
+        return "the host name is unknown"
     number = getattr(cause, "errno", None)
     if number in (None, errno.ECONNREFUSED):  # without one: several addresses were tried
-        return "nobody listens there: is the node started, and is this its port?"
+        return "connection refused; is the node started, and is this its port?"
     return os.strerror(number).lower()

@@ -294,17 +294,17 @@ class RemoteApi(Api):
                     raise self._error_of(response.status, answer)
                 return answer
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
-            reason = f"did not connect within {CONNECT_S_MAX} s"
+            reason = f"no connection within {CONNECT_S_MAX} s"
             if isinstance(error, aiohttp.ClientConnectorError):
                 reason = connect_reason(error)
-            raise _NotConnected(f"Expected a node at {url}, but {reason}", url=url) from error
+            raise _NotConnected(f"Cannot reach the node at {url}: {reason}", url=url) from error
         except TimeoutError as error:
             raise DeadlineExceeded(
-                f"Expected an answer from {url} within {seconds:g} s, but none came", url=url
+                f"The node at {url} did not answer within {seconds:g} s", url=url
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = "the client was closed" if self._closed else str(error) or repr(error)
-            raise _Lost(f"Expected a node at {url}, but {reason}", url=url) from error
+            raise _Lost(f"Lost the node at {url}: {reason}", url=url) from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._closed:
@@ -347,7 +347,7 @@ class RemoteApi(Api):
         )
 
     def _unavailable(self, reason: str) -> Unavailable:
-        return Unavailable(f"Expected a node at {self.url}, but {reason}", url=self.url)
+        return Unavailable(f"Cannot ask the node at {self.url}: {reason}", url=self.url)
 
 
 @cache

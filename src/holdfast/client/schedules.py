@@ -2,11 +2,14 @@
 
 from typing import Any, Literal
 
+from holdfast.client.expecting import Span, expect, span_ms
 from holdfast.client.portal import Portal
-from holdfast.client.task import BoundTask, Span, span_ms
+from holdfast.client.task import BoundTask, new_task_of
 from holdfast.engine.timers.values import CatchUp, catch_up_of
+from holdfast.errors import InvalidArgument
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import NewSchedule, ScheduleView
+from holdfast.limits import SCHEDULE_INTERVAL_MS_MIN
 
 CatchUpWord = CatchUp | Literal["all", "one", "none"] | bool
 
@@ -36,8 +39,9 @@ class ScheduleCalls:
         `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
         `True` and `False` are all and one.
         """
-        self.begin()
+        expect("schedule_id", schedule_id, str)
         new = _new_schedule(bound, cron, every, timezone, catch_up)
+        self.begin()
         return self.portal.call(self.api.schedules.put(schedule_id, new))
 
     async def schedule_async(
@@ -51,8 +55,9 @@ class ScheduleCalls:
         catch_up: CatchUpWord = "one",
     ) -> ScheduleView:
         """Like `schedule`, for an event loop."""
-        self.begin()
+        expect("schedule_id", schedule_id, str)
         new = _new_schedule(bound, cron, every, timezone, catch_up)
+        self.begin()
         return await self.portal.reach(self.api.schedules.put(schedule_id, new))
 
     def unschedule(self, schedule_id: str) -> None:
@@ -71,6 +76,17 @@ def _new_schedule(
     timezone: str,
     catch_up: CatchUpWord,
 ) -> NewSchedule:
-    interval_ms = None if every is None else span_ms(every)
+    task = new_task_of(bound)
+    if (cron is None) == (every is None):
+        found = "neither" if cron is None else "both"
+        raise InvalidArgument(f"Expected a schedule with cron or with every, but found {found}")
+    if cron is not None:
+        expect("cron", cron, str)
+    interval_ms = None if every is None else span_ms(every, "every")
+    if interval_ms is not None and interval_ms < SCHEDULE_INTERVAL_MS_MIN:
+        least = SCHEDULE_INTERVAL_MS_MIN / 1000
+        raise InvalidArgument(
+            f"Expected every to be at least {least:g} s, but found {every}", field="every"
+        )
     policy = catch_up if isinstance(catch_up, bool) else catch_up_of(catch_up)
-    return NewSchedule(bound.new_task(), cron, interval_ms, timezone, policy)
+    return NewSchedule(task, cron, interval_ms, timezone, policy)

@@ -3,16 +3,18 @@
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
 from holdfast.client.arguments import RESERVED, Arguments
+from holdfast.client.expecting import Span, expect, span_ms
 from holdfast.client.handle import Handle
 from holdfast.engine.jobs.values import BackoffKind
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.tasks.shapes import NewTask, RetryBackoff, TaskOptions
+from holdfast.limits import PRIORITY_MAX
 
 if TYPE_CHECKING:
     from holdfast.client.app import Holdfast
@@ -20,14 +22,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-
-Span = float | timedelta  # seconds, or a timedelta
-
-
-def span_ms(span: Span) -> int:
-    """A span in milliseconds."""
-    seconds = span.total_seconds() if isinstance(span, timedelta) else span
-    return int(seconds * 1000)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,12 +122,19 @@ class BoundTask(Generic[R_co]):
         priority: int | None = None,
     ) -> NewTask:
         """What goes to the node. Options that nobody set are left to the task's worker."""
+        if key is not None:
+            expect("key", key, str)
+        if due is not None:
+            expect("due", due, datetime)
+        if priority is not None:
+            _check_priority(priority)
         options, said = self.task.options, self.task.said
         return NewTask(
             options.name, msgspec.Raw(self.payload), key,
             said.priority if priority is None else priority,
             said.retries, said.backoff, said.timeout_ms,
-            0 if delay is None else span_ms(delay), due, options.window_ms, options.keep_ms,
+            0 if delay is None else span_ms(delay, "delay"), due,
+            options.window_ms, options.keep_ms,
             dict(self.headers) if self.headers else {},
         )  # fmt: skip
 
@@ -220,6 +221,30 @@ def task_of(app: "Holdfast", function: Callable[..., Any], options: Options) -> 
     """The task of a function, by what the function is."""
     kind = CoroutineTask if inspect.iscoroutinefunction(function) else FunctionTask
     return kind(app, function, options)
+
+
+def new_task_of(
+    task: Any,
+    key: str | None = None,
+    delay: Span | None = None,
+    due: datetime | None = None,
+    priority: int | None = None,
+) -> NewTask:
+    """What goes to the node; InvalidArgument for what is no task with its arguments."""
+    if isinstance(task, BoundTask):
+        return task.new_task(key, delay, due, priority)
+    found = f"the task {task.name} without arguments" if isinstance(task, Task) else repr(task)
+    hint = f": use {task.name}.bind(...)" if isinstance(task, Task) else ""
+    raise InvalidArgument(f"Expected a task with its arguments, but found {found}{hint}")
+
+
+def _check_priority(priority: int) -> None:
+    expect("priority", priority, int)
+    if not -PRIORITY_MAX <= priority <= PRIORITY_MAX:
+        raise InvalidArgument(
+            f"Expected a priority from {-PRIORITY_MAX} to {PRIORITY_MAX}, but found {priority}",
+            field="priority",
+        )
 
 
 def _taken_out(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import msgspec
 
-from holdfast.client.expecting import SPAN, expect
+from holdfast.client.expecting import SPAN, Span, expect, span_ms
 from holdfast.client.handle import Handle
 from holdfast.client.patience import patiently
 from holdfast.client.process import ProcessHandle, Variables, new_instance, new_message
 from holdfast.client.running import completed, current_job
-from holdfast.client.task import BoundTask, Span, Task, span_ms
+from holdfast.client.task import BoundTask, Task
 from holdfast.engine.transactions.values import TransactionState
 from holdfast.errors import (
     DeadlineExceeded,
@@ -66,7 +66,7 @@ class Transaction:
         self.key = ""  # of the transaction, once it is decided
         self.id = uuid4().hex if id_ is None else id_
         self._app = app
-        self._timeout_ms = span_ms(timeout)
+        self._timeout_ms = span_ms(timeout, "timeout")
         self._steps: list[TransactionStep] = []
         self._words: list[str] = []  # what each step is, for people
         self._made: list[Callable[[str], None]] = []  # what is done with the key of each

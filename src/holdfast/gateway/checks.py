@@ -24,7 +24,7 @@ def key_from(text: str, partitions: int, what: str) -> int:
         key = int(text)
         if 1 <= key >> KEY_COUNTER_BITS <= partitions:
             return key
-        raise NotFound(f"Expected {_a(what)} with key {text}, but there is none", key=text)
+        raise NotFound(f"There is no {what} with key {text}", key=text)
     raise InvalidArgument(f"Expected the key of {_a(what)}, but found {text!r}")
 
 

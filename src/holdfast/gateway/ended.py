@@ -1,4 +1,4 @@
-"""Lists that go on behind what is open: what ended lately, on all partitions, the last one first.
+"""Lists that go on behind what is open: what ended recently, on all partitions, the last one first.
 
 A cursor among ended things is the time and the key of the last one of a page. What ends while
 somebody turns the pages has a later time, so nothing is listed twice and nothing is left out.
@@ -48,7 +48,7 @@ ListEndedThings = Callable[[str | None, int], Awaitable[EndedPage]]
 
 
 class EndedThings:
-    """What ended lately, as far as the partitions' logs tell."""
+    """What ended recently, as far as the partitions' logs tell."""
 
     def __init__(self, asked: Asked, config: Config) -> None:
         self._asked = asked
@@ -69,7 +69,7 @@ class EndedThings:
         return EndedPage(items, cursor, checks.moment(max(each.since_ms for each in rows)))
 
     async def find(self, kind: EndedKind, key: int) -> FoundEnded | None:
-        """Something that ended lately; None if it is not known."""
+        """Something that ended recently; None if it is not known."""
         return await self._asked.ask(partition_of(key), FindEnded(kind, key, self._kept))
 
 

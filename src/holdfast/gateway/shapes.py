@@ -42,5 +42,5 @@ class ListScope(StrEnum):
     """Which things a list has."""
 
     OPEN = "OPEN"  # those that have not ended
-    ENDED = "ENDED"  # those that ended lately
+    ENDED = "ENDED"  # those that ended recently
     ALL = "ALL"  # both, the open ones first

@@ -117,7 +117,7 @@ class WorkMetrics:
         yield self._incidents()
         workers = self.workers()
         for name, text, counts in (
-            ("workers", "Workers that asked for jobs of a type lately", workers.workers),
+            ("workers", "Workers that asked for jobs of a type recently", workers.workers),
             ("workers_idle", "Of these, requests that wait for jobs now", workers.idle),
         ):
             gauge = GaugeMetricFamily(f"holdfast_{name}", text, labels=["type"])

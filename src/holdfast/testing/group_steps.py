@@ -9,8 +9,8 @@ import threading
 from queue import SimpleQueue
 from typing import Any
 
+from holdfast.client.expecting import Span, span_ms
 from holdfast.client.group_work import GroupFunction, Owned, Run, awaited
-from holdfast.client.task import Span, span_ms
 from holdfast.groups import owned as inside
 
 
@@ -37,7 +37,7 @@ class _Stepped(Owned):
         self._answers: SimpleQueue[Any] = SimpleQueue()
 
     def wait(self, span: Span) -> bool:
-        self._ask("wait", span_ms(span) / 1_000)
+        self._ask("wait", span_ms(span, "span") / 1_000)
         return self.is_leaving
 
     def flush(self, timeout: Span | None = None) -> None:

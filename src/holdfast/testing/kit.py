@@ -17,10 +17,10 @@ import msgspec
 from holdfast.client.app import Holdfast
 from holdfast.client.attempt import job_error
 from holdfast.client.codec import ValueCodec
+from holdfast.client.expecting import Span, span_ms
 from holdfast.client.group_work import GroupFunction, Run
 from holdfast.client.middleware import Hooks, drive
 from holdfast.client.process import ProcessHandle
-from holdfast.client.task import Span, span_ms
 from holdfast.config import Config
 from holdfast.engine.incidents.values import IncidentReason
 from holdfast.errors import DeadlineExceeded, Internal, ResourceExhausted
@@ -124,7 +124,7 @@ class TestApp(Holdfast):
 
     def advance(self, span: Span) -> None:
         """Lets time pass: delays and pauses end, leases run out, schedules fire. Runs no task."""
-        self.portal.advance(span_ms(span) / 1000)
+        self.portal.advance(span_ms(span, "span") / 1000)
         self._tell_of_loops()
 
     def start(self, *args: Any, **options: Any) -> ProcessHandle:

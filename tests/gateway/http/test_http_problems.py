@@ -121,7 +121,7 @@ def test_what_is_of_use_only_inside_the_node_is_not_told() -> None:
         (b'{"type": "mail"', "ends too early"),
         (b"", "ends too early"),
         (b"[1]", "Expected an object, but found a list"),
-        (b'{"type": "mail", "payload": "\xff"}', "Expected text in UTF-8, but byte 29 is none"),
+        (b'{"type": "mail", "payload": "\xff"}', "Expected UTF-8, but byte 29 is not"),
         (b'{"type": "mail", "payload": ' + b"[" * 100_000, "nested too deeply"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What ended lately is listed and shown by the node itself, within its bounds."""
+"""What ended recently is listed and shown by the node itself, within its bounds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -299,7 +299,7 @@ def test_resolved_and_discarded_incidents_are_listed_and_shown() -> None:
         assert [each.type for each in (await incidents.page(of_instance)).items] == ["a"]
         resolved = IncidentQuery(state=IncidentState.RESOLVED)
         assert [each.type for each in (await incidents.page(resolved)).items] == ["a"]
-        with pytest.raises(NotFound, match="open or ended lately"):
+        with pytest.raises(NotFound, match="open or ended recently"):
             await incidents.get(str(int(task) + 1_000))
 
     inside(story)

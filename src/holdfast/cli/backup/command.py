@@ -256,7 +256,7 @@ def restore(
     generation: _Generation = None,
     json: Json = False,
 ) -> None:
-    """Make the data folder of a node from a backup.
+    """Restore the data folder of a node from a backup.
 
     Every byte is compared with its hash, the log and the state are read, and only then are the
     files put in place. A node does not start on a folder whose restore was interrupted; run the

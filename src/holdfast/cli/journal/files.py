@@ -32,7 +32,7 @@ def journal_paths(folder: Path) -> list[Path]:
     for paths in (layout_of(folder).journals(), [folder]):
         if any(paths[0].glob(f"*/{SETTINGS}")):
             return paths
-    raise NotFound(f"Expected a journal in {folder}, but there is none", path=str(folder))
+    raise NotFound(f"There is no journal in {folder}", path=str(folder))
 
 
 def open_reader(folder: Path) -> SpreadReader:

@@ -61,7 +61,7 @@ def list_instances(
 ) -> None:
     """List running process instances, in the order of their keys.
 
-    With --all, --ended or the state of an ended instance: also or only those that ended lately.
+    With --all, --ended or the state of an ended instance: also or only those that ended recently.
     """
     from holdfast.cli.output import moment, number, print_json, print_note, print_table
     from holdfast.cli.remote import ask
@@ -93,7 +93,7 @@ def list_instances(
     print_table(list(columns), zip(*columns.values(), strict=True), empty)
     note_rest(page.after, page.ended_since)
     if is_open and not page.items:
-        print_note("--all also lists those that ended lately")
+        print_note("--all also lists those that ended recently")
 
 
 app.command(

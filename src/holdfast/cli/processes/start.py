@@ -113,7 +113,7 @@ def _print_end(url: str, key: str, timeout_ms: int | None, as_json: bool) -> Non
         ) from error
     if outcome.state != JobState.COMPLETED:
         raise TaskFailed(
-            f"Expected process instance {key} to complete, but it is {outcome.state}",
+            f"Process instance {key} did not complete: it is {outcome.state}",
             key=key,
             state=str(outcome.state),
         )

@@ -1,1 +1,1 @@
-"""What ended lately: read from the end of the log when somebody asks, bounded by age and count."""
+"""What ended recently: read from the end of the log on request, bounded by age and count."""

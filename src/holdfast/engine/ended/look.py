@@ -1,4 +1,4 @@
-"""Reads the end of a partition's log for what ended lately: a bounded part, a piece at a time."""
+"""Reads the end of a partition's log for what ended recently: a bounded part, a piece at a time."""
 
 from holdfast.engine.ended.state import RecentlyEnded
 from holdfast.engine.ended.values import KeptEnded
@@ -11,7 +11,7 @@ from holdfast.records import Record
 
 
 async def look(reader: Reader, kept: KeptEnded) -> RecentlyEnded:
-    """What ended lately, up to the end that the log has now."""
+    """What ended recently, up to the end that the log has now."""
     ended, things_max = reader.state.ended, min(kept.things_max, ENDED_KEPT_MAX)
     async with ended.looking:
         ended.fit(things_max)

@@ -1,4 +1,4 @@
-"""What can be asked of a partition about what ended lately."""
+"""What can be asked of a partition about what ended recently."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ class EndedRows(_Answer, frozen=True):
 
 
 class ListEnded(Query[EndedRows], frozen=True):
-    """What ended lately, the last one first."""
+    """What ended recently, the last one first."""
 
     kind: EndedKind
     limit: int
@@ -90,7 +90,7 @@ def _completed(reader: Reader, kind: EndedKind, thing: EndedThing) -> EndedThing
 
 
 def _process_of(reader: Reader, instance_key: int) -> str:
-    """The process of an instance that runs or ended lately."""
+    """The process of an instance that runs or ended recently."""
     processes = reader.state.processes
     running = processes.instances.get(instance_key)
     over = reader.state.ended.things[EndedKind.INSTANCE].get(instance_key)
@@ -119,7 +119,7 @@ class FoundEnded(_Answer, frozen=True):
 
 
 class FindEnded(Query[FoundEnded | None], frozen=True):
-    """Something that ended lately, if the asker may see it."""
+    """Something that ended recently, if the asker may see it."""
 
     kind: EndedKind
     key: int

@@ -1,4 +1,4 @@
-"""What is told of tasks, process instances and incidents that ended lately. None is stored."""
+"""What is told of tasks, process instances and incidents that ended recently. None is stored."""
 
 from enum import IntEnum
 

@@ -18,7 +18,8 @@ _SHOWN_CHARS = 100  # of what is refused
 def validate(schedule: Schedule) -> None:
     """InvalidArgument for a rule that can never be followed."""
     if bool(schedule.cron) == bool(schedule.interval_ms):
-        raise InvalidArgument("Expected either a cron expression or an interval, but not both")
+        found = "both" if schedule.cron else "neither"
+        raise InvalidArgument(f"Expected a cron expression or an interval, but found {found}")
     if schedule.cron and not croniter.is_valid(schedule.cron):
         raise InvalidArgument(f"Expected a cron expression, but found {_shown(schedule.cron)}")
     if schedule.interval_ms and schedule.interval_ms < SCHEDULE_INTERVAL_MS_MIN:

@@ -117,7 +117,8 @@ def _decoded(endpoint: Endpoint, body: bytes) -> Any:
         raise InvalidArgument("Expected JSON, but it is nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(
-            f"The body is no {endpoint.request.__name__}: {said(error)}", **_field(error)
+            f"The request body does not match {endpoint.request.__name__}: {said(error)}",
+            **_field(error),
         ) from error
 
 

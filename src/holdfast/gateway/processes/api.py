@@ -93,7 +93,7 @@ class InstanceApi(Namespace, Protocol):
 
     @operation("list_instances", "POST", "/v2/process-instances/listing", READ_INSTANCE)
     async def page(self, query: ProcessInstanceQuery) -> ProcessInstancePage:
-        """List running process instances, or those that ended lately."""
+        """List running process instances, or those that ended recently."""
         ...
 
     @operation(

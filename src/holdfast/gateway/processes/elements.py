@@ -48,7 +48,7 @@ def _ended_view(found: FoundInstance) -> ProcessInstanceView:
 
 
 def ended_view(thing: EndedThing, variables: bytes = b"") -> ProcessInstanceView:
-    """An instance that ended lately, with the variables that it ended with, if they are kept."""
+    """An instance that ended recently, with the variables that it ended with, if they are kept."""
     return ProcessInstanceView(
         str(thing.key), thing.process_id, InstanceState(thing.state), thing.version,
         str(thing.definition),

@@ -67,13 +67,13 @@ class TaskApi(Namespace, Protocol):
     async def details(self, task_key: str) -> TaskView:
         """Show what is known of a task, also from the log.
 
-        A task that ended lately comes with its payload, though nothing else is kept of it.
+        A task that ended recently comes with its payload, though nothing else is kept of it.
         """
         ...
 
     @operation("search_tasks", "POST", "/v2/tasks/search", READ_JOB)
     async def page(self, query: TaskQuery) -> TaskPage:
-        """List tasks that have not ended, or that ended lately."""
+        """List tasks that have not ended, or that ended recently."""
         ...
 
     @operation(
@@ -153,12 +153,12 @@ class IncidentApi(Namespace, Protocol):
 
     @operation("list_incidents", "POST", "/v2/incidents/listing", READ_JOB)
     async def page(self, query: IncidentQuery) -> IncidentPage:
-        """List open incidents, or those that ended lately."""
+        """List open incidents, or those that ended recently."""
         ...
 
     @operation("get_incident_details", "GET", "/v2/incidents/{incident_key}/details", READ_JOB)
     async def get(self, incident_key: str) -> IncidentView:
-        """Show an incident that is open or ended lately."""
+        """Show an incident that is open or ended recently."""
         ...
 
     @operation(

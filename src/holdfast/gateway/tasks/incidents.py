@@ -78,7 +78,7 @@ class IncidentService(IncidentApi):
         ended = await self._ended.find(EndedKind.INCIDENT, key)
         if ended is None:
             raise NotFound(
-                f"Expected an incident with key {incident_key}, but none is open or ended lately;"
+                f"Expected an incident with key {incident_key}, but none is open or ended recently;"
                 f" {OLDER}",
                 key=incident_key,
             )

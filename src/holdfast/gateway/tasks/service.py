@@ -208,9 +208,7 @@ def _receipt(reply: Reply) -> TaskReceipt:
 
 
 def _unknown(task_key: str) -> NotFound:
-    return NotFound(
-        f"Expected a task with key {task_key}, but it is unknown or no longer kept", key=task_key
-    )
+    return NotFound(f"Task {task_key} is unknown or no longer kept", key=task_key)
 
 
 def ended_view(thing: EndedThing) -> TaskView:

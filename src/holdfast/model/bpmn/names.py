@@ -13,7 +13,9 @@ XSI = "http://www.w3.org/2001/XMLSchema-instance"
 ZEEBE = "http://camunda.org/schema/zeebe/1.0"
 MODELER = "http://camunda.org/schema/modeler/1.0"
 HOLDFAST = "https://holdfast.dev/schema/bpmn/1.0"
-"""Ours, for the one thing Zeebe has no word for: the variable that takes a job's whole result."""
+"""Ours, for the one thing Zeebe has no word for: the variable that takes a job's whole result.
+
+It is a name in files that are stored, not an address that anybody fetches."""
 
 Node = Any
 """An element of the XML tree; lxml has no types of its own."""
