@@ -372,6 +372,7 @@ KAFKA_RETRY_MS = 250  # before what could not be asked is asked again
 KAFKA_REFRESH_MS = 1_000  # how often the ends of partitions that others write are asked for
 KAFKA_FLIGHT_BYTES_MAX = 16 * MIB  # of appends sent together, as those that share a sync
 KAFKA_FLIGHT_RECORDS_MAX = 65_536  # 300 B each: as many as fit
+KAFKA_LINGER_MS = ((512, 2.0), (32, 0.5))  # of a flight of so many records: 1 µs each, and room
 KAFKA_RESENDS_MAX = 16  # of a flight between others: each means that somebody else had written
 KAFKA_LATE_MS_MIN = 100  # an append that takes so much longer than the first is told later
 KAFKA_RECENT_BYTES = 1 * MIB  # of a followed partition, kept for all that follow it

@@ -165,7 +165,11 @@ def test_many_appends_at_once_return_their_first_offsets(play: Play) -> None:
             Append("t", 1, [b"c"]),
             Append("t", 3, [b"d"]),
         ]
-        assert await journal.append_many(appends) == [
+        outcomes = [
+            await each if isinstance(each, asyncio.Future) else each
+            for each in await journal.append_many(appends)
+        ]
+        assert outcomes == [
             Appended(0, 2),
             Appended(0, 1),
             Appended(2, 3),

@@ -1,7 +1,7 @@
 """Who may write a partition: epochs, expected offsets and the three outcomes, on every backend."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.kafka_server import open_kafka_journal
 
 from holdfast.clock import SystemClock
 from holdfast.errors import InvalidArgument, Unknown
-from holdfast.journal import Append, Appended, Entry, Journal, Refused, Start, Taken
+from holdfast.journal import Append, Appended, Entry, Journal, Outcome, Refused, Start, Taken
 from holdfast.journal.local import JournalReader, LocalJournal
 from holdfast.journal.memory import Fate, MemoryJournal
 from holdfast.limits import KIB, SEGMENT_BYTES_MIN
@@ -83,6 +83,14 @@ async def taken(journal: Journal, partition: int = 1, epoch: int | None = None) 
     found = await journal.take("t", partition, epoch)
     assert isinstance(found, Taken)
     return found
+
+
+async def outcomes_of(journal: Journal, appends: Sequence[Append]) -> list[Outcome]:
+    """What became of each, those that take longer too."""
+    return [
+        await each if isinstance(each, asyncio.Future) else each
+        for each in await journal.append_many(appends)
+    ]
 
 
 async def appended(journal: Journal, append: Append) -> Appended:
@@ -174,7 +182,7 @@ def test_a_refusal_does_not_touch_the_others_of_the_same_commit(play: Play) -> N
             Append("t", each, [b"%d" % each, bytes(each)], ends[each].epoch, ends[each].next)
             for each in (1, 2, 3)
         ]
-        one, two, three, other = await journal.append_many([*appends, Append("u", 1, [b"u"])])
+        one, two, three, other = await outcomes_of(journal, [*appends, Append("u", 1, [b"u"])])
         assert isinstance(two, Refused)
         assert isinstance(one, Appended)
         assert isinstance(three, Appended)
@@ -192,7 +200,7 @@ def test_appends_behind_a_refused_one_of_the_same_partition_are_refused_too(play
         wrong = Append("t", 1, [b"wrong"], epoch, following + 5)
         behind = Append("t", 1, [b"behind"], epoch, following + 6)
         right = Append("t", 1, [b"right"], epoch, following)
-        outcomes = await journal.append_many([wrong, behind, right])
+        outcomes = await outcomes_of(journal, [wrong, behind, right])
         assert [type(each) for each in outcomes] == [Refused, Refused, Appended]
         assert await everything(journal, 1) == [b"right"]
 

@@ -16,7 +16,7 @@ from holdfast.errors import ResourceExhausted, Unavailable, Unknown
 from holdfast.journal import Append, Appended, Entry, Journal, Outcome, Refused, Start, Taken
 
 pytest.importorskip("confluent_kafka")
-from holdfast.journal.kafka import sending
+from holdfast.journal.kafka import producing
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -37,6 +37,9 @@ async def take(journal: Journal, epoch: int | None = None) -> Taken:
     taken = await journal.take("t", 1, epoch)
     assert isinstance(taken, Taken), taken
     return taken
+
+
+LONG = (pytest.mark.soak, pytest.mark.timeout(1_800))
 
 
 async def told(outcome: Outcome) -> Outcome:
@@ -230,7 +233,7 @@ def kill_an_appender(url: str, after: int) -> list[bytes]:
     return acknowledged
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [2, pytest.param(30, marks=LONG)])
 def test_what_a_killed_owner_had_under_way_is_whole_or_not_there(
     kafka_url: str, kills: int
 ) -> None:
@@ -254,13 +257,33 @@ def test_what_a_killed_owner_had_under_way_is_whole_or_not_there(
     asyncio.run(story())
 
 
+def test_small_and_large_appends_follow_each_other_in_order(kafka_url: str) -> None:
+    async def story() -> None:
+        async with journals(kafka_url) as (journal,):
+            epoch, end = await take(journal)
+            expected: list[bytes] = []
+            for number, count in enumerate((1, 40, 1, 700, 40, 700, 1, 2, 600, 33)):
+                entries = [b"%d/%d" % (number, each) for each in range(count)]
+                outcome = await append(journal, entries, epoch, end)
+                assert isinstance(outcome, Appended), outcome
+                end = outcome.next
+                expected += entries
+            waiting = [append(journal, [b"last %d" % n] * n, epoch) for n in (1, 700, 1, 40)]
+            assert all(isinstance(each, Appended) for each in await asyncio.gather(*waiting))
+            expected += [b"last %d" % n for n in (1, 700, 1, 40) for _ in range(n)]
+            assert await everything(journal) == expected
+
+    asyncio.run(story())
+
+
 # --- brokers that die -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("count", [3, 600])
 def test_an_append_that_nobody_answered_is_in_the_log_once_it_is_taken_again_or_never(
-    kafka: KafkaServer, kafka_url: str, monkeypatch: pytest.MonkeyPatch
+    kafka: KafkaServer, kafka_url: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "KAFKA_DELIVERY_MS", 1_000)
+    monkeypatch.setattr(producing, "KAFKA_DELIVERY_MS", 1_000)
 
     async def story() -> None:
         async with journals(kafka_url) as (journal,):
@@ -269,7 +292,7 @@ def test_an_append_that_nobody_answered_is_in_the_log_once_it_is_taken_again_or_
             assert isinstance(known, Appended)
             kafka.pause()
             try:
-                unknown = await append(journal, [b"unknown"] * 3, epoch, known.next)
+                unknown = await append(journal, [b"unknown"] * count, epoch, known.next)
             finally:
                 kafka.resume()
             assert isinstance(unknown, Unknown)
@@ -278,14 +301,14 @@ def test_an_append_that_nobody_answered_is_in_the_log_once_it_is_taken_again_or_
             again = await take(journal)
             assert again.epoch > epoch
             found = await everything(journal)
-            assert found in ([b"known"], [b"known", *[b"unknown"] * 3])
+            assert found in ([b"known"], [b"known", *[b"unknown"] * count])
             assert isinstance(await append(journal, [b"new"], again.epoch, again.next), Appended)
             assert await everything(journal) == [*found, b"new"]
 
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=LONG)])
 def test_appends_go_on_where_a_broker_that_was_killed_runs_again(
     kafka: KafkaServer, kafka_url: str, kills: int
 ) -> None:

@@ -8,7 +8,7 @@ from enum import Enum
 from holdfast.errors import HoldfastError, ResourceExhausted, Unknown
 from holdfast.journal.api import Append, Appended, Refused
 from holdfast.journal.kafka.marks import EXPECTED, PLAIN, pack
-from holdfast.journal.kafka.sending import Marked
+from holdfast.journal.kafka.producing import Marked
 from holdfast.limits import KAFKA_FLIGHT_BYTES_MAX, KAFKA_FLIGHT_RECORDS_MAX
 
 

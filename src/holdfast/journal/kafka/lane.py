@@ -25,7 +25,8 @@ from holdfast.journal.kafka.flights import (
 )
 from holdfast.journal.kafka.marks import Raw
 from holdfast.journal.kafka.partition import Known
-from holdfast.journal.kafka.sending import Delivered, FlightSender
+from holdfast.journal.kafka.producing import Delivered
+from holdfast.journal.kafka.sending import FlightSender
 from holdfast.journal.kafka.sieve import Reign, Sieve
 from holdfast.limits import KAFKA_RESENDS_MAX
 from holdfast.logs import log

@@ -12,7 +12,8 @@ from holdfast.journal.api import Refused, Taken
 from holdfast.journal.checks import check_epoch, not_newer
 from holdfast.journal.kafka.lane import PartitionLane, Ways
 from holdfast.journal.kafka.marks import BARRIER, pack, unpack
-from holdfast.journal.kafka.sending import Delivered, FlightSender
+from holdfast.journal.kafka.producing import Delivered
+from holdfast.journal.kafka.sending import FlightSender
 from holdfast.journal.kafka.sieve import Reign, anchor
 from holdfast.limits import KAFKA_RETRY_MS
 from holdfast.logs import log
