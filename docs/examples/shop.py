@@ -365,6 +365,7 @@ def main(folder: Path) -> None:
         settle(shop)
         show_pages(app, folder)
         share_feeds(app)
+        print("look at it:", app.console())
         work(app)
 
 

@@ -30,6 +30,7 @@ async def serve(url: str, folder: Path) -> None:
             await worker.stop_async()
             await working
     async with Holdfast.open_async(folder / "online", workers=0) as own:
+        assert (await own.console_async()).endswith("/console")
         await show_pages_online(own, folder)
         feeds = await own.group("feeds", run=watch_feed).start_async()
         await feeds.declare_async(["news"])

@@ -19,6 +19,11 @@ _PARTS = {
     "bench": "With the extra `bench`",
 }
 
+_SCRIPTS = (
+    ("`htmx.org`", "2.0.11", "0BSD"),
+    ("`htmx-ext-sse`", "2.2.4", "0BSD"),
+)
+
 
 def page_text() -> str:
     """What `pyproject.toml` asks for, with the licence that each package names."""
@@ -34,6 +39,10 @@ def page_text() -> str:
         " published and contains none of them. The licence is what the installed package says of"
         " itself.",
         *parts,
+        "## Inside holdfast",
+        "The web console brings two scripts for browsers, as they are published on npm, and their"
+        " licences, in `console/static/vendor/`.",
+        table(("Script", "Version", "Licence"), _SCRIPTS),
         "## Notes",
         "**crc32c** is under the LGPL (2.1 or later). It is a separate package that is loaded at"
         " run time and can be replaced by another build of it, which is what the licence asks for."

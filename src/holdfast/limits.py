@@ -521,6 +521,13 @@ SELECTION_LOOK_MS = 50  # how often requests are looked for: a directory of a fe
 SELECTION_TABLES_WAIT_MS = 20_000  # for the tables to be as far as a request wants
 SELECTION_ATTEMPTS_MAX = 3  # for one that throws; then its asker is told
 
+# --- console ----------------------------------------------------------------------------------
+CONSOLE_FORM_BYTES_MAX = 8 * MIB  # variables may have 4 MiB, and a form writes a byte as three
+CONSOLE_FORM_FIELDS_MAX = 5_000  # a mapping of elements has one for each; definitions have hundreds
+CONSOLE_TICK_MS = 1_000  # how often live numbers are read while somebody looks: 5 ms of work each
+CONSOLE_PING_MS = 15_000  # a stream that says nothing for longer is closed by proxies
+CONSOLE_HISTORY_SAMPLES = 180  # of the small charts: three minutes
+
 # --- metrics ----------------------------------------------------------------------------------
 METRIC_TYPES_MAX = 64  # types of jobs shown by name, others as "other": 50 samples each, 4 us each
 METRIC_WORKERS_MAX = 10_000  # workers whose last request is remembered: 2 MB

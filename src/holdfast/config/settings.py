@@ -30,6 +30,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     host: str = "127.0.0.1"  # beyond this machine only with authorization
     port: int = 8080
+    console: bool = True  # serve the web console at /console
     tls_certificate: str = ""  # a file (PEM), with the chain; "": HTTP without encryption
     tls_key: str = ""  # a file (PEM); "": the key is in the certificate's file
     allowed_hosts: str = ""  # further names of the node in requests: "db-1, holdfast.example.org"

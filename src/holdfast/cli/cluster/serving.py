@@ -34,8 +34,8 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
             announcing.append(asyncio.get_running_loop().create_task(member.serves_at(url)))
             count = member.place.placements.count
             announce_start(
-                url, folder, count, member.node.replayed_events, took_ms, member=member.name,
-                journal=member.journal_url, as_json=as_json,
+                url, folder, count, member.node.replayed_events, took_ms, config,
+                member=member.name, journal=member.journal_url, as_json=as_json,
             )  # fmt: skip
 
         with beside:

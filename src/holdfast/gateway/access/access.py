@@ -1,5 +1,8 @@
 """The door: who is let in, and to which endpoints."""
 
+from collections.abc import Coroutine
+from typing import Any
+
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.asker import Asker
@@ -7,7 +10,7 @@ from holdfast.engine.identity.queries import IsLetIn
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
-from holdfast.gateway.access.needs import Everyone, Need
+from holdfast.gateway.access.needs import Alternatives, Everyone, Need
 
 _NAMED_MAX = 2  # of the permissions that would do: the first is for most
 
@@ -29,7 +32,7 @@ class Access:
         asker = await self._authentication.asker(authorization, address)
         if need is Everyone.KNOWN:
             return asker
-        if not await self._asked.ask_any(IsLetIn(asker, need)):
+        if not await self.lets_in(asker, need):
             named = [f"{permission} on some {each}" for each, permission in need[:_NAMED_MAX]]
             if len(need) > _NAMED_MAX:
                 named.append("a narrower one")
@@ -38,3 +41,7 @@ class Access:
                 " an administrator can grant it"
             )
         return asker
+
+    def lets_in(self, asker: Asker, need: Alternatives) -> Coroutine[Any, Any, bool]:
+        """Whether somebody has one of the permissions, with some resource at least."""
+        return self._asked.ask_any(IsLetIn(asker, need))

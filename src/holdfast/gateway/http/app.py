@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from litestar import Litestar, asgi, route
@@ -47,8 +47,12 @@ def create_app(
     *,
     polls: LongPolls | None = None,
     body_bytes_max: int = BODY_BYTES_MAX,
+    console: "WebConsole | None" = None,
 ) -> ASGIApp:
-    """The API over HTTP. Who runs the app may end its long polls by the `polls` given to it."""
+    """The API over HTTP, and the console's pages beside it.
+
+    Who runs the app may end its long polls by the `polls` given to it.
+    """
     serve = _Service(api, polls or LongPolls(), body_bytes_max)
     by_path: defaultdict[str, dict[Method, Endpoint]] = defaultdict(dict)
     for each in (*ENDPOINTS, *_openapi_endpoints()):
@@ -64,7 +68,16 @@ def create_app(
     )
     # what has no parameters needs no router, which costs 10 us of a request's 40
     plain = {path: handler for path, handler in handlers.items() if "{" not in path}
-    return _Guard(routed, plain, origins, metrics)
+    return _Guard(routed, plain, origins, metrics, console)
+
+
+class WebConsole(Protocol):
+    """Pages for people, which somebody else makes: the gateway checks who may send requests."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+    def end(self) -> None:
+        """The server closes: what is still being sent ends."""
 
 
 class _Service:
@@ -194,8 +207,10 @@ class _Guard:
         plain: Mapping[str, ASGIApp],
         origins: Origins,
         metrics: HttpMetrics,
+        console: "WebConsole | None" = None,
     ) -> None:
         self._router = router
+        self._console = console
         self._plain = plain
         self._origins = origins
         self._metrics = metrics
@@ -211,13 +226,20 @@ class _Guard:
             if method == "OPTIONS":
                 return await _allow(page, scope, send)
             send = _for_page(page, send)
-        handle = self._plain.get(scope["path"])
+        path = scope["path"]
+        handle = self._plain.get(path)
+        if handle is None and self._console is not None and _is_page(path):
+            return await self._console(scope, receive, send)
         if handle is None:
             return await self._router(scope, receive, send)
         try:
             await handle(scope, receive, send)
         except Exception as error:
             await send_problem(error, scope, send)
+
+
+def _is_page(path: str) -> bool:
+    return path == "/" or path == "/console" or path.startswith("/console/")
 
 
 async def _allow(page: bytes, scope: Scope, send: Send) -> None:

@@ -12,7 +12,7 @@ import uvicorn
 
 from holdfast.errors import InvalidState, Unavailable
 from holdfast.gateway.api import Api
-from holdfast.gateway.http.app import BODY_BYTES_MAX, create_app
+from holdfast.gateway.http.app import BODY_BYTES_MAX, WebConsole, create_app
 from holdfast.gateway.http.connections import ConnectionLimits, Connections
 from holdfast.gateway.http.origins import Origins
 from holdfast.gateway.http.polls import LongPolls
@@ -46,8 +46,10 @@ class HttpServer:
         limits: ConnectionLimits | None = None,
         metrics: HttpMetrics | None = None,
         is_shared: bool = False,
+        console: WebConsole | None = None,
     ) -> None:
         """`is_shared`: other processes listen at the same address, and the system chooses one."""
+        self._console = console
         self._is_shared = is_shared
         self._host = host
         self._port = port
@@ -62,6 +64,7 @@ class HttpServer:
                 metrics,
                 polls=self._polls,
                 body_bytes_max=body_bytes_max,
+                console=console,
             ),
             http=BoundedProtocol,
             ws="none",
@@ -103,6 +106,8 @@ class HttpServer:
         if self._ticking is None or self._socket is None:
             return
         self._polls.end()
+        if self._console is not None:
+            self._console.end()
         self._ticking.cancel()
         self._ticking = None
         await self._server.shutdown(sockets=[self._socket])

@@ -1,0 +1,1 @@
+"""The pages: a module and a template for each, and one table of them."""

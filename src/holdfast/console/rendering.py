@@ -1,0 +1,141 @@
+"""Templates, and what all of them can use: numbers, times and links as people read them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.runtime import Context
+
+from holdfast.console.charts import sparkline
+from holdfast.console.static_files import StaticFiles
+from holdfast.version import VERSION
+
+NOTHING = "\N{EN DASH}"  # where there is no value
+
+if TYPE_CHECKING:
+    from holdfast.console.page import ConsolePage, PageAsk
+
+
+class Templates:
+    """All templates of the package, compiled when they are used first."""
+
+    def __init__(self, static: StaticFiles, pages: Sequence["ConsolePage"]) -> None:
+        self._all = pages
+        self._pages = [each for each in pages if each.group is not None and each.method == "GET"]
+        self._environment = Environment(
+            loader=PackageLoader("holdfast.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.globals |= {
+            "static": static.url,
+            "there": self._there,
+            "sparkline": sparkline,
+            "version": VERSION,
+        }
+        self._environment.filters |= {
+            "count": count,
+            "when": when,
+            "moment": moment,
+            "ago": ago,
+            "pretty": pretty,
+            "span": span,
+        }
+
+    def _there(self, url: str | None) -> str | None:
+        """An address, if the console has a page there: a link never leads nowhere."""
+        path = (url or "").partition("?")[0]
+        is_known = any(each.pattern.fullmatch(path) for each in self._all)
+        return url if is_known else None
+
+    async def page(self, ask: "PageAsk", template: str, context: Mapping[str, Any]) -> bytes:
+        """A whole page, with the navigation that its visitor may use."""
+        navigation = await self._navigation(ask)
+        found = self._environment.get_template(template)
+        return found.render(self._known(ask), navigation=navigation, **context).encode()
+
+    def part(
+        self, ask: "PageAsk | None", template: str, block: str, context: Mapping[str, Any]
+    ) -> str:
+        """One block of a template, as htmx and live feeds put it into a page."""
+        found = self._environment.get_template(template)
+        known = self._known(ask) if ask is not None else {}
+        made: Context = found.new_context({**known, **context})
+        return "".join(found.blocks[block](made))
+
+    def _known(self, ask: "PageAsk") -> dict[str, Any]:
+        return {
+            "visitor": ask.visitor,
+            "page": ask.page,
+            "path": ask.path,
+            "query": ask.query,
+            "notice": ask.notice,
+            "csrf": ask.csrf,
+        }
+
+    async def _navigation(self, ask: "PageAsk") -> list[tuple[str, list["ConsolePage"]]]:
+        groups: dict[str, list[ConsolePage]] = {}
+        for each in self._pages:
+            if await ask.may(each.need):
+                assert each.group is not None
+                groups.setdefault(each.group, []).append(each)
+        return list(groups.items())
+
+
+# --- as people read it ------------------------------------------------------------------------
+
+
+def count(number: float | None) -> str:
+    """A number with its thousands apart; what is unknown is a dash."""
+    if number is None:
+        return NOTHING
+    return f"{number:,.0f}" if number == int(number) or number >= 100 else f"{number:,.1f}"
+
+
+def when(time: datetime | None) -> str:
+    """A time in UTC to the second, in an order that sorts."""
+    return NOTHING if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def moment(time_ms: int | None) -> datetime | None:
+    """Milliseconds since the epoch as a time."""
+    return None if not time_ms else datetime.fromtimestamp(time_ms / 1_000, UTC)
+
+
+def ago(time: datetime | None, now: datetime | None = None) -> str:
+    """How long ago a time was, or in how long it will be."""
+    if time is None:
+        return NOTHING
+    seconds = ((now or datetime.now(UTC)) - time).total_seconds()
+    return f"in {span(-seconds)}" if seconds < -1 else f"{span(max(seconds, 0))} ago"
+
+
+_SPANS = ((86_400 * 2, 86_400, "d"), (3_600 * 2, 3_600, "h"), (60 * 2, 60, "min"))
+
+
+def span(seconds: float | None) -> str:
+    """A number of seconds in the unit that people would use."""
+    if seconds is None:
+        return NOTHING
+    for least, unit, name in _SPANS:
+        if seconds >= least:
+            return f"{seconds / unit:,.0f} {name}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def pretty(value: Any) -> str:
+    """JSON as people read it: bytes of JSON, or what was read of it."""
+    if value is msgspec.UNSET or value is None:
+        return ""
+    if isinstance(value, msgspec.Raw | bytes | str):
+        try:
+            value = json.loads(bytes(value) if not isinstance(value, str) else value)
+        except ValueError:
+            return str(value) if isinstance(value, str) else bytes(value).decode(errors="replace")
+    return json.dumps(value, indent=2, ensure_ascii=False)

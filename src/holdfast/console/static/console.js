@@ -1,0 +1,68 @@
+"use strict";
+// What pages need beyond htmx. Everything that changes something works as a plain form, too.
+(() => {
+  // Forms with data-confirm are sent when the visitor has said yes.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || !form.dataset.confirm || form.dataset.confirmed) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const dialog = document.getElementById("confirm");
+    document.getElementById("confirm-text").textContent = form.dataset.confirm;
+    document.getElementById("confirm-yes").textContent = form.dataset.confirmYes || "Do it";
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => {
+      if (dialog.returnValue !== "yes") return;
+      form.dataset.confirmed = "yes";
+      form.requestSubmit();
+      delete form.dataset.confirmed;
+    }, { once: true });
+    dialog.showModal();
+  }, true);
+
+  // "/" goes to the field that finds things by key.
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest && event.target.closest("input, textarea, select, [contenteditable]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const found = document.querySelector(`[data-shortcut="${CSS.escape(event.key)}"]`);
+    if (found) { event.preventDefault(); found.focus(); }
+  });
+
+  // A browser has few connections to one address: a tab that nobody sees gives its stream back.
+  const source = (element) => (element["htmx-internal-data"] || {}).sseEventSource;
+  const asleep = new Map();
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      for (const element of document.querySelectorAll("[sse-connect]")) {
+        const open = source(element);
+        if (open) { open.close(); asleep.set(element, element.cloneNode(true)); }
+      }
+      return;
+    }
+    for (const [element, fresh] of asleep) {
+      if (!element.isConnected) continue;
+      element.replaceWith(fresh);
+      window.htmx.process(fresh);
+    }
+    asleep.clear();
+  });
+  const stale = (event, is) => {
+    const element = event.target.closest && event.target.closest("[data-live]");
+    if (element) element.classList.toggle("is-stale", is);
+  };
+  document.addEventListener("htmx:sseError", (event) => stale(event, true));
+  document.addEventListener("htmx:sseOpen", (event) => stale(event, false));
+
+  // Times say how long ago they were, and go on doing so.
+  const units = [[172800, 86400, "d"], [7200, 3600, "h"], [120, 60, "min"], [0, 1, "s"]];
+  const ago = () => {
+    for (const each of document.querySelectorAll("time[data-ago]")) {
+      const seconds = (Date.now() - Date.parse(each.dateTime)) / 1000;
+      const size = Math.abs(seconds);
+      const [, unit, name] = units.find(([least]) => size >= least);
+      const text = `${Math.round(size / unit)} ${name}`;
+      each.textContent = seconds < -1 ? `in ${text}` : `${text} ago`;
+    }
+  };
+  setInterval(ago, 10000);
+})();
