@@ -116,6 +116,8 @@ def test_a_drain_hands_everything_over_without_an_unanswered_request() -> None:
         status = await cluster.gateway("a").cluster.status()
         (view,) = [each for each in status.members if each.member == draining]
         assert (view.state, view.owned_partitions) == ("DRAINING", [])
+        with pytest.raises(InvalidState, match="being drained and gets no partitions"):
+            await cluster.gateway("a").cluster.move("1", draining)
         await loading
         answered = await asyncio.gather(*asked)  # none of them failed
         assert len(set(answered)) == 300

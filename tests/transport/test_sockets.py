@@ -1,12 +1,15 @@
 """What only sockets have: files, rights, ports, strangers."""
 
 import asyncio
+import logging
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvloop
 from tests.transport.ways import CLUSTER, ECHO, HASTY, QUICK, Script, until
 
 from holdfast.errors import InvalidArgument, Unavailable
@@ -110,6 +113,42 @@ def test_strangers_are_taken_up_to_a_bound_and_do_not_keep_members_out(tmp_path:
         await listener.close()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_handshakes_that_fail_are_told_and_do_not_keep_members_out(
+    loop_factory: Callable[[], asyncio.AbstractEventLoop],
+    logged: Callable[[], list[logging.LogRecord]],
+) -> None:
+    ours, theirs, stranger = MemberKey.make(), MemberKey.make(), MemberKey.make()
+    both = {"a": ours.public, "b": theirs.public}
+
+    async def story() -> None:
+        member = transport("b", HASTY, tls=Tls(theirs, both))
+        listener = await member.listen(TcpAddress("127.0.0.1", 0), Script())
+        assert isinstance(listener.address, TcpAddress)
+        false = transport("a", tls=Tls(stranger, {"a": stranger.public, "b": theirs.public}))
+        with pytest.raises(Unavailable, match="key"):
+            await false.connect(listener.address, "b", Script())
+        for _ in range(STRANGERS_MAX):  # as those do that only look whether a port is open
+            _, writer = await asyncio.open_connection("127.0.0.1", listener.address.port)
+            writer.close()
+            await writer.wait_closed()
+        async with asyncio.timeout(5):
+            while True:
+                try:
+                    connection = await transport("a", tls=Tls(ours, both)).connect(
+                        listener.address, "b", Script()
+                    )
+                except Unavailable:  # until their time is over
+                    continue
+                break
+        assert await connection.call(ECHO, b"x") == b"x"
+        await listener.close()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(story())
+    assert any("no greeting came" in vars(each)["fields"].get("why", "") for each in logged())
 
 
 def test_a_key_that_is_registered_later_is_let_in_and_one_taken_out_is_not() -> None:

@@ -25,7 +25,7 @@ _NAMES = frozenset(
 # What is left out first where a line is too long.
 _SPARE = (
     "RETRIES LEFT", "PROCESSED", "HOST", "HEARD", "NEXT", "EPOCH", "HOME", "FROM", "READY", "SIZE",
-    "SINCE", "OPEN SINCE", "VERSION", "ADDRESS", "QUEUE", "CREATED", "DEPLOYED", "STARTED",
+    "SINCE", "OPEN SINCE", "ADDRESS", "VERSION", "QUEUE", "CREATED", "DEPLOYED", "STARTED",
     "ATTEMPTS", "FAILURES", "REASON", "EMAIL", "DUE",
 )  # fmt: skip
 _REASONS = frozenset(("ERROR", "WHY"))

@@ -375,6 +375,11 @@ class Conductor:
         member = sight.members.get(to)
         if member is None or not member.is_there:
             raise NotFound(f"Member {to!r} is not running", member=to)
+        if member.is_draining:
+            raise InvalidState(
+                f"Member {to!r} is being drained and gets no partitions; undo that first: holdfast"
+                f" cluster drain {to} --undo", member=to, partition=partition,
+            )  # fmt: skip
         if last is None or Replica(to, member.disk or "") not in last.replicas:
             raise InvalidState(
                 f"Expected member {to!r} to keep the log of partition {partition}, but it does not",

@@ -36,14 +36,15 @@ async def open_member(folder: Path, config: Config) -> ClusterMember:
     check_name(folder, config.member)
     check_folder(folder)
     address = member_address(config.member_address)
-    make_folder(folder)
-    key = MemberKey.open(folder / "member.key")
-    name, nonce = config.member or key.public.hex()[:NAME_DIGITS], uuid.uuid4().hex
+    nonce = uuid.uuid4().hex
     coordination = open_coordination(
         config.cluster, nonce, ca=config.cluster_ca, certificate=config.cluster_certificate,
         key=config.cluster_key,
     )  # fmt: skip
     try:
+        make_folder(folder)  # behind what checks the URL: a wrong one leaves nothing behind
+        key = MemberKey.open(folder / "member.key")
+        name = config.member or key.public.hex()[:NAME_DIGITS]
         settings = await settle(coordination, config)
         belong(folder, settings.id, name)
         await coordination.register(Registered(name, key.public.hex()))

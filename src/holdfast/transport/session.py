@@ -148,10 +148,19 @@ class Session(Connection):
 
     # --- the wire -----------------------------------------------------------------------------
 
+    def await_greeting(self) -> None:
+        """From here on the time counts; a wire may never come, as where TLS fails."""
+        if self._timer is None:
+            wait_s = self._bounds.hello_ms_max / 1_000
+            self._timer = self._loop.call_later(wait_s, self._too_late)
+
     def begin(self, wire: Wire) -> None:
         """The wire is there. The side that dialed greets first."""
+        if self._ended is not None:
+            wire.abort()
+            return
         self._wire = wire
-        self._timer = self._loop.call_later(self._bounds.hello_ms_max / 1_000, self._too_late)
+        self.await_greeting()
         if self._expected is not None:
             self._write(frame_of(hello_of(self._identity)))
 

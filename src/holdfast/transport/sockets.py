@@ -169,6 +169,9 @@ class SocketTransport(Transport):
                 address.host,
                 address.port,
                 ssl=self._tls.server if self._tls is not None else None,
+                ssl_handshake_timeout=(
+                    self._bounds.hello_ms_max / 1_000 if self._tls is not None else None
+                ),
             )
         except OSError as error:
             raise Unavailable(
@@ -213,6 +216,7 @@ class _Listening:
             return _Refusing(session, ConnectionBounds())
         self._strangers.add(session)
         session.opened.add_done_callback(lambda _: self._greeted(session))
+        session.await_greeting()  # nobody tells when TLS fails
         return self._transport.endpoint(session)
 
     def _greeted(self, session: Session) -> None:

@@ -21,7 +21,17 @@ app = typer.Typer(
     help="A cluster: its status, members and cuts; drain, remove, move, repair; a demo.",
 )
 
-Member = Annotated[str, typer.Argument(help="The name of a member.", metavar="MEMBER")]
+
+def _checked(name: str) -> str:
+    from holdfast.member_names import check_member_name
+
+    check_member_name(name)
+    return name
+
+
+Member = Annotated[
+    str, typer.Argument(help="The name of a member.", metavar="MEMBER", callback=_checked)
+]
 _DRAIN_LOOK_S = 0.2  # how often the progress of a drain is asked for
 
 
@@ -80,11 +90,11 @@ def members(url: Url = DEFAULT_URL, json: Json = False) -> None:
         print_json(found.members)
         return
     print_table(
-        ["MEMBER", "STATE", "PARTITIONS", "URL", "ADDRESS", "VERSION"],
+        ["MEMBER", "STATE", "PARTITIONS", "URL", "VERSION", "ADDRESS"],
         [
             (
-                each.member, each.state, str(len(each.owned_partitions)), each.url, each.address,
-                each.version,
+                each.member, each.state, str(len(each.owned_partitions)), each.url, each.version,
+                each.address,
             )
             for each in found.members
         ],
