@@ -280,3 +280,19 @@ def test_an_annotation_that_cannot_be_resolved_leaves_the_others_as_they_are() -
     arguments.encode(({"a": 1}, 2), {})
     with pytest.raises(InvalidArgument, match="Argument second of task take: expected int"):
         arguments.encode((1, "two"), {})
+
+
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        (b'{"to": "a", "body": 5}', "Argument body of task mail: expected str, but found int"),
+        (b'{"to": "a"}', "Arguments of task mail: missing body"),
+        (b'{"to": "a", "body": "b", "cc": "c"}', "Arguments of task mail: unknown cc"),
+    ],
+)
+def test_a_job_whose_arguments_do_not_fit_says_which(payload: bytes, said: str) -> None:
+    def mail(to: str, body: str) -> None: ...
+
+    with pytest.raises(InvalidArgument) as raised:
+        Arguments(mail).decode(payload)
+    assert raised.value.message == said

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from waiting import WAIT, wait_until
 
@@ -23,6 +24,7 @@ from holdfast import (
     error,
     path,
 )
+from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.logs import log
 
 
@@ -159,6 +161,25 @@ def test_giving_up_is_an_error_with_its_traceback(told: Told) -> None:
     (record,) = told.records
     assert record.levelname == "ERROR" and record.exc_info is not None
     assert told.fields()[0]["next"] == "incident: not to be retried"
+
+
+def test_arguments_that_do_not_fit_are_not_retried_but_a_wrong_answer_that_a_task_reads_is(
+    told: Told,
+) -> None:
+    with holdfast.testing.app() as app:
+
+        @app.task(retries=1)
+        def charge(order: int) -> None:
+            msgspec.json.decode(b'"no number"', type=int)
+
+        app.portal.call(app.api.tasks.submit([NewTask("charge", msgspec.Raw(b'{"order": "A-1"}'))]))
+        charge.submit(7)
+        app.run_all()
+    by_next = {each["next"].split(":")[0].split(" in ")[0] for each in told.fields()}
+    assert by_next == {"incident", "retried"}
+    (unfit,) = [each for each in told.fields() if each["next"] == "incident: not to be retried"]
+    assert unfit["attempt"] == 1
+    assert "expected int, but found str" in (told.records[0].exc_text or "")
 
 
 def test_what_is_raised_after_the_job_was_completed_is_logged_and_changes_nothing(

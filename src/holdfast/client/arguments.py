@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from holdfast.client.codec import PLAIN_VALUES, Values
 from holdfast.client.exactness import check_bytes, check_numbers, has_suspects, is_known, is_open
-from holdfast.client.fitting import fit_of, misfit, plain_test, unreadable
+from holdfast.client.fitting import UnfitArguments, fit_of, misfit, plain_test, unreadable
 from holdfast.errors import InvalidArgument
 
 RESERVED = frozenset({"key", "delay", "due", "priority"})  # what `submit` itself takes
@@ -74,10 +74,7 @@ class Arguments:
             try:
                 self._decode_strictly(data)
             except msgspec.ValidationError as error:
-                wanted = {
-                    name: fit.wanted for name, fit in zip(self.names, self._fits, strict=True)
-                }
-                raise unreadable(self._function.__name__, error, wanted) from error
+                raise self._unfit(error) from error
 
     def _refuse(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> NoReturn:
         """InvalidArgument in the words that Python has for a wrong call."""
@@ -99,11 +96,18 @@ class Arguments:
             self._values.encode(value, place=name)
         raise InvalidArgument(f"Expected arguments that are JSON, but {error}") from error
 
+    def _unfit(self, error: msgspec.ValidationError) -> UnfitArguments:
+        wanted = {name: fit.wanted for name, fit in zip(self.names, self._fits, strict=True)}
+        return unreadable(self._function.__name__, error, wanted)
+
     def decode(self, payload: bytes | msgspec.Raw) -> dict[str, Any]:
-        """The arguments in a payload, by name."""
+        """The arguments in a payload, by name; UnfitArguments if they are not the function's."""
         if self._seals:
             payload = self._values.unsealed_fields(payload)
-        arguments = self._decode(payload)
+        try:
+            arguments = self._decode(payload)
+        except msgspec.ValidationError as error:
+            raise self._unfit(error) from None
         return {name: getattr(arguments, name) for name in self.names}
 
 

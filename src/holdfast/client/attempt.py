@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from holdfast.client.codec import PLAIN_VALUES, Values
+from holdfast.client.fitting import UnfitArguments
 from holdfast.client.task import Task
 from holdfast.engine.jobs.backoff import pause_ms
 from holdfast.engine.jobs.values import Backoff
@@ -74,8 +75,7 @@ def raised(job: ActivatedJob, error: BaseException, values: Values = PLAIN_VALUE
         return Done(job, error=str(error), retry_after_ms=after_ms, is_expected=True)
     text = "".join(traceback.format_exception(error)).rstrip()
     is_expected = isinstance(error, BusinessError)
-    # bad arguments stay bad
-    final = is_expected or isinstance(error, GiveUpError | msgspec.ValidationError)
+    final = is_expected or isinstance(error, GiveUpError | UnfitArguments)
     return Done(job, error=text, final=final, is_expected=is_expected)
 
 

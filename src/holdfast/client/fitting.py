@@ -31,6 +31,11 @@ _LISTS = (list, tuple, set, frozenset)
 _QUICK = PLAIN | {float}
 _PLACE = re.compile(r"(.*) - at (`key` in )?`\$\.?([^`]*)`", re.DOTALL)  # as msgspec writes it
 _MISFIT = re.compile(r"Expected `(.*)`, got `(.*)`")
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*)`")
+
+
+class UnfitArguments(InvalidArgument):
+    """The arguments of a job do not fit its task: no retry helps."""
 
 
 class Fit(NamedTuple):
@@ -126,7 +131,7 @@ def misfit(function: str, name: str, fit: Fit, value: Any) -> InvalidArgument:
 
 def unreadable(
     function: str, error: msgspec.ValidationError, wanted: dict[str, str]
-) -> InvalidArgument:
+) -> UnfitArguments:
     """The worker would refuse an argument, or a part of it."""
     found = _PLACE.fullmatch(str(error))
     said, is_key, place = found.groups() if found else (str(error), None, "")
@@ -134,7 +139,10 @@ def unreadable(
         said = (
             f"expected {kinds[1] if is_key else wanted.get(place, kinds[1])}, but found {kinds[2]}"
         )
+    elif fields := _FIELD.fullmatch(said):
+        said = f"{'missing' if fields[1].startswith('missing') else 'unknown'} {fields[2]}"
     else:
         said = said[:1].lower() + said[1:]
-    where = f"Argument {place} of task {function}" + (", a key" if is_key else "")
-    return InvalidArgument(f"{where}: {said}", field=place)
+    where = f"Argument {place} of" if place else "Arguments of"
+    where = f"{where} task {function}" + (", a key" if is_key else "")
+    return UnfitArguments(f"{where}: {said}", field=place)
