@@ -66,7 +66,7 @@ def create_records(journal: Journal, config: Config) -> None:
         journal.create_topic(TOPIC, config.partitions or DEFAULT_PARTITIONS)
     elif config.partitions not in (None, existing):
         raise InvalidArgument(
-            f"Expected {config.partitions} partitions, but the folder was made with {existing};"
+            f"Expected {config.partitions} partitions, but the log has {existing};"
             " the number cannot be changed"
         )
 

@@ -9,7 +9,7 @@ from tests.engine.fellows import Fellows
 from tests.groups.members import Work
 
 from holdfast.client.group_home import NodeMembership, NodeSyncLog
-from holdfast.errors import Moved, Unknown
+from holdfast.errors import Moved, Unavailable, Unknown
 from holdfast.gateway.far import far
 from holdfast.gateway.groups.home import PREFIX, GroupsPort
 from holdfast.gateway.groups.service import GroupGateway
@@ -157,6 +157,65 @@ def test_a_home_that_is_away_for_longer_than_a_session_stops_all_work_until_it_i
         assert sorted(work.running) == TOKENS
         group.stop()
         await task
+        await there.fellows.close()
+
+    run(story())
+
+
+class Line:
+    """A program's own way to the nodes, which may be cut."""
+
+    def __init__(self, there: Nodes) -> None:
+        self._there = there
+        self.is_cut = False
+        self.groups = GroupGateway(Anybody())  # type: ignore[arg-type]
+        self.groups.serve(far(GroupsPort, self._call, PREFIX))
+
+    async def _call(self, body: bytes) -> bytes:
+        if self.is_cut:
+            raise Unavailable("the line is cut")
+        return await self._there._call(body)
+
+
+def test_a_program_comes_back_whose_place_in_the_log_was_discarded_meanwhile() -> None:
+    async def story() -> None:
+        there = await nodes()
+        await there.move("a", 0)
+        now = asyncio.get_running_loop().time
+        works: dict[str, Work] = {}
+        lines: dict[str, Line] = {}
+
+        async def join(name: str) -> "tuple[Group, asyncio.Future[None]]":
+            lines[name], works[name] = Line(there), Work(name, [])
+            log = NodeSyncLog(lines[name], "numbers")  # type: ignore[arg-type]
+            await log.look()
+            group = Group(
+                "numbers", name, log,
+                lambda member: NodeMembership(lines[name], "numbers", member, 3_000, now),  # type: ignore
+                works[name], partitions=[NewPartition(each) for each in TOKENS],
+            )  # fmt: skip
+            return group, asyncio.ensure_future(group.run())
+
+        joined = [await join("x"), await join("y")]
+        await asyncio.sleep(5)
+        assert len(works["x"].running) == 3
+        earliest = there.journal.bounds("group-numbers", 1).earliest
+        lines["x"].is_cut = True
+        for _ in range(3):
+            other, task = await join("z")
+            await asyncio.sleep(6)
+            other.stop()
+            await task
+            await asyncio.sleep(2)
+        assert there.journal.bounds("group-numbers", 1).earliest > earliest
+        assert not works["x"].running
+        await there.move("b", 0.1)  # the new home has nothing in its memory
+        lines["x"].is_cut = False
+        await asyncio.sleep(20)
+        assert len(works["x"].running) == len(works["y"].running) == 3
+        for group, task in joined:
+            group.stop()
+            await task
         await there.fellows.close()
 
     run(story())

@@ -152,7 +152,8 @@ def _problems(members: list[ClusterMemberView], without: set[int]) -> list[str]:
     found: list[str] = []
     if without:
         these = ", ".join(map(str, sorted(without)))
-        found.append(f"Partitions {these} have no owner at the moment")
+        one, verb = ("Partition", "has") if len(without) == 1 else ("Partitions", "have")
+        found.append(f"{one} {these} {verb} no owner at the moment")
     for each in members:
         if each.state == "AWAY":
             found.append(

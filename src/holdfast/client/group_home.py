@@ -131,8 +131,12 @@ class NodeSyncLog:
         return self._bounds
 
     async def read(self, offset: int) -> list[Entry]:
-        """Messages from an offset on; NotFound below what is kept."""
-        return await self._read(offset, 0)
+        """Messages from an offset on; NotFound below what is kept, which is known then."""
+        try:
+            return await self._read(offset, 0)
+        except NotFound:
+            await self.look()
+            raise
 
     async def stream(self, offset: int) -> AsyncIterator[list[Entry]]:
         """Batches of messages from an offset on, waiting for more, for ever."""

@@ -16,6 +16,7 @@ from holdfast.groups.journal_log import JournalSyncLog
 from holdfast.groups.local import Hub
 from holdfast.groups.observing import GroupObserver
 from holdfast.groups.sessions import Sessions
+from holdfast.groups.whole_log import read_whole
 from holdfast.journal import Bounds, Entry
 from holdfast.limits import (
     GROUP_JOIN_MS,
@@ -53,15 +54,9 @@ class KeptGroup:
 
     async def open(self) -> None:
         """Reads what the log says; members of its last generation have time to come back."""
-        earliest = self._end
-        entries: list[Entry] = []
-        while self._end < self.log.bounds().next:
-            some = await self.log.read(self._end)
-            if not some:
-                break
-            entries += some
-            self._end = some[-1].offset + 1
-        self.observer.restore(entries, is_complete=earliest == 0)
+        found = await read_whole(self.log)
+        self._end = found.next
+        self.observer.restore(found.entries, found.is_complete)
         generation = self.observer.generation
         self.hub = Hub(generation, GROUP_JOIN_MS)
         self._sessions = Sessions(self.name, self.hub)

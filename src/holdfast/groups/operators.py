@@ -19,7 +19,7 @@ def operators_message(group: str, state: GroupState, ask: Ask) -> bytes:
     if partition is None or not partition.is_live:
         raise NotFound(
             f"Expected a partition of group {group!r} that is not finished, but found"
-            f" {ask.token!r}",
+            f" {ask.token!r}; see holdfast groups show {group}",
             group=group,
             token=ask.token,
         )

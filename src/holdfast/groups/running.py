@@ -45,6 +45,7 @@ from holdfast.groups.effects import (
 from holdfast.groups.observing import PartitionSummary, summary_of
 from holdfast.groups.runs import OwnedWork, Runs
 from holdfast.groups.sending import SyncSending
+from holdfast.groups.whole_log import read_whole
 from holdfast.limits import (
     GROUP_PAUSE_MS,
     GROUP_PAUSE_MS_MAX,
@@ -228,17 +229,10 @@ class _Life:
 
     async def _read_back(self) -> None:
         """All that the log keeps: it begins with a whole state, or with the group's first."""
-        earliest, end = self.log.bounds()
-        entries: list[Entry] = []
-        self._next = earliest
-        while self._next < end:
-            some = await self.log.read(self._next)
-            if not some:
-                break
-            entries += some
-            self._next = some[-1].offset + 1
+        found = await read_whole(self.log)
+        self._next = found.next
         self._read_at = asyncio.get_running_loop().time()
-        self._do(self._core.restore(entries, is_complete=earliest == 0))
+        self._do(self._core.restore(found.entries, found.is_complete))
 
     async def _follow(self) -> None:
         """Reads the log for ever; after an error again, but not for long without it."""

@@ -9,7 +9,7 @@ from bench.peers.kafka import PASSWORD, USER
 from tests.kafka_server import SecuredKafka
 
 from holdfast.config import Config
-from holdfast.errors import InvalidArgument, Unauthorized
+from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
 from holdfast.journal import Append, Appended, Start, Taken
 from holdfast.journal.kafka.address import (
     KafkaAddress,
@@ -179,3 +179,16 @@ def test_a_wrong_password_is_told(
     )
     with pytest.raises(Unauthorized, match="kafka_password_file"):
         KafkaJournal.open(f"kafka://127.0.0.1:{kafka.sasl_port}/n?security=SASL_SSL", config)
+
+
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("security", "says"), [("SSL", "kafka_ca"), ("PLAINTEXT", r"\(PLAINTEXT\).*listener")]
+)
+def test_a_broker_that_is_not_trusted_or_not_spoken_to_as_it_wants_is_told(
+    kafka: SecuredKafka, security: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.journal.kafka.topics.KAFKA_OPEN_MS_MAX", 1_500)
+    url = f"kafka://127.0.0.1:{kafka.tls_port}/n?security={security}"
+    with pytest.raises((Unauthorized, Unavailable), match=says):
+        KafkaJournal.open(url, Config())

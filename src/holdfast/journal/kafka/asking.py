@@ -29,6 +29,7 @@ _ASK_SECONDS = KAFKA_ASK_MS_MAX / 1000
 _DENIED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
 _STRANGER = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
+_UNTRUSTED = (KafkaError._SSL,)
 _CONFIG = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",  # what is discarded is discarded by us, who know what is needed
@@ -53,11 +54,17 @@ def failed(what: str, reason: KafkaError, servers: str) -> Exception:
             f"Kafka rejects the credentials for {what}: {reason.str()}; see kafka_username and"
             " kafka_password_file"
         )
+    if reason.code() in _UNTRUSTED:
+        return Unauthorized(
+            f"No TLS connection to Kafka at {servers}: {reason.str()}; see kafka_ca,"
+            " kafka_certificate, and security in the address"
+        )
     if reason.code() in _DENIED:
         return Unauthorized(f"Kafka does not allow {what}: {reason.str()}; see its ACLs")
     if reason.code() in _AWAY:
         return Unavailable(
-            f"No Kafka broker answers at {servers}: check the address, and that a broker runs there"
+            f"No Kafka broker answers at {servers}: check the address, that a broker runs there,"
+            " and that its listener has this security"
         )
     return Unavailable(f"Kafka at {servers} did not give {what}: {reason.str()}")
 
@@ -66,15 +73,16 @@ class Brokers:
     """Asks brokers, from any thread."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._servers: str = settings["bootstrap.servers"]
-        self._stranger: KafkaError | None = None  # a broker did not believe who we are
+        security = settings.get("security.protocol", "PLAINTEXT")
+        self._servers = f"{settings['bootstrap.servers']} ({security})"
+        self._stranger: KafkaError | None = None  # no trust, on either side
         told: dict[str, Any] = {**settings, "error_cb": self._erred}
         self._admin = AdminClient(told)
         self._times = consumer(settings)  # the one that can be asked for offsets by time
 
     def _erred(self, error: KafkaError) -> None:
         """Called by a thread of the client."""
-        if error.code() in _STRANGER:
+        if error.code() in (*_STRANGER, *_UNTRUSTED):
             self._stranger = error
 
     def _failed(self, what: str, error: KafkaException) -> Exception:
