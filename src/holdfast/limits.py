@@ -526,6 +526,10 @@ CONSOLE_FORM_BYTES_MAX = 8 * MIB  # variables may have 4 MiB, and a form writes 
 CONSOLE_FORM_FIELDS_MAX = 5_000  # a mapping of elements has one for each; definitions have hundreds
 CONSOLE_TICK_MS = 1_000  # how often live numbers are read while somebody looks: 5 ms of work each
 CONSOLE_PING_MS = 15_000  # a stream that says nothing for longer is closed by proxies
+CONSOLE_LIST_ITEMS = 50  # a page of a list: what a screen and a half shows
+CONSOLE_LIST_MS_MAX = 1_000  # for a list of the state whose filter fits few of many rows
+CONSOLE_LOG_BYTES_MAX = 4 * MIB  # of the log, read for a time line at once: 30,000 records
+CONSOLE_DEFINITIONS_KEPT_MAX = 200  # read and ready to be drawn: 100 KB each
 CONSOLE_HISTORY_SAMPLES = 180  # of the small charts: three minutes
 
 # --- metrics ----------------------------------------------------------------------------------

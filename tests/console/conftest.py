@@ -102,7 +102,7 @@ class ConsoleSite:
 
     def deploy(self, process: Process) -> str:
         """The key of the version."""
-        source = write_bpmn(process.definition())
+        source = write_bpmn(process.definition()).decode()
         [found] = self.call(self.api.processes.deploy([Resource("p.bpmn", source)]))
         return found.process_definition_key
 

@@ -130,6 +130,7 @@ HOMES = {
     "lark": "model/feel/",
     "litestar": "gateway/http/",
     "lxml": "model/bpmn/",
+    "markupsafe": "console/drawing.py",  # Jinja2's own word for markup
     "matplotlib": "pipeline/report/",
     "msgspec": "",
     "multipart": "gateway/http/forms.py",

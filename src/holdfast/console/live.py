@@ -8,10 +8,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import Context
+from typing import Any, TypeVar
 
 from holdfast.errors import HoldfastError
 from holdfast.limits import CONSOLE_PING_MS
 from holdfast.logs import log
+
+T = TypeVar("T")
 
 Produce = Callable[[], Awaitable[bytes | None]]
 """Makes the next event for all that listen; None where nothing has changed."""
@@ -101,6 +104,7 @@ class LiveFeeds:
 
     def __init__(self) -> None:
         self._feeds: dict[str, LiveFeed] = {}
+        self._kept: dict[type[Any], Any] = {}
 
     def feed(self, name: str, produce: Callable[[], Produce], every_ms: int) -> LiveFeed:
         """The feed of a name; `produce` makes its producer when it is asked for first."""
@@ -108,6 +112,12 @@ class LiveFeeds:
         if found is None:
             found = self._feeds[name] = LiveFeed(produce(), every_ms)
         return found
+
+    def kept(self, kind: type[T]) -> T:
+        """What a feed and its page remember together, made when it is asked for first."""
+        if kind not in self._kept:
+            self._kept[kind] = kind()
+        return self._kept[kind]
 
     def known(self, name: str) -> LiveFeed | None:
         """The feed of a name, if somebody has asked for it."""

@@ -35,7 +35,7 @@ class Templates:
         )
         self._environment.globals |= {
             "static": static.url,
-            "there": self._there,
+            "there": self.there,
             "sparkline": sparkline,
             "version": VERSION,
         }
@@ -46,9 +46,10 @@ class Templates:
             "ago": ago,
             "pretty": pretty,
             "span": span,
+            "summary": summary,
         }
 
-    def _there(self, url: str | None) -> str | None:
+    def there(self, url: str | None) -> str | None:
         """An address, if the console has a page there: a link never leads nowhere."""
         path = (url or "").partition("?")[0]
         is_known = any(each.pattern.fullmatch(path) for each in self._all)
@@ -139,3 +140,9 @@ def pretty(value: Any) -> str:
         except ValueError:
             return str(value) if isinstance(value, str) else bytes(value).decode(errors="replace")
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def summary(error: str | None) -> str:
+    """What an error comes down to: the last line of a traceback."""
+    lines = (error or "").strip().splitlines()
+    return lines[-1] if lines else ""

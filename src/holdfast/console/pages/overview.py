@@ -19,6 +19,7 @@ from holdfast.limits import CONSOLE_HISTORY_SAMPLES, CONSOLE_TICK_MS
 _READ_SYSTEM = one(ResourceType.SYSTEM, Permission.READ)
 _TEMPLATE = "overview.html"
 _TYPES_SHOWN = 12
+_APART_S_MIN = CONSOLE_TICK_MS / 2_000
 _PAUSE_S_MAX = 5 * CONSOLE_TICK_MS / 1_000  # of nobody looking: what is older is another story
 
 
@@ -48,8 +49,12 @@ class OverviewHistory:
     )
 
     def add(self, seconds: float, numbers: NodeNumbers) -> None:
-        if self.samples and seconds - self.samples[-1].seconds > _PAUSE_S_MAX:
-            self.samples.clear()
+        if self.samples:
+            age = seconds - self.samples[-1].seconds
+            if age > _PAUSE_S_MAX:
+                self.samples.clear()
+            elif age < _APART_S_MIN:  # a page was opened between two ticks
+                return
         self.samples.append(Sampled(seconds, numbers))
 
     def rates(self, name: str) -> list[float]:
@@ -100,19 +105,17 @@ async def show(ask: PageAsk) -> PageReply:
     """The page as of now; the live feed goes on from there."""
     if not await ask.may(_READ_SYSTEM):
         return await ask.show(_TEMPLATE, is_permitted=False)
-    found = await _read(ask.api, OverviewHistory())
+    found = await _read(ask.api, ask.feeds.kept(OverviewHistory))
     return await ask.show(_TEMPLATE, is_permitted=True, **found)
 
 
 async def live(ask: PageAsk) -> PageStream:
     """The numbers, read once a second for all tabs together."""
-    make = partial(_producer, ask.api, ask.templates)
+    make = partial(_producer, ask.api, ask.templates, ask.feeds.kept(OverviewHistory))
     return PageStream(ask.feeds.feed("overview", make, CONSOLE_TICK_MS).listen())
 
 
-def _producer(api: RestApi, templates: Templates) -> Produce:
-    history = OverviewHistory()
-
+def _producer(api: RestApi, templates: Templates, history: OverviewHistory) -> Produce:
     async def produce() -> bytes | None:
         found = await _read(api, history)
         return event("numbers", templates.part(None, _TEMPLATE, "numbers", found))

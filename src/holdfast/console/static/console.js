@@ -53,6 +53,42 @@
   document.addEventListener("htmx:sseError", (event) => stale(event, true));
   document.addEventListener("htmx:sseOpen", (event) => stale(event, false));
 
+  // Clicks on a drawing choose what a form beside it names: first the source, then the target.
+  const mark = (drawing, name, id) => {
+    for (const each of drawing.querySelectorAll(`.${name}`)) each.classList.remove(name);
+    if (id) for (const each of drawing.querySelectorAll(`[data-element="${CSS.escape(id)}"]`)) each.classList.add(name);
+  };
+  const has = (select, id) => select && [...select.options].some((option) => option.value === id);
+  document.addEventListener("click", (event) => {
+    const shape = event.target.closest && event.target.closest("[data-element]");
+    const drawing = shape && shape.closest("[data-modify]");
+    if (!drawing) return;
+    const form = document.querySelector(drawing.dataset.modify);
+    const { source, target } = form.elements;
+    const id = shape.dataset.element;
+    if (!source.value && has(source, id)) source.value = id;
+    else if (source.value === id && !target.value) source.value = "";
+    else if (has(target, id)) target.value = target.value === id ? "" : id;
+    form.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest && event.target.closest("form");
+    const drawing = form && form.id && document.querySelector(`[data-modify="#${CSS.escape(form.id)}"]`);
+    if (!drawing) return;
+    mark(drawing, "is-source", form.elements.source.value);
+    mark(drawing, "is-target", form.elements.target.value);
+  });
+
+  // A field with JSON says at once what is wrong with it.
+  document.addEventListener("input", (event) => {
+    const field = event.target;
+    if (!field.dataset || !("json" in field.dataset)) return;
+    let problem = "";
+    try { JSON.parse(field.value); } catch (error) { problem = String(error.message || error); }
+    field.setCustomValidity(problem);
+    field.setAttribute("aria-invalid", problem ? "true" : "false");
+  });
+
   // Times say how long ago they were, and go on doing so.
   const units = [[172800, 86400, "d"], [7200, 3600, "h"], [120, 60, "min"], [0, 1, "s"]];
   const ago = () => {
