@@ -6,7 +6,6 @@ between them, so that live commands do not wait for them.
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,7 +82,6 @@ class Upkeep:
         self.held = self._retained.held
         self._positions: Positions = {}  # of the last snapshot
         self._files = asyncio.Lock()  # its holder may use the store beside the runner
-        self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._rebuilding = ""  # why, while it is
         self._is_read = False  # the whole state was read since it was opened
@@ -318,7 +316,7 @@ class Upkeep:
             self._damaged(store.damage)
 
     def _on_damage(self, error: DataLoss) -> None:
-        if threading.get_ident() == self._thread:
+        if asyncio._get_running_loop() is self._loop:  # whichever thread runs it
             self._damaged(error)  # at once: the caller that met it finds the runner halted
         else:
             self._loop.call_soon_threadsafe(self._damaged, error)

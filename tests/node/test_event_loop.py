@@ -24,7 +24,8 @@ with Holdfast.open(sys.argv[1]) as app:
     thread = threading.Thread(target=worker.run)
     thread.start()
     assert handle.result(timeout=20) == 3
-    assert type(app.portal.loop).__module__.startswith("asyncio")
+    import asyncio
+    assert isinstance(app.portal.loop, asyncio.SelectorEventLoop)
     worker.stop()
     thread.join()
 print("done")

@@ -98,7 +98,7 @@ class Holdfast(
         the node has no room; with 0 it raises `ResourceExhausted`. `codec` sends values of other
         types, and encrypts.
         """
-        portal = Portal("holdfast")
+        portal = Portal("holdfast", lends=True)
         if DETACHED:
             return cls(portal, detached_api(), portal.close, 0, codec=codec)
         path = Path(folder)

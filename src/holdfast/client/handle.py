@@ -37,7 +37,7 @@ class Handle(Generic[R_co]):
     def result(self, timeout: float | None = None) -> R_co:
         """The task's result, waiting for it; TaskFailed if it ended, or is stuck, without one."""
         self._app.begin()
-        return self._app.portal.call(self._result(timeout))
+        return self._app.portal.call(self._result(timeout), waits=True)
 
     async def result_async(self, timeout: float | None = None) -> R_co:
         """Like `result`, for an event loop."""

@@ -42,6 +42,10 @@ class _AsAsked(wait_base):
         return self._growing(retry_state) * self._spread()
 
 
+class _InAnyThread:
+    """Holds what one call remembers: the loop may go on in another thread (`lent_loop.py`)."""
+
+
 async def persistently(
     call: Callable[[], Awaitable[T]],
     is_passing: Callable[[BaseException], bool],
@@ -73,12 +77,15 @@ async def again(
 ) -> T:
     """All attempts but the first, which has failed."""
     failed: Exception | None = first
-    async for attempt in AsyncRetrying(
+    retrying = AsyncRetrying(
         retry=retry_if_exception(is_passing),
         wait=_AsAsked(pause_s_max, spread),
         stop=lambda state: is_over(state.upcoming_sleep),
         reraise=True,
-    ):
+    )
+    # tenacity keeps its count by thread
+    retrying._local = _InAnyThread()  # pyright: ignore[reportAttributeAccessIssue]
+    async for attempt in retrying:
         with attempt:
             if failed is not None:  # the pause before the second attempt is like all others
                 failed, error = None, failed

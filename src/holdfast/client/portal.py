@@ -3,10 +3,13 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Coroutine
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Generic, TypeVar
 
+from holdfast.client.lent_loop import LentLoop
 from holdfast.errors import Unavailable
 from holdfast.event_loop import new_event_loop
 
@@ -17,46 +20,105 @@ _ABANDON_S_MAX = 1.0  # that the end of a program waits for connections to be cl
 class _Call(Generic[T]):
     """A coroutine that a thread waits for. A bare lock wakes it in half the time a future does."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self._coroutine = coroutine
+        self._loop = loop
         self._ended = threading.Lock()
         self._ended.acquire()
         self._task: asyncio.Task[T] | None = None
+        self._is_withdrawn = False
 
     def begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._coroutine)
+        """Begins it, for a thread that waits."""
+        if not self._is_withdrawn:
+            self.begin_here()
+            self.wake_its_thread()
+
+    def begin_here(self) -> None:
+        """Begins it, for a thread that looks for itself whether it is done."""
+        self._task = self._loop.create_task(self._coroutine)
+
+    def wake_its_thread(self) -> None:
+        """From now on its thread waits."""
+        assert self._task is not None, "it has begun"
         self._task.add_done_callback(self._end)
 
-    def _end(self, _: "asyncio.Task[T]") -> None:
-        self._ended.release()
+    def _end(self, _: object = None) -> None:
+        if self._ended.locked():
+            self._ended.release()
 
-    def wait(self) -> T:
-        try:
+    def is_done(self) -> bool:
+        return self._task is not None and self._task.done()
+
+    def withdraw(self) -> None:
+        """Nobody waits any more; runs on the loop, behind `begin`."""
+        if self._task is not None:
+            self._task.cancel()
+        elif not self._is_withdrawn:
+            self._is_withdrawn = True
+            self._coroutine.close()
+
+    def abandon(self) -> None:
+        """The loop has ended: whoever waits is told so."""
+        self._is_withdrawn = True
+        if getcoroutinestate(self._coroutine) == CORO_CREATED:
+            self._coroutine.close()
+        self._end()
+
+    def result(self) -> T:
+        """What it gave, once it is done; its thread waits until then."""
+        if not self.is_done():
             self._ended.acquire()
-        except BaseException:  # Ctrl-C in the thread that waits
-            if self._task is not None:
-                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
-            raise
-        assert self._task is not None
+        if self._task is None or not self._task.done():
+            raise Unavailable("This app was closed before the answer came")
         try:
             return self._task.result()
         except asyncio.CancelledError as error:
             raise Unavailable("This app was closed before the answer came") from error
 
 
-class Portal:
-    """A thread with an event loop that coroutines can be handed to from anywhere."""
+class _Nudge:
+    """A callback that nobody waits for: the loop is run until it has nothing to do."""
 
-    def __init__(self, name: str) -> None:
-        self.loop = new_event_loop()
+    def __init__(self, callback: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
+        self._callback = callback
+        self._loop = loop
+
+    def begin_here(self) -> None:
+        self._loop.call_soon(self._callback)
+
+    def is_done(self) -> bool:
+        return False
+
+    def wake_its_thread(self) -> None:
+        pass
+
+
+class Portal:
+    """A thread with an event loop that coroutines can be handed to from anywhere.
+
+    With `lends` the loop is asyncio's own, and callers run it themselves while it is idle.
+    """
+
+    def __init__(self, name: str, *, lends: bool = False) -> None:
+        self._lent = LentLoop() if lends else None
+        self.loop: asyncio.AbstractEventLoop = self._lent or new_event_loop()
+        self._calls: set[_Call[Any]] = set()  # that somebody waits for
+        self._short: set[_Call[Any]] = set()  # of those, the ones that are answered at once
+        self._process_id = os.getpid()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        if self._lent is None:
+            self.loop.run_forever()
+        else:
+            self._lent.run_and_lend()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
+        for call in list(self._calls):  # those that came too late to be begun, or to be finished
+            call.abandon()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
         """Begins a coroutine on the portal's loop."""
@@ -65,16 +127,51 @@ class Portal:
             raise Unavailable("This app was closed")
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine on the portal's loop and waits for it."""
-        assert threading.current_thread() is not self._thread, "the portal would wait for itself"
-        call = _Call(coroutine)
-        try:
-            self.loop.call_soon_threadsafe(call.begin)
-        except RuntimeError as error:
+    def call(self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
+        """Runs a coroutine on the portal's loop and waits for it.
+
+        One that `waits`, as for the end of a task, says nothing of how busy the node is. Beside any
+        other call the loop is not idle: what comes at the same time is to share a sync.
+        """
+        assert not self.is_here(), "the portal would wait for itself"
+        if os.getpid() != self._process_id:
             coroutine.close()
-            raise Unavailable("This app was closed") from error
-        return call.wait()
+            raise Unavailable("This app belongs to the process that opened it, before a fork")
+        call = _Call(coroutine, self.loop)
+        is_idle = not self._short
+        self._calls.add(call)
+        if not waits:
+            self._short.add(call)
+        try:
+            if self._lent is None or not is_idle or not self._lent.run_here(call):
+                self.loop.call_soon_threadsafe(call.begin)
+            return call.result()
+        except BaseException as error:
+            if call.is_done():  # its own error, or one of this thread's behind its end
+                raise
+            try:  # an interrupt in this thread, or the loop has ended
+                self.loop.call_soon_threadsafe(call.withdraw)
+            except RuntimeError:
+                call.abandon()
+                raise Unavailable("This app was closed") from error
+            raise
+        finally:
+            self._calls.discard(call)
+            self._short.discard(call)
+
+    def is_here(self) -> bool:
+        """Whether the loop is run by this thread now."""
+        return asyncio._get_running_loop() is self.loop
+
+    def nudge(self, callback: Callable[[], None], *, here: bool) -> None:
+        """Runs a callback on the loop; `here` if the loop is idle and this thread has time."""
+        is_idle = here and not self._short
+        if (
+            self._lent is None
+            or not is_idle
+            or not self._lent.run_here(_Nudge(callback, self.loop))
+        ):
+            self.loop.call_soon_threadsafe(callback)
 
     def call_over_time(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The same as `call`; on virtual time it lets time pass."""
@@ -89,7 +186,7 @@ class Portal:
 
         It may be called from anywhere, by the garbage collector too: it waits a moment at most.
         """
-        if threading.current_thread() is self._thread:
+        if self.is_here():
             self.loop.create_task(finish()).add_done_callback(lambda _: self.loop.stop())
         elif self._thread.is_alive():
             with contextlib.suppress(Exception):

@@ -48,7 +48,7 @@ class ProcessHandle:
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """The variables at the instance's end, waiting for it; TaskFailed if it was canceled."""
         self._app.begin()
-        return self._app.portal.call(self._result(timeout))
+        return self._app.portal.call(self._result(timeout), waits=True)
 
     async def result_async(self, timeout: float | None = None) -> dict[str, Any]:
         """Like `result`, for an event loop."""

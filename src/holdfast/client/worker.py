@@ -290,7 +290,9 @@ class Worker:
         self._done.append(done)
         if not self._told:
             self._told = True
-            self._portal.loop.call_soon_threadsafe(self._reports.set)
+            # A thread that has nothing else to do tells the node itself, if that is embedded.
+            has_time = len(self._held) <= len(self._begun)
+            self._portal.nudge(self._reports.set, here=has_time)
 
     async def _report_done(self) -> None:
         loop = asyncio.get_running_loop()

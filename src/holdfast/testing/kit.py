@@ -5,7 +5,7 @@ mock and an exception's traceback work as in any other test; `advance` lets time
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import Context
@@ -57,7 +57,7 @@ class VirtualPortal:
             answer.set_exception(error)
         return answer
 
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def call(self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
         """Runs a coroutine to its end; DeadlineExceeded if it waits for time or for work."""
         with _no_loop():
             task = self.loop.create_task(coroutine)
@@ -86,6 +86,10 @@ class VirtualPortal:
         if asyncio.get_running_loop() is self.loop:
             return await coroutine
         return self.call(coroutine)
+
+    def nudge(self, callback: Callable[[], None], *, here: bool) -> None:
+        """Runs a callback on the loop when somebody is in it next."""
+        self.loop.call_soon_threadsafe(callback)
 
     def advance(self, seconds: float) -> None:
         """Lets time pass and whatever is due in it happen."""
