@@ -31,6 +31,7 @@ async def serve(url: str, folder: Path) -> None:
             await working
     async with Holdfast.open_async(folder / "online", workers=0) as own:
         assert (await own.console_async()).endswith("/console")
+        await own.close_console_async()
         await show_pages_online(own, folder)
         feeds = await own.group("feeds", run=watch_feed).start_async()
         await feeds.declare_async(["news"])

@@ -143,7 +143,7 @@ class TransactionAborted(HoldfastError):
 
     @property
     def refused(self) -> list[dict[str, Any]]:
-        """For each refused operation its place (-1: the whole), code, reason and key."""
+        """For each rejected operation its index (-1: all), code, reason and key."""
         return list(self.fields.get("refused") or ())
 
 

@@ -196,6 +196,8 @@ def test_no_async_form_of_an_embedded_node_blocks_the_loop(tmp_path: Path) -> No
         await use_processes(app)
         await use_content(app, tmp_path)
         await use_groups(app)
+        assert (await app.console_async()).startswith("http://127.0.0.1:")
+        await app.close_console_async()
         await app.close_async()
 
     with noted() as called:

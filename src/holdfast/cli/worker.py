@@ -127,7 +127,7 @@ def _run(app: "Holdfast", worker: "Worker", tasks: list[str], as_json: bool) -> 
             wait([running], timeout=0.1)
             report.progress()
         if not running.done():
-            report.say("stopping", "stopping: running tasks are finished, no more are taken")
+            report.say("stopping", "stopping: finishes the running tasks and takes no more")
             worker.stop()
         running.result()
     report.stopped()

@@ -54,7 +54,7 @@ class Holdfast(
     ProcessCalls, ScheduleCalls, IncidentCalls, ContentCalls, GroupCalls, ConsoleCalls,
     MiddlewareCalls,
 ):  # fmt: skip
-    """A work log that tasks are submitted to and workers take them from."""
+    """A durable work log: programs submit tasks to it, and workers run them."""
 
     def __init__(
         self,
@@ -92,11 +92,11 @@ class Holdfast(
         patience: Span = 10.0,
         codec: ValueCodec | None = None,
     ) -> "Holdfast":
-        """A node inside this process, in a folder. Its tasks are run here by `workers` threads.
+        """Opens a node inside this process, on a folder; `workers` threads run its tasks.
 
-        With `workers=0` nothing is run here; see `worker`. `patience` is how long a call waits when
-        the node has no room; with 0 it raises `ResourceExhausted`. `codec` sends values of other
-        types, and encrypts.
+        With `workers=0` no task runs until you start a `worker`. `patience` is how long a call
+        waits while the node is overloaded; with 0 it raises `ResourceExhausted`. `codec` encodes
+        values of other types, and encrypts.
         """
         portal = Portal("holdfast", lends=True)
         if DETACHED:
@@ -142,14 +142,13 @@ class Holdfast(
         patience: Span = 10.0,
         codec: ValueCodec | None = None,
     ) -> "Holdfast":
-        """A node elsewhere; without an address, `HOLDFAST_URL` or the default port here.
+        """Connects to a node; without a URL, to `HOLDFAST_URL` or the default port here.
 
-        A cluster has several addresses, with commas between them: any member does, and the next one
-        is asked when one is away. Where the node wants to know who asks: a token, here or in
-        `HOLDFAST_TOKEN`. Where a private authority signed its certificate: that authority's file
-        (PEM), here or in `HOLDFAST_CA`. `verify=False` trusts any certificate: for tests.
-        `patience` is how long a call is retried while the node is away, as during a restart, or has
-        no room. Retries carry a request id, so that nothing is done twice. With 0 there are none.
+        A cluster takes the URLs of several members, with commas: if one is not reachable, the next
+        is used. `token` (or `HOLDFAST_TOKEN`) authenticates the program. `ca` (or `HOLDFAST_CA`) is
+        the certificate file (PEM) of a private authority; `verify=False` trusts any: for tests.
+        `patience` is how long a call is retried while the node restarts or is overloaded. Retries
+        carry a request id, so that nothing is done twice. With 0, a call is sent once.
         """
         portal = Portal("holdfast")
         if DETACHED:
@@ -254,7 +253,7 @@ class Holdfast(
         remember_key: Span | None = None,
         keep_result: Span | None = None,
     ) -> Any:
-        """Makes a function a task. It can still be called; `submit` stores it instead.
+        """Makes a function a task. A call still runs it here; `submit` stores it for a worker.
 
         `timeout` bounds one attempt. `remember_key` is the window of idempotency keys and
         `keep_result` the time that results and errors are kept; both default to the node's setting.
@@ -354,7 +353,7 @@ class Holdfast(
     # --- transactions -------------------------------------------------------------------------
 
     def transaction(self, *, id: str | None = None, timeout: Span = 30.0) -> Transaction:
-        """Operations that are all done when the block ends, or not at all.
+        """Operations that take effect together when the block ends, or not at all.
 
         `with app.transaction() as t:` or `async with`; then `t.submit`, `t.start`, `t.publish` and
         `t.complete`. A transaction with an `id` that was decided within the last minutes is not
@@ -365,7 +364,7 @@ class Holdfast(
     # --- working ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begins to run what is waiting for this app's tasks, as the first submit would."""
+        """Starts to run waiting tasks of this app, as the first `submit` does."""
         self._ensure_worker()
 
     def worker(

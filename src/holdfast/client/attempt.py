@@ -17,7 +17,7 @@ from holdfast.logs import log
 
 
 class RetryLaterError(Exception):
-    """Raised by a task: try again after this many seconds, instead of the back-off."""
+    """Raised by a task: retry after this many seconds, instead of the back-off."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"asked to be retried in {seconds} s")
@@ -25,11 +25,11 @@ class RetryLaterError(Exception):
 
 
 class GiveUpError(Exception):
-    """Raised by a task: trying again is of no use."""
+    """Raised by a task: a retry cannot help."""
 
 
 class BusinessError(Exception):
-    """Raised by a task of a process: the work ends in an error that the process knows.
+    """Raised by a task of a process: the work ends in an error that the process handles.
 
     A boundary event with the code catches it; variables go along. Outside a process it is a failure
     that trying again does not fix.

@@ -25,21 +25,21 @@ _MARK = b'"$sealed"'
 
 
 class ValueCodec:
-    """How values of other types travel, and how values are encrypted. Override what you need.
+    """Encodes values of other types, and encrypts values. Override what you need.
 
     Give it to `Holdfast.open(..., codec=...)` and `Holdfast.connect(..., codec=...)`: the same one
     in every program that sends the values or reads them.
     """
 
     def encode(self, value: Any) -> Any:
-        """What stands for a value in JSON: text, a number, a list or a dict. TypeError if none."""
+        """Encodes a value as JSON: text, a number, a list or a dict. TypeError if it cannot."""
         raise TypeError(
             f"expected a value that JSON carries, but found {type(value).__name__};"
             " a codec can encode it"
         )
 
     def decode(self, value: Any, kind: type[Any]) -> Any:
-        """The value of an annotated type again, from what `encode` made of it."""
+        """Decodes what `encode` returned, as a value of the annotated type."""
         raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
 
     def seal(self, name: str, data: bytes) -> bytes | None:
@@ -47,7 +47,7 @@ class ValueCodec:
         return None
 
     def unseal(self, data: bytes) -> bytes:
-        """What `seal` was given, from what it returned."""
+        """Decrypts what `seal` returned."""
         raise ValueError("this codec opens nothing")
 
 

@@ -34,9 +34,15 @@ class ConsoleCalls:
         return await self.portal.reach(self._console_url(port))
 
     def close_console(self) -> None:
-        """Stops serving it."""
+        """Stops serving the web console."""
         if self._serving is not None:
             self.portal.call(self._stop_serving(self._serving))
+            self._serving = None
+
+    async def close_console_async(self) -> None:
+        """Like `close_console`, for an event loop."""
+        if self._serving is not None:
+            await self.portal.reach(self._stop_serving(self._serving))
             self._serving = None
 
     async def _console_url(self, port: int) -> str:

@@ -34,7 +34,7 @@ class ContentCalls:
         skip_links: bool = False,
         store: str | None = None,
     ) -> "ContentPublisher":
-        """Publishes trees of files or of nodes to subscribers anywhere.
+        """A publisher of trees of files or nodes to subscribers on any machine.
 
         `source` is a folder, a content repository, or the URL of one; only `add` needs it. A
         symbolic link in a folder is an error, unless `skip_links` leaves links out. Large files go

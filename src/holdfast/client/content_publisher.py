@@ -35,7 +35,7 @@ _EVENTS_WAIT_MS = 20_000
 
 
 class ContentPublisher:
-    """Publishes content under a name. It can be had from anywhere: `app.publisher(name)`."""
+    """Publishes content under a name; `app.publisher(name)` gives it in any program."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ContentPublisher:
 
     @property
     def skipped(self) -> list[Path]:
-        """The links that were left out so far."""
+        """The symbolic links that were skipped so far."""
         return self._source.skipped if isinstance(self._source, FolderSource) else []
 
     def _source_of(self, source: Source, skip_links: bool) -> ContentSource:
@@ -105,7 +105,7 @@ class ContentPublisher:
         package_id: str | None = None,
         progress: Progress | None = None,
     ) -> PackageReceipt:
-        """Publishes paths as they are in the source; durable when it returns.
+        """Publishes paths from the source. The package is durable when it returns.
 
         With `deep` all below them comes with them, and what is not there any more goes. The same
         `package_id` is published once. `progress` is told how much was read and stored so far.
@@ -135,7 +135,7 @@ class ContentPublisher:
         metadata: Mapping[str, str] | None = None,
         package_id: str | None = None,
     ) -> PackageReceipt:
-        """Deletes paths, with all below them, at all subscribers."""
+        """Deletes paths, with everything below them, at all subscribers."""
         built = self._build(PackageAction.DELETE, paths)
         return self._portal.call(self._publish(built, metadata, package_id))
 
@@ -157,7 +157,7 @@ class ContentPublisher:
         metadata: Mapping[str, str] | None = None,
         package_id: str | None = None,
     ) -> PackageReceipt:
-        """Tells subscribers that what they made of these paths is to be made anew."""
+        """Tells subscribers to rebuild what they derived from these paths."""
         built = self._build(PackageAction.INVALIDATE, paths)
         return self._portal.call(self._publish(built, metadata, package_id))
 
@@ -211,7 +211,7 @@ class ContentPublisher:
     # --- queues -------------------------------------------------------------------------------
 
     def queue(self, subscriber: str) -> ContentQueue:
-        """What a subscriber has still to take in, as it is when it is looked at."""
+        """The packages that a subscriber has not imported yet, read when you iterate."""
         return ContentQueue(self._portal, self._api, self.name, subscriber)
 
     def errors(self, subscriber: str) -> list[QueuedPackage]:
@@ -258,7 +258,7 @@ class ContentPublisher:
     # --- subscribers --------------------------------------------------------------------------
 
     def subscribers(self) -> list[SubscriberView]:
-        """All subscribers, by name, and how far they are."""
+        """All subscribers by name, with their progress."""
         return self._portal.call(self._content.subscribers(self.name))
 
     async def subscribers_async(self) -> list[SubscriberView]:
@@ -274,7 +274,7 @@ class ContentPublisher:
         return await self._portal.reach(self._content.farm(self.name))
 
     def events(self, after: int = -1, *, wait: bool = False) -> Iterator[DistributedPackage]:
-        """The packages that every subscriber has, behind an event; with `wait` it goes on."""
+        """Packages that all subscribers have, after an event; `wait` follows new ones."""
         following: int | None = after
         while following is not None:
             items, following = self._portal.call(self._events(following, wait))

@@ -10,7 +10,7 @@ PAGE = 1_000  # packages that are asked for at once
 
 
 class ContentQueue:
-    """What a subscriber has still to take in: iterated page by page, never held as a whole."""
+    """The packages that a subscriber has not imported yet, read page by page."""
 
     def __init__(self, portal: Portal, api: Api, publisher: str, subscriber: str) -> None:
         self.publisher = publisher
@@ -45,7 +45,7 @@ class ContentQueue:
 
     @property
     def head(self) -> QueuedPackage | None:
-        """The package that is next; None if the queue is empty."""
+        """The next package; None if the queue is empty."""
         return next(iter(self._portal.call(self._page(-1, 1)).items), None)
 
     async def head_async(self) -> QueuedPackage | None:

@@ -72,36 +72,36 @@ class ContentSubscriber:
 
     @property
     def ready(self) -> bool:
-        """Whether it has caught up once since it started; it never goes back."""
+        """Whether it has caught up once since it started; it stays true."""
         return self._subscriber.ready
 
     @property
     def lag(self) -> int:
-        """How much of the log it has still to look at, as of its last look."""
+        """How many entries of the log it has not read yet, as of its last read."""
         return self._subscriber.lag
 
     @property
     def condition(self) -> SubscriberCondition:
-        """What it is at."""
+        """Its current condition."""
         return self._subscriber.condition
 
     @property
     def reason(self) -> str:
-        """Why it does not go on; empty if it does."""
+        """Why it is stopped; empty while it runs."""
         return self._subscriber.reason
 
     @property
     def imported(self) -> int:
-        """Packages since it started."""
+        """The number of packages imported since it started."""
         return self._subscriber.imported
 
     @property
     def progress(self) -> list[SubscriberProgress]:
-        """How far its store is, by publisher."""
+        """The progress of its store, by publisher."""
         return self._subscriber.progress
 
     def wait_until_idle(self, timeout: Span | None = None) -> None:
-        """Returns when it has all that is published by now; DeadlineExceeded after the time-out."""
+        """Waits until everything published so far is imported, or raises DeadlineExceeded."""
         self._portal.call(self._until_idle(timeout))
 
     async def wait_until_idle_async(self, timeout: Span | None = None) -> None:
@@ -132,7 +132,7 @@ class ContentSubscriber:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def close(self) -> None:
-        """Finishes the package that it is at, and stops."""
+        """Finishes the current package and stops."""
         if self._is_closed:
             return
         self._is_closed = True

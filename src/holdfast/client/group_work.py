@@ -50,19 +50,19 @@ class Owned:
 
     @property
     def epoch(self) -> int:
-        """Only goes up: what is written elsewhere can be fenced by it."""
+        """Grows with each new owner: use it to fence writes to other systems."""
         return self._inner.epoch
 
     @property
     def offset(self) -> Any:
-        """How far the work is: where the former owner stood, or what was committed since.
+        """The last committed offset, of this owner or of the previous one.
 
         An int or a str, as it was committed; None before the first commit.
         """
         return self._inner.offset
 
     def commit(self, offset: Offset, watermark: int | None = None) -> None:
-        """Notes how far the work is. It is in the group's log within a sixteenth of a second.
+        """Commits an offset. It is in the group's log within a sixteenth of a second.
 
         `flush` waits for that. Raises Moved once the partition is not this member's any more.
         """
@@ -107,11 +107,11 @@ class Owned:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the partition is to be handed over: commit, and return."""
+        """Whether a hand-over is requested: commit, and return."""
         return self._inner.is_leaving
 
     async def leaving(self) -> None:
-        """Returns when the partition is to be handed over; for coroutine functions."""
+        """Returns when a hand-over is requested; for coroutine functions."""
         if self._told is None:
             self._told, self._here = asyncio.Event(), asyncio.get_running_loop()
         if self.is_leaving:
@@ -119,7 +119,7 @@ class Owned:
         await self._told.wait()
 
     def wait(self, span: Span) -> bool:
-        """Waits so long, or until the partition is to be handed over; whether it is.
+        """Waits for a span, or until a hand-over is requested; True if it is.
 
         For plain functions: `while not owned.wait(5): poll()`.
         """

@@ -39,7 +39,7 @@ class GroupCalls:
         member: str | None = None,
         session: Span = 10.0,
     ) -> "PartitionGroup":
-        """Shares partitions with all programs that have a group of this name.
+        """Joins a group of programs that share partitions.
 
         `partitions` are names, or a function that returns them; programs may name different ones,
         and all of them exist then. Each partition is run by one program at a time: `run` is called
@@ -65,7 +65,7 @@ class GroupCalls:
 
 
 class PartitionGroup:
-    """A group of programs that share partitions, as this program is in it."""
+    """This program's membership in a group of programs that share partitions."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class PartitionGroup:
     # --- its life -----------------------------------------------------------------------------
 
     def start(self) -> "PartitionGroup":
-        """Joins the group, in the background from now on."""
+        """Joins the group, in the background."""
         self._app.portal.call(self._start(self._named()))
         return self
 
@@ -176,7 +176,7 @@ class PartitionGroup:
         await self._function.close()
 
     def declare(self, partitions: "Sequence[str | NewPartition]") -> None:
-        """These partitions are to exist, too. Those that exist, or existed, stay as they are."""
+        """Adds partitions. Those that exist, or existed, stay as they are."""
         self._app.portal.call(self._declare(_checked(partitions)))
 
     async def declare_async(self, partitions: "Sequence[str | NewPartition]") -> None:
@@ -198,7 +198,7 @@ class PartitionGroup:
 
     @property
     def member(self) -> str:
-        """This program's name in the group, with what tells this start from others."""
+        """This program's name in the group, unique for each start."""
         return "" if self._group is None else self._group.member
 
     @property
@@ -218,17 +218,17 @@ class PartitionGroup:
 
     @property
     def epoch(self) -> int:
-        """The present epoch; it goes up whenever members come or go."""
+        """The current epoch; it grows whenever members join or leave."""
         return 0 if self._group is None else self._group.epoch
 
     @property
     def alarms(self) -> list[str]:
-        """What happened that must not happen, such as two owners in an epoch. Please report it."""
+        """Violated invariants, such as two owners in an epoch. Please report them."""
         return [] if self._group is None else list(self._group.alarms)
 
     @property
     def members(self) -> list[str]:
-        """Who is in the group, in the present epoch."""
+        """The members of the group in the current epoch."""
         return [] if self._group is None else self._group.members
 
 

@@ -21,7 +21,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Handle(Generic[R_co]):
-    """A task that is durable. It can be asked for from anywhere by its key: `app.handle(key)`."""
+    """A durable task. Any program gets a handle on it by its key: `app.handle(key)`."""
 
     def __init__(
         self, app: "Holdfast", key: str, decode: Callable[[Any], R_co], created: bool = True
@@ -35,7 +35,7 @@ class Handle(Generic[R_co]):
         return f"Handle(key={self.key!r})"
 
     def result(self, timeout: float | None = None) -> R_co:
-        """The task's result, waiting for it; TaskFailed if it ended, or is stuck, without one."""
+        """Waits for the result; TaskFailed if the task ended, or is stuck, without one."""
         self._app.begin()
         return self._app.portal.call(self._result(timeout), waits=True)
 
@@ -45,7 +45,7 @@ class Handle(Generic[R_co]):
         return await self._app.portal.reach(self._result(timeout))
 
     def view(self) -> TaskDetails:
-        """All that is known of the task."""
+        """The task's state, payload, times and error."""
         return self._app.portal.call(self._view())
 
     async def view_async(self) -> TaskDetails:
@@ -56,7 +56,7 @@ class Handle(Generic[R_co]):
         return task_details(await self._app.api.tasks.get(self.key), self._app.values)
 
     def cancel(self) -> None:
-        """Ends the task; what a worker is doing for it meanwhile counts for nothing."""
+        """Cancels the task. Later reports of its worker are rejected."""
         self._app.portal.call(self._app.api.tasks.cancel(self.key))
 
     async def cancel_async(self) -> None:

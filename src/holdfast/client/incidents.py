@@ -15,7 +15,7 @@ class IncidentCalls:
     def incidents(
         self, task: str | None = None, limit: int = 100, *, process: str | None = None
     ) -> list[IncidentView]:
-        """Tasks and elements of processes that wait for a decision."""
+        """Open incidents: tasks and elements of processes that wait for a decision."""
         query = IncidentQuery(task, limit=limit, process_id=process)
         return self.portal.call(self.api.incidents.page(query)).items
 
@@ -27,7 +27,7 @@ class IncidentCalls:
         return (await self.portal.reach(self.api.incidents.page(query))).items
 
     def retry_incident(self, incident_key: str, retries: int = 0) -> None:
-        """Tries a task again whose cause is fixed, with this many retries beyond the next."""
+        """Retries a task or element once the cause is fixed; `retries` follow the next attempt."""
         expect("incident_key", incident_key, str)
         self.portal.call(self.api.incidents.resolve(incident_key, retries))
 
@@ -37,7 +37,7 @@ class IncidentCalls:
         await self.portal.reach(self.api.incidents.resolve(incident_key, retries))
 
     def discard_incident(self, incident_key: str) -> None:
-        """The task ends without a result."""
+        """Discards an incident with its task, which ends without a result."""
         expect("incident_key", incident_key, str)
         self.portal.call(self.api.incidents.discard(incident_key))
 

@@ -35,7 +35,7 @@ Variables = Mapping[str, Any]
 
 
 class ProcessHandle:
-    """A process instance that is durable. It can be had from anywhere: `app.instance(key)`."""
+    """A durable process instance; `app.instance(key)` gives a handle in any program."""
 
     def __init__(self, app: "ProcessCalls", key: str, created: bool = True) -> None:
         self.key = key
@@ -46,7 +46,7 @@ class ProcessHandle:
         return f"ProcessHandle(key={self.key!r})"
 
     def result(self, timeout: float | None = None) -> dict[str, Any]:
-        """The variables at the instance's end, waiting for it; TaskFailed if it was canceled."""
+        """Waits for the end and returns the variables; TaskFailed if it was canceled."""
         self._app.begin()
         return self._app.portal.call(self._result(timeout), waits=True)
 
@@ -68,7 +68,7 @@ class ProcessHandle:
         )
 
     def view(self) -> InstanceDetails:
-        """All that is known of the instance: its variables and the tree of its elements."""
+        """The instance's state, its variables and the tree of its elements."""
         return self._app.portal.call(self._view())
 
     async def view_async(self) -> InstanceDetails:

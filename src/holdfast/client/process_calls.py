@@ -41,7 +41,7 @@ class ProcessCalls:
     values: Values
 
     def begin(self) -> None:
-        """Begins to run what is waiting for this app's tasks."""
+        """Starts to run waiting tasks of this app."""
 
     # --- definitions --------------------------------------------------------------------------
 

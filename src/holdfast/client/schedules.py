@@ -21,7 +21,7 @@ class ScheduleCalls:
     api: Api
 
     def begin(self) -> None:
-        """Begins to run what is waiting for this app's tasks."""
+        """Starts to run waiting tasks of this app."""
 
     def schedule(
         self,
@@ -33,7 +33,7 @@ class ScheduleCalls:
         timezone: str = "UTC",
         catch_up: CatchUpWord = "one",
     ) -> ScheduleView:
-        """Submits the task at each due time of a cron expression, or every so often.
+        """Submits the task at each due time of a cron expression, or at an interval.
 
         Each due time fires once. `catch_up` says what is done about due times that were missed:
         `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
@@ -61,7 +61,7 @@ class ScheduleCalls:
         return await self.portal.reach(self.api.schedules.put(schedule_id, new))
 
     def unschedule(self, schedule_id: str) -> None:
-        """The schedule fires no more."""
+        """Deletes a schedule. Tasks that it has submitted stay."""
         self.portal.call(self.api.schedules.delete(schedule_id))
 
     async def unschedule_async(self, schedule_id: str) -> None:

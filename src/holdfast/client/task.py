@@ -82,7 +82,7 @@ class BoundTask(Generic[R_co]):
         self.headers = headers
 
     def with_headers(self, headers: Mapping[str, str]) -> "BoundTask[R_co]":
-        """The same with headers for the worker: `current_job().headers`."""
+        """Adds headers for the worker, which reads them as `current_job().headers`."""
         return BoundTask(self.task, self.payload, {**(self.headers or {}), **headers})
 
     def submit(
@@ -121,7 +121,7 @@ class BoundTask(Generic[R_co]):
         due: datetime | None = None,
         priority: int | None = None,
     ) -> NewTask:
-        """What goes to the node. Options that nobody set are left to the task's worker."""
+        """The request to the node. Options that are not set come from the task's worker."""
         if key is not None:
             expect("key", key, str)
         if due is not None:
@@ -140,7 +140,7 @@ class BoundTask(Generic[R_co]):
 
 
 class Task(Generic[P, R]):
-    """A function that runs when it is called, and is stored and run by a worker when submitted.
+    """A function that a call runs here, and that `submit` stores for a worker.
 
     `R` is what the function gives in the end: of a coroutine function, what awaiting it gives.
     """
@@ -190,7 +190,7 @@ class Task(Generic[P, R]):
 
 
 class FunctionTask(Task[P, R]):
-    """A task of a plain function: calling it gives the result."""
+    """A task of a plain function: a call returns the result."""
 
     if TYPE_CHECKING:
 
@@ -198,7 +198,7 @@ class FunctionTask(Task[P, R]):
 
 
 class CoroutineTask(Task[P, R]):
-    """A task of a coroutine function: calling it gives the coroutine, submitting it the result."""
+    """A task of a coroutine function: a call returns the coroutine, a handle its result."""
 
     if TYPE_CHECKING:
 

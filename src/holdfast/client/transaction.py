@@ -53,7 +53,7 @@ class MessageHandle:
 
 
 class Transaction:
-    """Gathers operations; all of them are done when the block ends, or none.
+    """Collects operations; all of them take effect when the block ends, or none.
 
     Nothing is sent before the end of the block, and nothing at all if the block raises. Handles
     have their keys after the block. If the node refuses one operation, nothing is done, and
@@ -104,7 +104,7 @@ class Transaction:
         priority: int | None = None,
         **kwargs: Any,
     ) -> Handle[Any]:
-        """Submits a task with its arguments. A `key` that names a task already is refused.
+        """Submits a task with its arguments. A `key` that a task already has is rejected.
 
         `t.submit(task.bind(...), key=...)` submits it with options.
         """
@@ -128,7 +128,7 @@ class Transaction:
         key: str | None = None,
         keep_result: Span | None = None,
     ) -> ProcessHandle:
-        """Starts a process. A `key` that names an instance already is refused."""
+        """Starts a process. A `key` that an instance already has is rejected."""
         expect("process_id", process_id, str)
         expect("variables", variables, Mapping, _NONE)
         expect("version", version, int)
@@ -149,7 +149,7 @@ class Transaction:
         ttl: Span = 0,
         message_id: str | None = None,
     ) -> MessageHandle:
-        """Publishes a message. A `message_id` that was published and is kept is refused."""
+        """Publishes a message. A `message_id` that is still buffered is rejected."""
         expect("name", name, str)
         expect("key", key, str, int)
         expect("variables", variables, Mapping, _NONE)
@@ -163,7 +163,7 @@ class Transaction:
         return message
 
     def complete(self, job: ActivatedJob | None = None, result: Any = None) -> None:
-        """Completes a job with its result: that of the running function, if none is named.
+        """Completes a job with a result; without `job`, that of the running function.
 
         The function's own return value counts for nothing then, and its worker reports nothing.
         """

@@ -47,7 +47,7 @@ _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are ru
 
 
 class WorkerMode(StrEnum):
-    """Where plain functions are run; coroutine functions always have a loop of their own."""
+    """Where plain functions run; coroutine functions always run on an event loop."""
 
     THREADS = "threads"
     PROCESSES = "processes"
@@ -113,12 +113,12 @@ class Worker:
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> "Worker":
-        """Begins to work in the background."""
+        """Starts to work in the background."""
         self._running = self._portal.start(self._run())
         return self
 
     def run(self) -> None:
-        """Works until `stop` is called from elsewhere."""
+        """Works until another thread calls `stop`."""
         self.start()
         self._running.result()
 
@@ -132,7 +132,7 @@ class Worker:
             raise
 
     def stop(self) -> None:
-        """Stops gracefully: takes no more, finishes what is running, gives back the rest."""
+        """Stops gracefully: takes no more jobs, finishes running ones, returns the rest."""
         self._stopping.set()
         with contextlib.suppress(RuntimeError):  # the loop is gone already
             self._portal.loop.call_soon_threadsafe(self._wake)
@@ -178,7 +178,7 @@ class Worker:
     # --- taking jobs --------------------------------------------------------------------------
 
     def add(self, task: Task[..., Any]) -> None:
-        """One more task to take jobs of, from now on."""
+        """Adds a task whose jobs this worker takes."""
         self._tasks[task.name] = task
         self._portal.loop.call_soon_threadsafe(self._ask_again)
 

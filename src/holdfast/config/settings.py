@@ -29,7 +29,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         None  # fixed when the data folder is first used; None: as it is, 4 if new
     )
     host: str = "127.0.0.1"  # beyond this machine only with authorization
-    port: int = 8080
+    port: int = 8080  # 0: any free one
     console: bool = True  # serve the web console at /console
     tls_certificate: str = ""  # a file (PEM), with the chain; "": HTTP without encryption
     tls_key: str = ""  # a file (PEM); "": the key is in the certificate's file
@@ -39,52 +39,52 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         CONNECTIONS_MAX  # of clients; fewer where the process may have fewer files
     )
     connections_per_address_max: int = CONNECTIONS_PER_ADDRESS_MAX  # loopback: 3/4 of all
-    segment_bytes: int = SEGMENT_BYTES
+    segment_bytes: int = SEGMENT_BYTES  # the size of a file of the log
     journal_bytes_max: int = (
         16_384 * MIB
     )  # a reader that is stuck cannot keep more of the log than this
-    snapshot_interval_ms: int = 300_000
-    snapshot_store: str = ""  # where snapshots go, too: a folder, or s3://bucket/prefix
-    tables: str = ""  # what the pipeline makes of the log: a folder; "": FOLDER/tables
+    snapshot_interval_ms: int = 300_000  # the time between two snapshots of the state
+    snapshot_store: str = ""  # a second place for snapshots: a folder, or s3://bucket/prefix
+    tables: str = ""  # the folder of the pipeline's tables; "": FOLDER/tables
     content_store: str = ""  # large files of content: s3://bucket/prefix, a folder; "": beside it
     content_subscriber_kept_ms: int = (
-        CONTENT_SUBSCRIBER_KEPT_MS  # for so long the log is kept for a silent subscriber
+        CONTENT_SUBSCRIBER_KEPT_MS  # how long the log is kept for a silent subscriber
     )
-    journal: str = ""  # kafka://host:9092/NAME: the log is kept by Kafka; "": in files
+    journal: str = ""  # kafka://host:9092/NAME keeps the log in Kafka; "": in files
     kafka_username: str = ""  # with SASL
     kafka_password_file: str = ""  # a file with the password of that user
-    kafka_ca: str = ""  # who signs the brokers' certificates: a file (PEM); "": the usual ones
-    kafka_certificate: str = ""  # this node's own, where brokers want one: a file (PEM)
-    kafka_key: str = ""  # and its key
-    kafka_replicas: int = 0  # copies of topics that are created; 0: as the brokers' default is
-    kafka_session_ms: int = 6_000  # a member that is not heard for so long is taken over
+    kafka_ca: str = ""  # the authority of the brokers' certificates (PEM); "": the system's
+    kafka_certificate: str = ""  # the client certificate for the brokers: a file (PEM)
+    kafka_key: str = ""  # the key of that certificate
+    kafka_replicas: int = 0  # the replication factor of new topics; 0: the brokers' default
+    kafka_session_ms: int = 6_000  # a member that is silent for longer is taken over
     cluster: str = ""  # etcd://host:port[,host:port], or etcds:// for TLS; "": a node of its own
-    cluster_ca: str = ""  # who signs etcd's certificate: a file (PEM); "": the usual authorities
-    cluster_certificate: str = ""  # this member's own, where etcd wants one: a file (PEM)
-    cluster_key: str = ""  # and its key
+    cluster_ca: str = ""  # the authority of etcd's certificate (PEM); "": the system's
+    cluster_certificate: str = ""  # the client certificate for etcd: a file (PEM)
+    cluster_key: str = ""  # the key of that certificate
     cluster_standbys: bool = True  # follow the partitions of others, to take them over quickly
     member: str = ""  # its name in the cluster; "": the beginning of its public key
     member_address: str = "127.0.0.1:0"  # where it listens for other members; port 0: any free one
     member_url: str = ""  # where clients reach it; "": host and port
     commands_in_flight_max: int = COMMANDS_IN_FLIGHT_MAX  # by partition
-    idempotency_window_ms: int = 86_400_000
-    keep_result_ms: int = 3_600_000
+    idempotency_window_ms: int = 86_400_000  # how long idempotency keys are remembered
+    keep_result_ms: int = 3_600_000  # how long results and errors are kept
     ended_kept_ms: int = 86_400_000  # what ended earlier is not listed
     ended_kept_max: int = 10_000  # tasks, instances and incidents each that are listed; 0: none
     spark_master: str = "local[*]"  # or spark://… for a cluster, sc://… for Spark Connect
-    spark_memory_mb: int = 1_024  # of the driver; with a local master that is all of it
+    spark_memory_mb: int = 1_024  # of the driver; with a local master, of all of Spark
     spark_small_records: int = 2_000  # micro-batches that the driver does itself; 0: none
     spark_settings: str = ""  # any others of Spark: "name=value, name=value"
     authorization: bool = False  # authenticate and authorize every request
-    jwt_keys: str = ""  # whose tokens are trusted: a file (PEM, JWKS), or the URL of a JWKS
-    jwt_issuer: str = ""  # that a token must name; "": any
-    jwt_audience: str = ""  # that a token must be for; "": any
-    jwt_user_claim: str = "sub"  # what a token calls its bearer
-    jwt_groups_claim: str = "groups"  # the groups that a token puts its bearer into
-    basic_authentication: bool = False  # names and passwords with each request: for development
+    jwt_keys: str = ""  # keys that sign trusted tokens: a file (PEM, JWKS), or a URL of a JWKS
+    jwt_issuer: str = ""  # the issuer that tokens must have; "": any
+    jwt_audience: str = ""  # the audience that tokens must have; "": any
+    jwt_user_claim: str = "sub"  # the claim with the user's name
+    jwt_groups_claim: str = "groups"  # the claim with the user's groups
+    basic_authentication: bool = False  # accept user names and passwords: for development
     clock_pinning: bool = False  # users with the permission may set the clock: for tests
     log_level: str = "warning"  # debug, info, warning, error or critical
-    log_json: bool = False
+    log_json: bool = False  # log JSON lines
 
     def __post_init__(self) -> None:
         for name in CHECKED:

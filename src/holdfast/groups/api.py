@@ -128,7 +128,7 @@ class OwnedPartition(Protocol):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the partition is to be handed over: commit, and return."""
+        """Whether a hand-over is requested: commit, and return."""
         ...
 
     async def leaving(self) -> None:

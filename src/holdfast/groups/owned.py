@@ -95,7 +95,7 @@ class OwnedRun:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the partition is to be handed over: commit, and return."""
+        """Whether a hand-over is requested: commit, and return."""
         return self._leaving.is_set()
 
     async def leaving(self) -> None:

@@ -19,11 +19,11 @@ SECTOR_BYTES = 512  # what a disk writes whole or not at all
 
 
 class SimulatedCrash(Exception):
-    """The machine lost its power at this operation."""
+    """The simulated machine lost its power at this operation."""
 
 
 class DiskOutcome(Enum):
-    """What becomes of the writes that were not synced when the power went."""
+    """What happens to unsynced writes when the power fails."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -77,7 +77,7 @@ class _Folder:
 
 
 class SimulatedDisk:
-    """A disk with a seed, a capacity, and operations that crash or fail when they are told to.
+    """A simulated disk with a seed, a capacity, and operations that crash or fail on request.
 
     Operations are everything that changes the disk or makes it durable, counted from 1.
     """
@@ -102,7 +102,7 @@ class SimulatedDisk:
         self._locks: dict[str, str] = {}
 
     def after_crash(self, outcome: DiskOutcome, *, seed: int = 0) -> "SimulatedDisk":
-        """The disk that the machine may find when the power is back; this one stays as it is."""
+        """The disk as it may be after the power failure; this one stays unchanged."""
         random = Random(seed)
         survivor = SimulatedDisk(seed=seed, capacity_bytes=self.capacity_bytes)
         contents: dict[int, _Content] = {}
@@ -116,7 +116,7 @@ class SimulatedDisk:
         return survivor
 
     def damage(self, path: str, position: int, data: bytes) -> None:
-        """Puts other bytes in a file, as a failing disk or a stray program might."""
+        """Overwrites bytes of a file, as a failing disk might."""
         content = self._content(path)
         _put(content.seen, position, data)
         _put(content.durable, position, data)

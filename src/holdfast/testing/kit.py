@@ -127,7 +127,7 @@ class TestApp(Holdfast):
         return self.portal.loop.clock.now_ms()
 
     def advance(self, span: Span) -> None:
-        """Lets time pass: delays and pauses end, leases run out, schedules fire. Runs no task."""
+        """Advances the time: delays end, leases expire, schedules fire. Runs no task."""
         self.portal.advance(span_ms(span, "span") / 1000)
         self._tell_of_loops()
 
@@ -151,7 +151,7 @@ class TestApp(Holdfast):
                     )
 
     def run_all(self) -> int:
-        """Runs all tasks that are due, and those that they submit; returns how many runs that took.
+        """Runs all tasks that are due, and those that they submit; returns the number of runs.
 
         A task that raises is retried as always: after its pause, so `advance` first.
         """

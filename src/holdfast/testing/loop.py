@@ -16,11 +16,11 @@ _MICROSECONDS = 1_000_000
 
 
 class DeadlockError(Exception):
-    """Everybody waits for somebody: nothing can run and no timer is set."""
+    """Every task waits for another one: nothing can run and no timer is set."""
 
 
 class VirtualClock:
-    """A clock (`holdfast.clock.Clock`) that stands still until it is turned.
+    """A clock (`holdfast.clock.Clock`) that stands still until it is advanced.
 
     >>> clock = VirtualClock(start_ms=1_000)
     >>> clock.advance(2.5)
@@ -43,7 +43,7 @@ class VirtualClock:
         return self._passed
 
     def advance(self, seconds: float) -> None:
-        """Turns the hands forward; timers are run by the loop, see `VirtualLoop.run_for`."""
+        """Advances the clock. The loop runs timers: see `VirtualLoop.run_for`."""
         assert seconds >= 0, "time does not go back"
         self._passed += seconds
 
@@ -59,7 +59,7 @@ class _Jump(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An asyncio event loop on virtual time. It is for one thread and knows no sockets."""
+    """An asyncio event loop on virtual time, for one thread and without sockets."""
 
     def __init__(self, clock: VirtualClock | None = None) -> None:
         self.clock = clock or VirtualClock()
@@ -91,7 +91,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self.clock.advance(seconds)
 
     def run_for(self, seconds: float) -> None:
-        """Runs all that can run while this much time passes; with 0, all that can run now."""
+        """Runs everything that is due within this time; with 0, everything that is due now."""
         self._until = self.time() + seconds
         try:
             self.run_forever()

@@ -51,11 +51,11 @@ class SimulatedNetwork:
         self._cut: set[tuple[str, str]] = set()  # (from, to) that is broken one way
 
     def attach(self, name: str, receive: Receive) -> None:
-        """From now on messages to this name go there."""
+        """Delivers messages for this name to `receive`."""
         self._receivers[name] = receive
 
     def detach(self, name: str) -> None:
-        """The name is down: what is on its way to it is lost."""
+        """Takes the name down: messages on their way to it are lost."""
         self._receivers.pop(name, None)
 
     def number(self) -> int:
@@ -64,7 +64,7 @@ class SimulatedNetwork:
         return self._numbers
 
     def send(self, sender: str, target: str, message: Any) -> None:
-        """Sends and forgets; whether and when it arrives is the network's affair."""
+        """Sends a message. The network decides whether and when it arrives."""
         self.sent += 1
         copies = 2 if self._random.random() < self.weather.duplication else 1
         for _ in range(copies):
@@ -83,12 +83,12 @@ class SimulatedNetwork:
     # --- splits -------------------------------------------------------------------------------
 
     def reaches(self, sender: str, target: str) -> bool:
-        """Whether there is a way from one to the other now."""
+        """Whether the target is reachable from the sender now."""
         same_side = self._sides.get(sender, -1) == self._sides.get(target, -1)
         return same_side and (sender, target) not in self._cut
 
     def split(self, *sides: Iterable[str]) -> None:
-        """Only names of the same side reach each other; those that are not given are one more."""
+        """Partitions the network: only names of the same side reach each other."""
         self._sides = {name: number for number, side in enumerate(sides) for name in side}
 
     def cut(self, sender: str, target: str) -> None:
@@ -96,6 +96,6 @@ class SimulatedNetwork:
         self._cut.add((sender, target))
 
     def heal(self) -> None:
-        """Everybody reaches everybody again; what was lost stays lost."""
+        """Makes every name reachable again; lost messages stay lost."""
         self._sides.clear()
         self._cut.clear()

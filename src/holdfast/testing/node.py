@@ -28,7 +28,7 @@ _ROOT = "/journal"
 
 
 class MemoryNode:
-    """A node that lives in memory; `crash` and `restart` as often as the test likes.
+    """A node in memory, for tests that `crash` and `restart` it.
 
     >>> from holdfast.gateway.tasks.shapes import NewTask
     >>> from holdfast.testing.loop import run
@@ -90,7 +90,7 @@ class MemoryNode:
         return self._journal
 
     async def start(self) -> "MemoryNode":
-        """Starts on what is there: a new node, or what a crash has left."""
+        """Starts a new node, or the node that a crash has left."""
         assert self._node is None, "the node is running"
         if self.disk is not None:
             self._journal = LocalJournal.open(
@@ -109,7 +109,7 @@ class MemoryNode:
     restart = start
 
     async def crash(self, outcome: DiskOutcome = DiskOutcome.DROP, *, seed: int = 0) -> None:
-        """The power goes: what was not durable is kept, dropped or torn; nobody is told."""
+        """Simulates a power failure: unsynced writes are kept, dropped or torn."""
         self.node.runtime.batches.stop()
         self.node.content_life.abandon()
         self.node.content.abandon()
@@ -127,7 +127,7 @@ class MemoryNode:
             self.disk = self.disk.after_crash(outcome, seed=seed)
 
     async def close(self) -> None:
-        """Stops as a node does that is told to; on a disk it can be started again."""
+        """Stops the node cleanly; on a disk it can be started again."""
         await self.node.close()
         self._node = None
 

@@ -28,7 +28,7 @@ def run(subscriber: ContentSubscriber, into: str, *, as_json: bool, once: bool) 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, on_signal) for each in signals]
     report = _Told(subscriber, as_json)
-    report.say("started", f"{subscriber.name} takes packages into {into}")
+    report.say("started", f"{subscriber.name} imports packages into {into}")
     try:
         while not stop.is_set() and not (once and _has_all(subscriber)):
             report.look()

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class SubscriberCondition(Enum):
-    """What a subscriber is at."""
+    """The condition of a subscriber."""
 
     STARTING = "STARTING"  # it has not reached the log yet
     RUNNING = "RUNNING"

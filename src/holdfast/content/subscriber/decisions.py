@@ -35,7 +35,7 @@ FOR_EVER = -1  # retries_max of a subscriber that never gives up
 
 
 class Admission(Enum):
-    """What a precondition says of a package."""
+    """The decision of a precondition about a package."""
 
     ACCEPT = "ACCEPT"
     SKIP = "SKIP"  # it is left out, and reported as removed

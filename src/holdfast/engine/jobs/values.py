@@ -85,7 +85,7 @@ TRANSITIONS: dict[tuple[JobState | None, str], JobState] = {
 
 
 class BackoffKind(StrEnum):
-    """How the pause before a retry grows."""
+    """How the delay before a retry grows."""
 
     EXPONENTIAL = "exponential"
     LINEAR = "linear"
@@ -93,7 +93,7 @@ class BackoffKind(StrEnum):
 
 
 class Backoff(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The pause before a retry."""
+    """The delay before a retry."""
 
     kind: BackoffKind = BackoffKind.EXPONENTIAL
     base_ms: int = 1_000

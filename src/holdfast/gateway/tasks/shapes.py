@@ -32,7 +32,7 @@ def _null() -> msgspec.Raw:
 
 
 class RetryBackoff(Question, frozen=True):
-    """The pause before a retry."""
+    """The delay before a retry."""
 
     kind: BackoffKind = BackoffKind.EXPONENTIAL
     base_ms: PauseMs = 1_000

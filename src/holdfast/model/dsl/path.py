@@ -98,7 +98,7 @@ class Steps:
         return self._then(Place(element, tuple(on)))
 
     def compute(self, id: str, expr: str, *, result: str, name: str = "") -> Self:
-        """A variable gets the value of an expression; no worker is needed."""
+        """Sets a variable to the value of an expression, without a worker."""
         element = Element(
             id, ElementKind.EXPRESSION, name, expression=expression(expr), result=result
         )
@@ -137,7 +137,7 @@ class Steps:
         on: Iterable[Event] = (),
         name: str = "",
     ) -> Self:
-        """Another process, started and waited for; its id, or an expression that gives it.
+        """Starts another process and waits for it; its id, or an expression that gives it.
 
         It is the latest version when the call is made; with `together` the one that was deployed in
         the same `deploy` as this process, with a `version_tag` the latest that has the tag.

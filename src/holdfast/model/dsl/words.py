@@ -7,7 +7,7 @@ from holdfast.model.dsl.values import Duration, cycle_timer, duration_timer, exp
 
 
 def when(condition: str, then: Path | None = None, *, name: str = "") -> Branch:
-    """A path that is taken if a condition holds. Without a path nothing is done there."""
+    """A path that is taken if a condition holds. Without a path, it does nothing."""
     return Branch(_steps(then), expression(condition), name=name)
 
 
@@ -25,7 +25,7 @@ def over(
     result: str = "",
     until: str = "",
 ) -> Loop:
-    """Once for each item of a collection: at the same time, or `sequential` one after the other.
+    """Repeats an activity for each item of a collection, in parallel or `sequential`.
 
     Each has its `item` and its number, `loopCounter`. `collect` is the variable that gets the list
     of results, and `result` the expression that gives each of them. When `until` holds after an
@@ -42,13 +42,13 @@ def over(
 def on_message(
     id: str, message: str, key: str, then: Path | None = None, *, name: str = ""
 ) -> Catch:
-    """In a race: what happens when a message with this key is the first."""
+    """In a race: the path for a message with this key."""
     waited = Message(message, expression(key))
     return Catch(Element(id, ElementKind.CATCH, name, message=waited), _steps(then))
 
 
 def after(id: str, duration: Duration, then: Path | None = None, *, name: str = "") -> Catch:
-    """In a race: what happens when nothing else came within a time."""
+    """In a race: the path that is taken after a time, if nothing else has happened."""
     timer = duration_timer(duration, id)
     return Catch(Element(id, ElementKind.CATCH, name, timer=timer), _steps(then))
 
@@ -61,7 +61,7 @@ def after(id: str, duration: Duration, then: Path | None = None, *, name: str = 
 
 
 def error(code: str = "", then: Path | None = None, *, id: str = "", name: str = "") -> Event:
-    """Beside an activity: what happens when it fails with an error code; with any, if none."""
+    """Boundary event: the path for an error with this code, or with any code."""
     element = Element(id, ElementKind.BOUNDARY, name, error=code)
     return Event(element, f"on-{code or 'error'}", _steps(then))
 
@@ -74,7 +74,7 @@ def timeout(
     id: str = "",
     name: str = "",
 ) -> Event:
-    """Beside an activity: what happens when it takes longer, and whether that ends it."""
+    """Boundary event: the path if the activity takes longer; `interrupting` ends it."""
     element = Element(
         id, ElementKind.BOUNDARY, name, timer=duration_timer(duration, id or "timeout"),
         interrupting=interrupting,
@@ -91,14 +91,14 @@ def message(
     id: str = "",
     name: str = "",
 ) -> Event:
-    """Beside an activity: what happens when a message with this key comes meanwhile."""
+    """Boundary event: the path for a message with this key."""
     waited = Message(message, expression(key))
     element = Element(id, ElementKind.BOUNDARY, name, message=waited, interrupting=interrupting)
     return Event(element, f"on-{message}", _steps(then))
 
 
 def every(cycle: Duration, then: Path | None = None, *, id: str = "", name: str = "") -> Event:
-    """Beside an activity: what happens again and again while it is under way.
+    """Boundary event: a path that is taken repeatedly while the activity is active.
 
     `R/PT1H` is for ever, `R3/PT1H` three times; a timedelta is for ever.
     """
