@@ -201,6 +201,8 @@ def test_a_failed_task_shows_its_trace_and_is_retried_or_discarded(
     key, other = console.submit("mail", {"to": "ann"}), console.submit("mail", {"to": "bob"})
     for _ in range(2):
         _fail(console, "mail")
+    listed = console.get("/console/tasks?state=INCIDENT&type=mail")
+    assert listed.has(key) and listed.has(other) and listed.has("ValueError: no <funds>")
     page = console.get(f"/console/tasks/{key}")
     assert page.has("mail incident") and page.has("ValueError: no <funds>") and page.has('"ann"')
     assert console.post(f"/console/tasks/{key}/retry", retries="2").has("is tried again")

@@ -4,9 +4,9 @@ import msgspec
 
 from holdfast.console.drawing import DEFINITIONS, draw, draw_instance, flat
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
-from holdfast.console.pages.instance import definition_key, find_instance
+from holdfast.console.pages.instance import RUNNING, definition_key, find_instance
 from holdfast.engine.identity.values import Permission
-from holdfast.errors import InvalidArgument, NotFound
+from holdfast.errors import InvalidArgument, InvalidState, NotFound
 from holdfast.gateway.access.needs import UPDATE_INSTANCE, UPDATE_JOB, of_process
 from holdfast.gateway.processes.shapes import (
     ActivateElement,
@@ -79,6 +79,10 @@ async def modify(ask: PageAsk) -> PageReply:
 async def show_migration(ask: PageAsk) -> PageReply:
     """Both versions drawn, and which element becomes which."""
     view = await find_instance(ask.api, ask.parameters["key"])
+    if view.state not in RUNNING:
+        raise InvalidState(
+            f"Expected an instance that runs, but {view.process_instance_key} is {view.state}"
+        )
     own = await definition_key(ask, view)
     process_id = ask.query.get("process", view.process_id)
     versions = await ask.api.processes.find(ProcessDefinitionQuery(process_id))

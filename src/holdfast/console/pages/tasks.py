@@ -14,7 +14,7 @@ from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway.access.needs import READ_JOB, UPDATE_JOB, one
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import ListScope
-from holdfast.gateway.tasks.shapes import TaskQuery, TaskView
+from holdfast.gateway.tasks.shapes import IncidentQuery, TaskQuery, TaskView
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
 _READ_LOG = one(ResourceType.JOURNAL, Permission.READ)
@@ -83,6 +83,8 @@ async def show_list(ask: PageAsk) -> PageReply:
         raise InvalidArgument(f"There is no state {wanted!r} of a task", state=wanted)
 
     async def from_state() -> ListedPage[TaskRow]:
+        if wanted == JobState.INCIDENT:
+            return await _stuck(ask)
         state = None if wanted in (None, _OPEN) else JobState(wanted)
         scope = ListScope.OPEN if wanted == _OPEN else ListScope.ALL
         query = TaskQuery(
@@ -95,6 +97,21 @@ async def show_list(ask: PageAsk) -> PageReply:
     tables = TableList("jobs", _filter(ask), _SORTABLE, "created", _of_row)
     found = await listed(ask, tables, from_state)
     return await ask.show("tasks.html", found=found, states=[_OPEN, *JobState])
+
+
+async def _stuck(ask: PageAsk) -> ListedPage[TaskRow]:
+    """Jobs with an incident, by the incidents: there are fewer of them than of jobs."""
+    query = IncidentQuery(ask.query.get("type"), CONSOLE_LIST_ITEMS, ask.query.get("after"))
+    page = await ask.api.incidents.page(query)
+    rows = [
+        TaskRow(
+            each.task_key, each.type, JobState.INCIDENT, each.created, None, None, None, None, None,
+            each.error, each.process_instance_key,
+        )
+        for each in page.items
+        if each.task_key is not None
+    ]  # fmt: skip
+    return ListedPage(rows, page.after)
 
 
 # --- one of them ------------------------------------------------------------------------------

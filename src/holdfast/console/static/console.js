@@ -79,6 +79,34 @@
     mark(drawing, "is-target", form.elements.target.value);
   });
 
+  // The same for a mapping: what is active on the left becomes something on the right.
+  const mapped = () => {
+    const form = document.getElementById("mapping");
+    const [from, to] = [document.querySelector("[data-map-from]"), document.querySelector("[data-map-to]")];
+    if (!form || !from || !to) return;
+    mark(from, "is-source", ""); mark(to, "is-target", "");
+    for (const select of form.querySelectorAll("select[data-from]")) {
+      for (const [drawing, name, id] of [[from, "is-source", select.dataset.from], [to, "is-target", select.value]]) {
+        if (id) for (const each of drawing.querySelectorAll(`[data-element="${CSS.escape(id)}"]`)) each.classList.add(name);
+      }
+    }
+  };
+  let mapping = null;
+  document.addEventListener("click", (event) => {
+    const shape = event.target.closest && event.target.closest("[data-element]");
+    const form = document.getElementById("mapping");
+    if (!shape || !form) return;
+    if (shape.closest("[data-map-from]")) {
+      mapping = form.querySelector(`select[data-from="${CSS.escape(shape.dataset.element)}"]`);
+    } else if (shape.closest("[data-map-to]")) {
+      const select = mapping || form.querySelector("select[data-from]");
+      if (has(select, shape.dataset.element)) select.value = shape.dataset.element;
+    }
+    mapped();
+  });
+  document.addEventListener("change", (event) => { if (event.target.closest("#mapping")) mapped(); });
+  document.addEventListener("DOMContentLoaded", mapped);
+
   // A field with JSON says at once what is wrong with it.
   document.addEventListener("input", (event) => {
     const field = event.target;
