@@ -33,6 +33,10 @@ What to know when reading them:
   full run gave 30.6 against DBOS and 5.06 against Restate.
 - The journal and the deep backlog were last run before processes were added to the engine. The log
   is replayed about a tenth slower since: the code before had 0.95 in the same hour as 0.86 with it.
+- The worker's protocol is HTTP with JSON. In the benchmark of tasks a worker sends 42 requests for
+  20,000 tasks. A request costs about 570 µs of processor time on both sides, 1.2 µs a task; JSON
+  costs 0.71 µs a task, msgpack 0.50. Frames of msgpack on one connection would save at most 1.4 of
+  32 µs.
 - Distribution is measured in one node, where partitions that answer in the same round share one
   ACKNOWLEDGE: four records in all. Where each answers by itself it is two by target and two more.
   The dark partitions are dark because what is sent to them is dropped; that one can be reached

@@ -101,7 +101,7 @@ def load(path: Path = RECORDED) -> dict[str, float]:
 def save(costs: Mapping[str, float], path: Path = RECORDED) -> None:
     """Records new costs; what was not measured stays as it is."""
     merged = load(path) | {name: round(value, 6) for name, value in costs.items()}
-    path.write_text(json.dumps(dict(sorted(merged.items())), indent=2) + "\n")
+    path.write_text(json.dumps(dict(sorted(merged.items())), indent=2, ensure_ascii=False) + "\n")
 
 
 def name_of(benchmark: str, figure: str) -> str:

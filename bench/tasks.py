@@ -99,7 +99,7 @@ def _one_by_one(run: Run) -> Iterator[Figure]:
         yield Figure(
             name="one task at a time, acknowledged, p50",
             against="a bare pwrite + fdatasync",
-            goal="<= 2",
+            goal="<= 1.5",
             unit="µs",
             ours=lambda: 1e6 * acknowledged(),
             peer=lambda: 1e6 * bare_fdatasync_p50(raw, RECORD_BYTES),
