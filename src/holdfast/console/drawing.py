@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from holdfast.errors import Forbidden
+from holdfast.errors import Forbidden, NotFound
 from holdfast.gateway.processes.shapes import ElementView, ProcessInstanceView
 from holdfast.gateway.rest.common import RestApi
 from holdfast.limits import CONSOLE_DEFINITIONS_KEPT_MAX
@@ -27,7 +27,7 @@ class KnownDefinitions:
             return None
         try:
             source = await api.processes.source(key)
-        except Forbidden:
+        except (Forbidden, NotFound):
             return None
         found = self._read.get(key)
         if found is None:

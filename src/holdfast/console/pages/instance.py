@@ -48,10 +48,12 @@ async def find_instance(api: RestApi, key: str) -> ProcessInstanceView:
 
 
 def _view_of(row: Row) -> ProcessInstanceView:
-    parent, result = row["parent_element_instance_key"], row["result"]
+    parent, result, definition = (
+        row[name] for name in ("parent_element_instance_key", "result", "process_definition_key")
+    )
     return ProcessInstanceView(
         str(row["process_instance_key"]), row["process_id"], InstanceState(row["state"]),
-        row["version"], str(row["process_definition_key"]), str(parent) if parent else None,
+        row["version"], str(definition) if definition else None, str(parent) if parent else None,
         row["started"], row["ended"],
         msgspec.Raw(result.encode()) if result else msgspec.UNSET,
     )  # fmt: skip
