@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.errors import InvalidArgument
-from holdfast.gateway.access.needs import Everyone, Need
+from holdfast.gateway.access.needs import Alternatives, Everyone, Need
 from holdfast.gateway.rest.common import RestApi
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class PageAsk:
     async def may(self, need: Need) -> bool:
         """Whether the visitor may do it with some resource: what may not be is not offered."""
         return await self.visitor.may(need)
+
+    async def may_with(self, need: Alternatives, id_: str) -> bool:
+        """The same for one resource, by the id of its process or the type of its task."""
+        return await self.visitor.may_with(need, id_)
 
     def wanted(self, name: str) -> str:
         """A field of the form; InvalidArgument if it is missing or empty."""

@@ -11,7 +11,7 @@ from holdfast.console.page import ConsolePage, PageReply
 from holdfast.engine.asker import Asker
 from holdfast.errors import Unauthorized
 from holdfast.gateway.access.access import Access
-from holdfast.gateway.access.needs import Everyone, Need
+from holdfast.gateway.access.needs import Alternatives, Everyone, Need
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,15 @@ class Visitor:
         if self.asker is None:
             return False
         return need is Everyone.KNOWN or await self.access.lets_in(self.asker, need)
+
+    async def may_with(self, need: Alternatives, id_: str) -> bool:
+        """Whether they have one of some permissions for one resource: a process, a type of task."""
+        if self.access is None:
+            return True
+        for right in need if self.asker is not None else ():
+            if await self.access.allows(right, id_):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)

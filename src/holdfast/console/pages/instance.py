@@ -14,7 +14,6 @@ from holdfast.errors import Forbidden, NotFound
 from holdfast.gateway.access.needs import (
     READ_INSTANCE,
     UPDATE_INSTANCE,
-    UPDATE_JOB,
     of_process,
     one,
 )
@@ -25,6 +24,8 @@ from holdfast.gateway.tasks.shapes import IncidentQuery, IncidentView, TaskView
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
 _READ_LOG = one(ResourceType.JOURNAL, Permission.READ)
+_CANCEL = of_process(Permission.CANCEL_PROCESS_INSTANCE)
+_MODIFY = of_process(Permission.MODIFY_PROCESS_INSTANCE)
 _ERRORS_SHOWN = 20  # jobs whose last error is looked up
 RUNNING = (InstanceState.ACTIVE, InstanceState.TERMINATING)
 
@@ -79,10 +80,10 @@ async def show(ask: PageAsk) -> PageReply:
         variables=view.variables,
         has_variables=view.variables is not msgspec.UNSET,
         is_running=is_running,
-        can_cancel=is_running and await ask.may(of_process(Permission.CANCEL_PROCESS_INSTANCE)),
-        can_update=is_running and await ask.may(UPDATE_INSTANCE),
-        can_modify=is_running and await ask.may(of_process(Permission.MODIFY_PROCESS_INSTANCE)),
-        can_resolve=await ask.may(UPDATE_JOB),
+        can_cancel=is_running and await ask.may_with(_CANCEL, view.process_id),
+        can_update=is_running and await ask.may_with(UPDATE_INSTANCE, view.process_id),
+        can_modify=is_running and await ask.may_with(_MODIFY, view.process_id),
+        can_resolve=await ask.may_with(UPDATE_INSTANCE, view.process_id),
         can_read_log=await ask.may(_READ_LOG),
         targets=_targets(definition),
     )

@@ -11,7 +11,7 @@ from holdfast.console.page import ConsolePage, PageAsk, PageReply
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.jobs.values import FINAL_STATES, JobState
 from holdfast.errors import InvalidArgument, NotFound
-from holdfast.gateway.access.needs import READ_JOB, UPDATE_JOB, one
+from holdfast.gateway.access.needs import READ_JOB, UPDATE_INSTANCE, UPDATE_JOB, one
 from holdfast.gateway.rest.tables import Row, row_of
 from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.shapes import IncidentQuery, TaskQuery, TaskView
@@ -137,10 +137,18 @@ async def show_one(ask: PageAsk) -> PageReply:
         instance=instance,
         has_payload=view.payload is not msgspec.UNSET,
         has_result=view.result is not msgspec.UNSET,
-        can_cancel=is_open and instance is None and await ask.may(_UPDATE_TASK),
-        can_update=is_open and await ask.may(UPDATE_JOB),
+        can_cancel=is_open and instance is None and await ask.may_with(_UPDATE_TASK, view.type),
+        can_update=is_open and await _may_update(ask, view, instance),
         can_read_log=await ask.may(_READ_LOG),
     )
+
+
+async def _may_update(ask: PageAsk, view: TaskView, instance: str | None) -> bool:
+    """A task by its type, the job of a process by that."""
+    if instance is None:
+        return await ask.may_with(_UPDATE_TASK, view.type)
+    found = await ask.api.look.instance(int(instance))
+    return found is not None and await ask.may_with(UPDATE_INSTANCE, found.process_id)
 
 
 def _view_of(row: Row) -> TaskView:

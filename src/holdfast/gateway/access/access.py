@@ -6,7 +6,8 @@ from typing import Any
 from holdfast.clock import Clock
 from holdfast.config import Config
 from holdfast.engine.asker import Asker
-from holdfast.engine.identity.queries import IsLetIn
+from holdfast.engine.identity.queries import FindAllowed, IsLetIn
+from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.errors import Forbidden
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.access.authentication import Authentication
@@ -45,3 +46,8 @@ class Access:
     def lets_in(self, asker: Asker, need: Alternatives) -> Coroutine[Any, Any, bool]:
         """Whether somebody has one of the permissions, with some resource at least."""
         return self._asked.ask_any(IsLetIn(asker, need))
+
+    async def allows(self, right: tuple[ResourceType, Permission], id_: str) -> bool:
+        """Whether the asker has a permission for one resource."""
+        [allowed] = await self._asked.ask_any(FindAllowed((right,)))
+        return allowed is None or id_ in allowed
