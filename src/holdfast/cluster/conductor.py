@@ -20,6 +20,7 @@ from holdfast.cluster.placing import (
     action,
     is_orphan,
 )
+from holdfast.cluster.targets import check_target
 from holdfast.errors import HoldfastError, InvalidState, Moved, NotFound, Unavailable
 from holdfast.journal import Refused
 from holdfast.limits import (
@@ -371,20 +372,7 @@ class Conductor:
         """Hands a partition that is owned here to another member, because somebody says so."""
         if partition not in self._partitions:
             raise NotFound(f"Expected a partition from 1 to {len(self._partitions)}")
-        last, sight = self._journal.chain(partition).last, self.sight()
-        member = sight.members.get(to)
-        if member is None or not member.is_there:
-            raise NotFound(f"Member {to!r} is not running", member=to)
-        if member.is_draining:
-            raise InvalidState(
-                f"Member {to!r} is being drained and gets no partitions; undo that first: holdfast"
-                f" cluster drain {to} --undo", member=to, partition=partition,
-            )  # fmt: skip
-        if last is None or Replica(to, member.disk or "") not in last.replicas:
-            raise InvalidState(
-                f"Expected member {to!r} to keep the log of partition {partition}, but it does not",
-                member=to, partition=partition,
-            )  # fmt: skip
+        check_target(partition, to, self._journal.chain(partition), self.sight())
         if self._doors.epoch(partition) is None or partition in self._doing:
             raise Unavailable(
                 f"Partition {partition} is on the move; try again", retry_after_ms=CLUSTER_LOOK_MS
