@@ -225,7 +225,7 @@ def test_old_rows_are_replaced_and_never_mixed(tmp_path: Path) -> None:
         await caught_up(told.b)
         b.write_state()
         b.forget(1)
-        for key in list(told.a.runner.processor(1).view.jobs.jobs.first_keys(b"", None, 50)):
+        for key in list(told.a.runner.processor(1).view.jobs.jobs.first_keys((), None, 50)):
             cancel = Command(ValueType.JOB, JobIntent.CANCEL, key, JobRef())
             await told.a.runner.submit(1, [cancel])
         await told.arrives()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import DELETED, EMPTY, Changes, Family, UndoLog
+from holdfast.state.family import DELETED, EMPTY, Family, Packed, UndoLog
 from holdfast.state.keys import KeyCodec
 from holdfast.state.tally import Tally
 
@@ -68,7 +68,7 @@ class PartitionState:
         self.undo_log: UndoLog = []
         self._families: dict[int, Family[Any, Any]] = {}
         self._tallies: dict[int, Tally] = {}
-        self._overlays: list[Changes] = []  # what each family has for the store
+        self._overlays: list[dict[Any, Any]] = []  # what the families have for the store
         self._undone: list[Callable[[], None]] = []
         self._progress_key = progress_key(partition)
         stored = store.get(self._progress_key)
@@ -84,7 +84,7 @@ class PartitionState:
         prefix = _PREFIX.pack(self.partition, tag)
         family: Family[K, V] = Family(self.store, self.undo_log, prefix, key, value)
         self._families[tag] = family
-        self._overlays.append(family.changes)
+        self._overlays += family.overlay
         return family
 
     def tally(self, tag: int) -> Tally:
@@ -121,11 +121,11 @@ class PartitionState:
         # After every step, over all families: asking each of them would cost 3 us.
         return sum(map(len, self._overlays))
 
-    def freeze(self) -> list[Changes]:
+    def freeze(self) -> list[Packed]:
         """What was changed stands still from now on, for a write; the state goes on changing."""
         assert not self.undo_log, "only committed changes may reach the store"
         frozen = [each.freeze() for each in (*self._families.values(), *self._tallies.values())]
-        self._overlays = [family.changes for family in self._families.values()]
+        self._overlays = [each for family in self._families.values() for each in family.overlay]
         return frozen
 
     def thaw(self, progress: Progress) -> None:
@@ -140,7 +140,7 @@ class PartitionState:
         rows = dict(self.store.scan(low, _PREFIX.pack(self.partition + 1, 0)))
         for each in (*self._families.values(), *self._tallies.values()):
             for layer in each.layers():
-                for raw, value in layer.items():
+                for raw, value in layer:
                     if value is DELETED:
                         rows.pop(raw, None)
                     else:

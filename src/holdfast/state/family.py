@@ -4,10 +4,14 @@ Two layers lie over the store. The overlay has what changed since the store was 
 a write is under way, the rows that it writes stand still below the overlay until the store has
 them. A row that is born and dies in the overlay never reaches the store, which is why short-lived
 work is cheap.
+
+In memory a key is what the caller names it by, a number, a text or a tuple of them; it becomes
+bytes for the store alone. The bytes are in the order of the keys, so both layers and the store are
+walked side by side.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from heapq import merge
 from itertools import islice
@@ -30,9 +34,13 @@ _ABSENT: Final = object()
 _REMEMBERED_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
 
 _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
+_GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
 
-Changes = dict[bytes, Any]
-"""Rows by packed key: a value, or `DELETED`."""
+Packed = Iterable[tuple[bytes, Any]]
+"""Rows as the store names them: a value, or `DELETED`."""
+
+Within = tuple[int | str, ...]
+"""The first parts of a key: all keys that begin with them. None of them: every key."""
 
 
 class Undoable(Protocol):
@@ -54,58 +62,65 @@ class Family(Generic[K, V]):
         self._prefix = prefix
         self._pack = key.packer(prefix)
         self._unpack = key.unpack
+        self._begin = key.begin
         self._decode: Callable[[bytes], V] = msgspec.msgpack.Decoder(value).decode
         self._store = store
         self._undo = undo_log
-        self._rows: Changes = {}  # the overlay: changed since the store was last written
+        # The overlay: what changed since the store was last written. A key is in one of the two.
+        self._fresh: dict[K, V] = {}  # rows that the store does not have
+        self._changed: dict[K, V | None] = {}  # rows that it may have: another value, or `DELETED`
         # As the store has them, or will when the write that is under way ends: saves reading back.
-        self._recent: Changes = {}
+        self._recent: dict[K, V | None] = {}
         self._is_frozen = False  # `_recent` is being written: it does not change until then
-        self._frozen_order: list[bytes] | None = None  # its keys in order, from the first scan on
-        self._fresh: set[bytes] = set()  # rows of the overlay that the store does not have
-        # The overlay's keys in order, kept up from the first scan on: a family that nobody scans
-        # pays nothing. It may name rows that are gone, and a row that died and was born again
-        # twice.
-        self._order: list[bytes] | None = None
+        self._frozen_order: list[K] | None = None  # its keys in order, from the first scan on
+        # The overlay's keys in order, kept up from the first scan on until the next write: a family
+        # that nobody scans pays nothing. It may name rows that are gone, and a row that died and
+        # was born again twice.
+        self._order: list[K] | None = None
         self._counts: dict[str, int] | None = None
 
     def get(self, key: K) -> V | None:
         """The row, from memory if it is there, else from the store; None if there is none."""
+        value = self._fresh.get(key)
+        if value is not None:
+            return value
+        if key in self._changed:
+            return self._changed[key]
+        if key in self._recent:
+            return self._recent[key]
         raw = self._pack(key)
-        value = self._rows.get(raw, _ABSENT)
-        if value is not _ABSENT:
-            return value
-        value = self._recent.get(raw, _ABSENT)
-        if value is not _ABSENT:
-            return value
         stored = self._store.get(raw)
         if stored is None:
             return None
         try:
-            return self._remember(raw, self._decode(stored))
+            return self._remember(key, self._decode(stored))
         except msgspec.MsgspecError as error:
             raise self._undecodable(raw, error) from error
 
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
-        rows, recent = self._rows, self._recent
-        raws = list(map(self._pack, keys))
-        values = [rows.get(raw, _ABSENT) for raw in raws]
+        values: list[Any] = list(map(self._fresh.get, keys))
+        changed, recent = self._changed, self._recent
+        missing: list[int] = []
         for i, value in enumerate(values):
-            if value is _ABSENT:
-                values[i] = recent.get(raws[i], _ABSENT)
-        missing = [i for i, value in enumerate(values) if value is _ABSENT]
+            if value is None:
+                key = keys[i]
+                if key in changed:
+                    values[i] = changed[key]
+                elif key in recent:
+                    values[i] = recent[key]
+                else:
+                    missing.append(i)
         if missing:
-            stored = self._stored([raws[i] for i in missing])
+            raws = [self._pack(keys[i]) for i in missing]
             decode = self._decode
-            for i, found in zip(missing, stored, strict=True):
+            for i, raw, found in zip(missing, raws, self._stored(raws), strict=True):
                 if found is None:
-                    values[i] = None
                     continue
                 try:
-                    values[i] = self._remember(raws[i], decode(found))
+                    values[i] = self._remember(keys[i], decode(found))
                 except msgspec.MsgspecError as error:
-                    raise self._undecodable(raws[i], error) from error
+                    raise self._undecodable(raw, error) from error
         return values
 
     def _stored(self, raws: list[bytes]) -> list[bytes | None]:
@@ -119,172 +134,96 @@ class Family(Generic[K, V]):
                 return self._store.get_many(raws)
         return [walked.get(raw) for raw in raws]
 
-    def _remember(self, raw: bytes, value: V) -> V:
+    def _remember(self, key: K, value: V) -> V:
         """What was read is mostly read again soon: a job when it is leased and when it ends."""
         if len(self._recent) < _REMEMBERED_ROWS_MAX and not self._is_frozen:
-            self._recent[raw] = value
+            self._recent[key] = value
         return value
 
     def _undecodable(self, raw: bytes, error: Exception) -> DataLoss:
         """The store gave a row that nobody wrote."""
         return self._store.damaged(f"the row {raw.hex()} does not decode: {error}")
 
+    # --- changes ------------------------------------------------------------------------------
+
     def put(self, key: K, value: V) -> None:
         """Writes a row that may be there already."""
-        raw = self._pack(key)
-        old = self._rows.get(raw, _ABSENT)
-        self._undo.append((self, raw, old, raw in self._fresh))
-        if old is _ABSENT and self._order is not None:
-            insort(self._order, raw)
-        self._rows[raw] = value
+        old = self._fresh.get(key)
+        if old is not None:
+            self._undo.append((self, key, old, True))
+            self._fresh[key] = value
+        else:
+            self._change(key, value)
 
     def add(self: "Family[K, int]", key: K, by: int) -> int:
         """Changes a row that is a number, and is 0 where there is none; what it is now."""
-        raw = self._pack(key)
-        old = self._rows.get(raw, _ABSENT)
-        if old is _ABSENT or old is DELETED:
+        old = self._fresh.get(key)
+        if old is not None:
+            self._undo.append((self, key, old, True))
+            self._fresh[key] = value = old + by
+        else:
             value = (self.get(key) or 0) + by
-            self.put(key, value)
-            return value
-        self._undo.append((self, raw, old, raw in self._fresh))
-        self._rows[raw] = value = old + by
+            self._change(key, value)
         return value
 
     def insert(self, key: K, value: V) -> None:
         """Writes a row of which the caller knows that it is new."""
-        raw = self._pack(key)
-        old = self._rows.get(raw, _ABSENT)
-        self._undo.append((self, raw, old, False))
-        if old is _ABSENT:
-            self._fresh.add(raw)
-            if self._order is not None:
-                insort(self._order, raw)
-        self._rows[raw] = value
+        if key in self._changed:  # the store may have had it before
+            self._change(key, value)
+            return
+        self._undo.append((self, key, _ABSENT, True))
+        self._fresh[key] = value
+        if self._order is not None:
+            self._place(key)
 
     def take(self, key: K) -> V | None:
         """Removes a row and returns it; None if there is none."""
-        raw = self._pack(key)
-        if raw not in self._fresh:
-            value = self.get(key)
-            if value is not None:
-                self.delete(key)
+        value = self._fresh.pop(key, None)
+        if value is not None:
+            self._undo.append((self, key, value, True))
             return value
-        self._fresh.discard(raw)
-        value = self._rows.pop(raw)
-        self._undo.append((self, raw, value, True))
+        value = self.get(key)
+        if value is not None:
+            self._change(key, DELETED)
         return value
 
     def delete(self, key: K) -> None:
         """Removes a row, if it is there."""
-        raw = self._pack(key)
-        old = self._rows.get(raw, _ABSENT)
-        fresh = raw in self._fresh
-        self._undo.append((self, raw, old, fresh))
-        if fresh:
-            self._fresh.discard(raw)
-            del self._rows[raw]
+        value = self._fresh.pop(key, None)
+        if value is not None:
+            self._undo.append((self, key, value, True))
         else:
-            if old is _ABSENT and self._order is not None:
-                insort(self._order, raw)
-            self._rows[raw] = DELETED
+            self._change(key, DELETED)
 
-    def scan(self, prefix: bytes = b"", start: K | None = None) -> Iterator[tuple[K, V]]:
-        """Rows whose key bytes begin with `prefix`, in order, from `start` on.
+    def _change(self, key: K, value: V | None) -> None:
+        """A row that the store may have is another one, or none, from now on."""
+        old = self._changed.get(key, _ABSENT)
+        self._undo.append((self, key, old, False))
+        if old is _ABSENT and self._order is not None:
+            self._place(key)
+        self._changed[key] = value
 
-        The rows are those of now: do not change the family while walking it.
-        """
-        low = self._prefix + prefix if start is None else self._pack(start)
-        high = after(self._prefix + prefix)
-        below = self._stored_between(low, high)
-        if self._is_frozen:
-            below = merge(below, self._frozen_between(low, high), key=itemgetter(0))
-        order, unpack, skip = self._overlay_order(), self._unpack, len(self._prefix)
-        at = bisect_left(order, low)
-        for raw, value in below:
-            while at < len(order) and order[at] < raw:
-                yield from self._overlaid(order, at, skip)
-                at += 1
-            yield unpack(raw[skip:]), value
-        while at < len(order) and order[at] < high:
-            yield from self._overlaid(order, at, skip)
-            at += 1
+    def _place(self, key: Any) -> None:
+        """Puts a key into the overlay's order; most are behind all others."""
+        order: Any = self._order
+        if order and key < order[-1]:
+            insort(order, key)
+        else:
+            order.append(key)
 
-    def unordered(self) -> Iterator[tuple[K, V]]:
-        """All rows in no order, so that nobody has to keep the overlay in order from now on."""
-        rows, frozen = self._rows, self._recent if self._is_frozen else {}
-        unpack, skip = self._unpack, len(self._prefix)
-        for raw, value in self._stored_between(self._prefix, after(self._prefix)):
-            yield unpack(raw[skip:]), value
-        for raw, value in frozen.items():
-            if value is not DELETED and raw not in rows:
-                yield unpack(raw[skip:]), value
-        for raw, value in rows.items():
-            if value is not DELETED:
-                yield unpack(raw[skip:]), value
-
-    def _stored_between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, V]]:
-        """The store's rows that no layer above it has."""
-        rows, frozen = self._rows, self._recent if self._is_frozen else ()
-        for raw, stored in self._store.scan(low, high):
-            if raw not in rows and raw not in frozen:
-                try:
-                    value = self._decode(stored)
-                except msgspec.MsgspecError as error:
-                    raise self._undecodable(raw, error) from error
-                yield raw, value
-
-    def _frozen_between(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, V]]:
-        """The rows that are being written and that the overlay does not have."""
-        rows, frozen = self._rows, self._recent
-        for raw in _between(self._order_of_frozen(), low, high):
-            value: Any = frozen.get(raw)
-            if value is not DELETED and raw not in rows:
-                yield raw, value
-
-    def _overlay_order(self) -> list[bytes]:
-        if self._order is None:
-            self._order = sorted(self._rows)
-        return self._order
-
-    def _order_of_frozen(self) -> list[bytes]:
-        if self._frozen_order is None:
-            self._frozen_order = sorted(self._recent)
-        return self._frozen_order
-
-    def first_keys(self, prefix: bytes, start: K | None, limit: int) -> list[K]:
-        """The keys of the first rows that `scan` would give, for much less than it costs."""
-        low = self._prefix + prefix if start is None else self._pack(start)
-        high = after(self._prefix + prefix)
-        rows, frozen = self._rows, self._recent if self._is_frozen else ()
-        found: list[bytes] = []
-        for raw, _ in self._store.scan(low, high):
-            if raw not in rows and raw not in frozen:
-                found.append(raw)
-                if len(found) == limit:
-                    high = raw  # what lies over the store behind it does not come into question
-                    break
-        stored = len(found)
-        if self._is_frozen:
-            found += [raw for raw, _ in islice(self._frozen_between(low, high), limit)]
-        order = self._overlay_order()
-        at, end = bisect_left(order, low), len(found) + limit
-        while at < len(order) and order[at] < high and len(found) < end:
-            raw = order[at]
-            at += 1
-            if rows.get(raw) is not DELETED and not (at > 1 and order[at - 2] == raw):
-                found.append(raw)
-        if (stored and len(found) > stored) or self._is_frozen:
-            found.sort()
-        unpack, skip = self._unpack, len(self._prefix)
-        return [unpack(raw[skip:]) for raw in found[:limit]]
-
-    def _overlaid(self, order: list[bytes], at: int, skip: int) -> Iterator[tuple[K, V]]:
-        raw = order[at]
-        if at and order[at - 1] == raw:
-            return  # a row that died and was born again stands twice in the order
-        value: Any = self._rows.get(raw)
-        if value is not DELETED:
-            yield self._unpack(raw[skip:]), value
+    def restore(self, key: K, old: Any, fresh: bool) -> None:
+        """Takes back one change; called by `PartitionState.undo_to`."""
+        if self._counts is not None:
+            name: Any = key
+            is_there = self._fresh.get(key, self._changed.get(key)) is not None
+            self._counts[name[0]] += -1 if is_there else 1
+        rows: Any = self._fresh if fresh else self._changed
+        if old is _ABSENT:
+            del rows[key]
+            return
+        if key not in rows and self._order is not None:
+            self._place(key)
+        rows[key] = old
 
     def counted_in(self, counts: dict[str, int]) -> None:
         """Rows, which are inserted and deleted only, are counted by the first part of their key.
@@ -293,44 +232,160 @@ class Family(Generic[K, V]):
         """
         self._counts = counts
 
-    def restore(self, raw: bytes, old: Any, fresh: bool) -> None:
-        """Takes back one change; called by `PartitionState.undo_to`."""
-        if self._counts is not None:
-            key: Any = self._unpack(raw[len(self._prefix) :])
-            self._counts[key[0]] += 1 if self._rows.get(raw) is DELETED else -1
-        if old is _ABSENT:
-            self._rows.pop(raw, None)
-            self._fresh.discard(raw)
-            return
-        if raw not in self._rows and self._order is not None:
-            insort(self._order, raw)
-        self._rows[raw] = old
-        if fresh:
-            self._fresh.add(raw)
+    # --- scans --------------------------------------------------------------------------------
 
-    def freeze(self) -> Changes:
+    def scan(self, within: Within = (), start: K | None = None) -> Iterator[tuple[K, V]]:
+        """Rows whose key begins with these parts, in order, from `start` on.
+
+        The rows are those of now: do not change the family while walking it.
+        """
+        low, high = self._raw_bounds(within, start)
+        order, at, end = self._overlay_order(), *self._bounds(within, start)
+        below = self._stored_between(low, high)
+        if self._is_frozen:
+            below = merge(below, self._frozen_between(within, start), key=itemgetter(0))
+        at = 0 if at is None else bisect_left(order, at)
+        for key, value in below:
+            while at < len(order) and order[at] < key:
+                yield from self._overlaid(order, at)
+                at += 1
+            yield key, value
+        while at < len(order) and (end is None or order[at] < end):
+            yield from self._overlaid(order, at)
+            at += 1
+
+    def unordered(self) -> Iterator[tuple[K, V]]:
+        """All rows in no order, so that nobody has to keep the overlay in order from now on."""
+        fresh, changed = self._fresh, self._changed
+        yield from self._stored_between(*self._raw_bounds((), None))
+        for key, value in self._recent.items() if self._is_frozen else ():
+            if value is not None and key not in fresh and key not in changed:
+                yield key, value
+        yield from fresh.items()
+        for key, value in changed.items():
+            if value is not None:
+                yield key, value
+
+    def first_keys(self, within: Within, start: K | None, limit: int) -> list[K]:
+        """The keys of the first rows that `scan` would give, for much less than it costs."""
+        fresh, changed = self._fresh, self._changed
+        frozen = self._recent if self._is_frozen else ()
+        unpack, skip = self._unpack, len(self._prefix)
+        low, high = self._bounds(within, start)
+        found: list[Any] = []
+        for raw, _ in self._store.scan(*self._raw_bounds(within, start)):
+            key = unpack(raw[skip:])
+            if key not in changed and key not in frozen:
+                found.append(key)
+                if len(found) == limit:
+                    high = key  # what lies over the store behind it does not come into question
+                    break
+        stored = len(found)
+        if frozen:
+            found += [key for key, _ in islice(self._frozen_between(within, start), limit)]
+        order = self._overlay_order()
+        at, end = 0 if low is None else bisect_left(order, low), len(found) + limit
+        while at < len(order) and (high is None or order[at] < high) and len(found) < end:
+            key = order[at]
+            at += 1
+            if (key in fresh or changed.get(key) is not None) and not (
+                at > 1 and order[at - 2] == key
+            ):
+                found.append(key)
+        if (stored and len(found) > stored) or frozen:
+            found.sort()
+        return found[:limit]
+
+    def _bounds(self, within: Within, start: K | None) -> tuple[Any, Any]:
+        """The first key of a scan, and the first behind it; None: there is no bound."""
+        first = start if start is not None else (within or None)
+        return first, _behind(within) if within else None
+
+    def _raw_bounds(self, within: Within, start: K | None) -> tuple[bytes, bytes]:
+        """The same as the store has them."""
+        whole = self._prefix + self._begin(within)
+        return whole if start is None else self._pack(start), after(whole)
+
+    def _stored_between(self, low: bytes, high: bytes) -> Iterator[tuple[K, V]]:
+        """The store's rows that no layer above it has."""
+        changed, frozen = self._changed, self._recent if self._is_frozen else ()
+        unpack, skip = self._unpack, len(self._prefix)
+        for raw, stored in self._store.scan(low, high):
+            key = unpack(raw[skip:])
+            if key not in changed and key not in frozen:
+                try:
+                    value = self._decode(stored)
+                except msgspec.MsgspecError as error:
+                    raise self._undecodable(raw, error) from error
+                yield key, value
+
+    def _frozen_between(self, within: Within, start: K | None) -> Iterator[tuple[K, V]]:
+        """The rows that are being written and that the overlay does not have."""
+        frozen: Any = self._recent
+        low, high = self._bounds(within, start)
+        if self._frozen_order is None:
+            self._frozen_order = sorted(frozen)
+        order: Any = self._frozen_order
+        last = None
+        for at in range(0 if low is None else bisect_left(order, low), len(order)):
+            key = order[at]
+            if high is not None and key >= high:
+                return
+            if key != last and key not in self._changed and key not in self._fresh:
+                value = frozen.get(key)
+                if value is not None:
+                    yield key, value
+            last = key
+
+    def _overlay_order(self) -> list[Any]:
+        rows = len(self._fresh) + len(self._changed)
+        if self._order is None or len(self._order) > 2 * rows + _GRAVES_MAX:
+            keys: list[Any] = [*self._fresh, *self._changed]
+            keys.sort()
+            self._order = keys
+        return self._order
+
+    def _overlaid(self, order: list[K], at: int) -> Iterator[tuple[K, V]]:
+        key = order[at]
+        if at and order[at - 1] == key:
+            return  # a row that died and was born again stands twice in the order
+        value = self._fresh.get(key, self._changed.get(key))
+        if value is not None:
+            yield key, value
+
+    # --- the store ----------------------------------------------------------------------------
+
+    def freeze(self) -> Packed:
         """The overlay's rows stand still from now on, for a write; changes go to a new overlay."""
         assert not self._is_frozen, "a write is under way"
-        self._recent, self._rows = self._rows, {}
+        rows: Any = self._fresh
+        more: Any = self._changed
+        if len(rows) < len(more):
+            rows, more = more, rows
+        rows.update(more)
+        self._recent, self._fresh, self._changed = rows, {}, {}
         self._is_frozen = True
-        self._fresh.clear()
-        if self._order is not None:
-            self._frozen_order, self._order = self._order, []
-        return self._recent
+        self._frozen_order, self._order = self._order, None
+        return self._packed(rows)
 
     def thaw(self) -> None:
         """The store has the rows that stood still."""
         self._is_frozen = False
         self._frozen_order = None
 
-    @property
-    def changes(self) -> Changes:
-        """The rows that wait for the store; another dict after each `freeze`."""
-        return self._rows
+    def _packed(self, rows: dict[K, V | None]) -> Packed:
+        pack = self._pack
+        return ((pack(key), value) for key, value in rows.items())
 
-    def layers(self) -> list[Changes]:
+    @property
+    def overlay(self) -> tuple[dict[K, Any], dict[K, Any]]:
+        """The rows that wait for the store; others after each `freeze`."""
+        return self._fresh, self._changed
+
+    def layers(self) -> list[Packed]:
         """What lies over the store, the lower layer first."""
-        return [self._recent, self._rows] if self._is_frozen else [self._rows]
+        layers = [self._recent] if self._is_frozen else []
+        return [self._packed(each) for each in (*layers, self._fresh, self._changed)]
 
 
 @lru_cache(1_024)  # of the same few types of jobs, mostly
@@ -340,13 +395,7 @@ def after(prefix: bytes) -> bytes:
     return number.to_bytes(len(prefix), "big")
 
 
-def _between(order: list[bytes], low: bytes, high: bytes) -> Iterator[bytes]:
-    """Each key of an order from `low` to `high`, once."""
-    last = None
-    for at in range(bisect_left(order, low), len(order)):
-        raw = order[at]
-        if raw >= high:
-            return
-        if raw != last:
-            yield raw
-        last = raw
+def _behind(within: Within) -> Within:
+    """The smallest key that is larger than all that begin with these parts."""
+    *parts, last = within
+    return (*parts, last + 1 if isinstance(last, int) else last + "\0")

@@ -1,13 +1,14 @@
 """Typed keys as bytes whose order is the order of the values, so that a prefix scan is a range."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 
 _U64 = struct.Struct(">Q")
+_U32 = struct.Struct(">I")
 _U32_U64 = struct.Struct(">IQ")
 _PREFIXED_U64 = struct.Struct(">3sQ").pack
 _PREFIXED_U64_U64 = struct.Struct(">3sQQ").pack
@@ -15,23 +16,31 @@ _PREFIXED_U64_U8_U64 = struct.Struct(">3sQBQ").pack
 
 
 class KeyCodec(Generic[K]):
-    """How a key becomes bytes behind a family's 3-byte prefix, and comes back without it."""
+    """How a key becomes bytes behind a family's 3-byte prefix, and comes back without it.
+
+    The bytes are in the order of the keys. Of keys with several parts, those that begin with the
+    same parts begin with the same bytes: `parts` says how each becomes some of them.
+    """
 
     def __init__(
-        self, packer: Callable[[bytes], Callable[[K], bytes]], unpack: Callable[[bytes], K]
+        self,
+        packer: Callable[[bytes], Callable[[K], bytes]],
+        unpack: Callable[[bytes], K],
+        parts: tuple[Callable[[Any], bytes], ...] = (),
     ) -> None:
         self.packer = packer
         self.unpack = unpack
+        self._parts = parts
+
+    def begin(self, parts: Sequence[Any]) -> bytes:
+        """The bytes of a key's first parts."""
+        assert len(parts) <= len(self._parts), "the key has no such parts"
+        return b"".join([pack(part) for pack, part in zip(self._parts, parts, strict=False)])
 
 
-def text_bytes(text: str) -> bytes:
+def _text(text: str) -> bytes:
     """Text as the first part of a longer key: NUL ends it, so "a" sorts before "ab"."""
     return text.encode() + b"\0"
-
-
-def u64_bytes(number: int) -> bytes:
-    """A number as a scan prefix."""
-    return _U64.pack(number)
 
 
 def _fields(layout: str) -> Callable[[bytes], Any]:
@@ -56,15 +65,19 @@ U64: KeyCodec[int] = KeyCodec(
     lambda prefix: partial(_PREFIXED_U64, prefix), lambda raw: _U64.unpack(raw)[0]
 )
 U64_U64: KeyCodec[tuple[int, int]] = KeyCodec(
-    lambda prefix: lambda key: _PREFIXED_U64_U64(prefix, *key), _fields(">QQ")
+    lambda prefix: lambda key: _PREFIXED_U64_U64(prefix, *key), _fields(">QQ"), (_U64.pack,)
 )
 U64_U8_U64: KeyCodec[tuple[int, int, int]] = KeyCodec(
     lambda prefix: lambda key: _PREFIXED_U64_U8_U64(prefix, *key), _fields(">QBQ")
 )
 TEXT: KeyCodec[str] = KeyCodec(lambda prefix: lambda key: prefix + key.encode(), bytes.decode)
 U64_TEXT: KeyCodec[tuple[int, str]] = KeyCodec(
-    lambda prefix: lambda key: prefix + _U64.pack(key[0]) + key[1].encode(), _unpack_u64_text
+    lambda prefix: lambda key: prefix + _U64.pack(key[0]) + key[1].encode(),
+    _unpack_u64_text,
+    (_U64.pack,),
 )
 TEXT_U32_U64: KeyCodec[tuple[str, int, int]] = KeyCodec(
-    lambda prefix: partial(_pack_text_u32_u64, prefix), _unpack_text_u32_u64
+    lambda prefix: partial(_pack_text_u32_u64, prefix),
+    _unpack_text_u32_u64,
+    (_text, _U32.pack),
 )

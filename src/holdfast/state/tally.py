@@ -11,7 +11,7 @@ from collections import defaultdict
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import DELETED, Changes, UndoLog, after
+from holdfast.state.family import DELETED, Packed, UndoLog, after
 
 _decode = msgspec.msgpack.Decoder(int).decode
 
@@ -23,7 +23,7 @@ class Tally:
         self._undo = undo_log
         self._prefix = prefix
         self._stored: dict[str, int] = {}  # or will be, when the write that is under way ends
-        self._frozen: Changes = {}
+        self._frozen: dict[bytes, int | None] = {}
         for raw, stored in store.scan(prefix, after(prefix)):
             try:
                 self._stored[raw[len(prefix) :].decode()] = _decode(stored)
@@ -41,23 +41,23 @@ class Tally:
         """Takes back one change; called by `PartitionState.undo_to`."""
         self.counts[name] -= by
 
-    def freeze(self) -> Changes:
+    def freeze(self) -> Packed:
         """The counts that the store does not have; it gets them with the rows."""
         self._frozen = self._changes()
         self._stored = {name: count for name, count in self.counts.items() if count}
-        return self._frozen
+        return self._frozen.items()
 
     def thaw(self) -> None:
         """The store has the counts that stood still."""
         self._frozen = {}
 
-    def layers(self) -> list[Changes]:
+    def layers(self) -> list[Packed]:
         """What lies over the store, the lower layer first."""
-        return [self._frozen, self._changes()]
+        return [self._frozen.items(), self._changes().items()]
 
-    def _changes(self) -> Changes:
+    def _changes(self) -> dict[bytes, int | None]:
         stored, counts = self._stored, self.counts
-        changed: Changes = {}
+        changed: dict[bytes, int | None] = {}
         for name in {**stored, **counts}:
             count = counts.get(name, 0)
             if count != stored.get(name, 0):

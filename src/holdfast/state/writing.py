@@ -22,9 +22,7 @@ class Writing:
         self._states = list(states)
         self._batch = store.batch()
         frozen = [layer for state, _ in self._states for layer in state.freeze()]
-        self._rows: Iterator[tuple[bytes, Any]] = chain.from_iterable(
-            layer.items() for layer in frozen
-        )
+        self._rows: Iterator[tuple[bytes, Any]] = chain.from_iterable(frozen)
 
     def go_on(self, rows: int) -> bool:
         """Prepares so many rows more; whether the store has all of them now."""

@@ -26,7 +26,7 @@ from holdfast.engine.families import Tag
 from holdfast.limits import BATCH_PAGE_ITEMS_MAX
 from holdfast.records import partition_of
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import U64, U64_U64, u64_bytes
+from holdfast.state.keys import U64, U64_U64
 
 _DRAINING_RANK = 0  # what is only to be counted is over soon, and comes first
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
@@ -117,7 +117,7 @@ class Batches:
 
     def reports(self, key: int) -> tuple[PartitionReport, ...]:
         """What the partitions of an operation have said, in their order."""
-        return tuple(report for _, report in self._reports.scan(u64_bytes(key)))
+        return tuple(report for _, report in self._reports.scan((key,)))
 
     # --- what appliers change -----------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from holdfast.limits import (
 )
 from holdfast.records import partition_of
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
+from holdfast.state.keys import TEXT_U32_U64, U64, U64_TEXT, U64_U64
 
 _COUNT = 0  # the only row of its family
 
@@ -104,7 +104,7 @@ class Distributions:
 
     def pending_at(self, key: int) -> list[int]:
         """The partitions that have not acknowledged a distribution."""
-        return [partition for (_, partition), _ in self._pending.scan(u64_bytes(key))]
+        return [partition for (_, partition), _ in self._pending.scan((key,))]
 
     def is_pending(self, key: int, partition: int) -> bool:
         return self._pending.get((key, partition)) is not None
@@ -114,7 +114,7 @@ class Distributions:
 
     def flights(self, partition: int) -> Iterator[tuple[int, Flight]]:
         """What is in flight to a partition, by key."""
-        for (_, key), flight in self._flights.scan(u64_bytes(partition)):
+        for (_, key), flight in self._flights.scan((partition,)):
             yield key, flight
 
     def line(self, partition: int) -> PendingLine:
@@ -126,8 +126,7 @@ class Distributions:
 
     def head(self, queue: str, partition: int) -> int | None:
         """The key that is first in a queue at a partition."""
-        prefix = text_bytes(queue) + partition.to_bytes(4, "big")
-        found = self._queued.first_keys(prefix, None, 1)
+        found = self._queued.first_keys((queue, partition), None, 1)
         return found[0][2] if found else None
 
     def must_wait(self, queue: str, partition: int) -> bool:
@@ -143,7 +142,7 @@ class Distributions:
 
     def first_continuation(self, queue: str) -> int | None:
         """The key of what waits longest for a queue."""
-        found = self._continuations.first_keys(text_bytes(queue), None, 1)
+        found = self._continuations.first_keys((queue,), None, 1)
         return found[0][2] if found else None
 
     def continuation(self, queue: str, key: int) -> StoredContinuation | None:

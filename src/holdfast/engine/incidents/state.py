@@ -8,7 +8,7 @@ import msgspec
 from holdfast.engine.families import Tag
 from holdfast.engine.incidents.values import Incident, JobIncident, error_line
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import U64, U64_U64, u64_bytes
+from holdfast.state.keys import U64, U64_U64
 
 _INDEXED_AT_ONCE = 4_096  # rows, about 1 MiB in memory until the store has them
 
@@ -26,7 +26,7 @@ class Incidents:
 
     def of_instance(self, instance_key: int, after: int = 0) -> Iterator[tuple[int, Incident]]:
         """The incidents of a process instance behind a key, oldest first."""
-        rows = self._of_instances.scan(u64_bytes(instance_key), (instance_key, after + 1))
+        rows = self._of_instances.scan((instance_key,), (instance_key, after + 1))
         for (_, key), _ in rows:
             incident = self.open.get(key)
             assert incident is not None, f"incident {key} is in the index and not in the state"
@@ -34,11 +34,11 @@ class Incidents:
 
     def stops(self, instance_key: int) -> bool:
         """Whether an incident stops a process instance."""
-        return bool(self._of_instances.first_keys(u64_bytes(instance_key), None, 1))
+        return bool(self._of_instances.first_keys((instance_key,), None, 1))
 
     def by_instance(self, start: int) -> Iterator[tuple[int, int]]:
         """The process instances with incidents from a key on, with how many each has."""
-        rows = self._of_instances.scan(b"", (start, 0))
+        rows = self._of_instances.scan(start=(start, 0))
         for key, incidents in groupby(rows, lambda row: row[0][0]):
             yield key, sum(1 for _ in incidents)
 

@@ -18,7 +18,7 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, text_bytes, u64_bytes
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64
 
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
@@ -64,7 +64,7 @@ class Jobs:
     def waiting(self, type_: str, limit: int) -> list[int]:
         """The next jobs of a type that a worker may have, most urgent first."""
         start = self._first_waiting.get(type_)
-        rows = self._waiting.first_keys(text_bytes(type_), start, limit)
+        rows = self._waiting.first_keys((type_,), start, limit)
         if rows:
             self._first_waiting[type_] = rows[0]
         return [row[2] for row in rows]
@@ -76,7 +76,7 @@ class Jobs:
         """The types that have waiting jobs, one look at the store for each."""
         start: tuple[str, int, int] | None = None
         while True:
-            row = next(iter(self._waiting.scan(b"", start)), None)
+            row = next(iter(self._waiting.scan(start=start)), None)
             if row is None:
                 return
             yield row[0][0]
@@ -104,7 +104,7 @@ class Jobs:
         """
         start, found = self._first_waiting.get(type_), None
         for _ in range(WAITING_PRIORITIES_LOOKED_AT):
-            rows = self._waiting.first_keys(text_bytes(type_), start, WAITING_JOBS_LOOKED_AT)
+            rows = self._waiting.first_keys((type_,), start, WAITING_JOBS_LOOKED_AT)
             if not rows:
                 break
             if found is None:
@@ -275,9 +275,8 @@ class Jobs:
         self, bucket: int, limit: int
     ) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
         """Up to `limit` outcomes and idempotency keys of a bucket."""
-        prefix = u64_bytes(bucket)
-        outcomes = [row for row, _ in _first(self._outcomes.scan(prefix), limit)]
-        keys = [row for row, _ in _first(self._idempotency.scan(prefix), limit - len(outcomes))]
+        outcomes = [row for row, _ in _first(self._outcomes.scan((bucket,)), limit)]
+        keys = [row for row, _ in _first(self._idempotency.scan((bucket,)), limit - len(outcomes))]
         return outcomes, keys
 
     def _bucket(self, now_ms: int, span_ms: int) -> int:

@@ -8,7 +8,7 @@ written, so it is remembered where the first row of each process was last.
 from holdfast.engine.families import Tag
 from holdfast.engine.messages.values import NewSubscription
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT_U32_U64, text_bytes
+from holdfast.state.keys import TEXT_U32_U64
 
 _REMEMBERED_MAX = 10_000  # names and keys: a few MB
 _U32_MAX, _U64_MAX = 2**32 - 1, 2**64 - 1
@@ -48,15 +48,17 @@ class FreeSubscriptions:
         return dict(found)
 
     def _first(self, text: str, at: int) -> int | None:
-        keys = self._rows.first_keys(text_bytes(text), (text, 0, at), 1)
+        keys = self._rows.first_keys((text,), (text, 0, at), 1)
         return keys[0][2] if keys else None
 
     def _look(self, place: str) -> dict[str, int]:
         """From process to process, without looking at the rows between."""
         found: dict[str, int] = {}
-        start: tuple[str, int, int] | None = None
-        while keys := self._rows.first_keys(place.encode(), start, 1):
+        start = place, 0, 0
+        while keys := self._rows.first_keys((), start, 1):
             text, _, key = keys[0]
+            if not text.startswith(place):
+                break
             found[text[len(place) :]] = key
             start = text, _U32_MAX, _U64_MAX
         return found

@@ -9,7 +9,7 @@ from holdfast.engine.families import Tag
 from holdfast.engine.messages.free import FreeSubscriptions
 from holdfast.engine.messages.values import NewMessage, NewSubscription, id_of
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, text_bytes, u64_bytes
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT
 
 
 class StoredMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -45,13 +45,13 @@ class Messages:
 
     def kept(self, name: str, correlation: str) -> Iterator[int]:
         """The messages with a name and a key, oldest first."""
-        for row, _ in self._names.scan(text_bytes(_both(name, correlation))):
+        for row, _ in self._names.scan((_both(name, correlation),)):
             yield row[2]
 
     def next_of_each(self, name: str, correlation: str) -> list[tuple[int, str]]:
         """Who would be given a message now: a subscription and its process, oldest first."""
         found = self._free.first_of_each(name, correlation)
-        for row, _ in self._waiting.scan(text_bytes(_both(name, correlation))):
+        for row, _ in self._waiting.scan((_both(name, correlation),)):
             old = self.subscriptions.get(row[2])
             assert old is not None
             if not old.offered:
@@ -90,7 +90,7 @@ class Messages:
         self._due.remove(stored.deadline_ms, DueKind.MESSAGE, key)
         if message.message_id:
             self._ids.delete(id_of(message))
-        for row in [row for row, _ in self._taken.scan(u64_bytes(key))]:
+        for row in [row for row, _ in self._taken.scan((key,))]:
             self._taken.delete(row)
 
     def take(self, message: int, process_id: str) -> None:

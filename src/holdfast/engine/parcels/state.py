@@ -9,7 +9,7 @@ from holdfast.engine.families import Tag
 from holdfast.engine.parcels.values import Parcel
 from holdfast.limits import PARCEL_PAUSE_MS
 from holdfast.state import PartitionState
-from holdfast.state.keys import U64, U64_U64, u64_bytes
+from holdfast.state.keys import U64, U64_U64
 
 
 class ParcelLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -42,7 +42,7 @@ class Parcels:
 
     def open(self, receiver: int) -> list[Parcel]:
         """What a partition has not acknowledged, in order."""
-        return [parcel for _, parcel in self._outbox.scan(u64_bytes(receiver))]
+        return [parcel for _, parcel in self._outbox.scan((receiver,))]
 
     def all_open(self) -> Iterator[Parcel]:
         for _, parcel in self._outbox.scan():

@@ -7,7 +7,6 @@ from holdfast.engine.processes.plan import Node, Way
 from holdfast.engine.processes.stuck import Stuck
 from holdfast.engine.processes.walk import Walk
 from holdfast.model.definition import ElementKind
-from holdfast.state.keys import u64_bytes
 
 _LOOKS_A_MOVE = 16  # elements looked at for a join, in the time that a token moves
 
@@ -97,7 +96,7 @@ def settle(walk: Walk) -> bool:
 
 
 def _settle_scope(walk: Walk, scope: int) -> bool:
-    rows = list(walk.processes.tokens.scan(u64_bytes(scope)))
+    rows = list(walk.processes.tokens.scan((scope,)))
     joins = [
         (node, tokens)
         for (_, index), tokens in rows

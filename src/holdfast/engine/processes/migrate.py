@@ -23,7 +23,6 @@ from holdfast.engine.state import EngineState
 from holdfast.errors import Code, InvalidArgument
 from holdfast.model.definition import ElementKind
 from holdfast.records import Record
-from holdfast.state.keys import u64_bytes
 
 
 class _Change(NamedTuple):
@@ -257,7 +256,7 @@ def _tokens(
     """Tokens that wait in front of joins go along with these."""
     found: list[_Tokens] = []
     for scope in [walk.key, *scopes]:
-        for (_, index), tokens in walk.processes.tokens.scan(u64_bytes(scope)):
+        for (_, index), tokens in walk.processes.tokens.scan((scope,)):
             source = walk.plan.nodes[index]
             target = mapping.get(index)
             if target is None:

@@ -11,7 +11,7 @@ from holdfast.engine.processes.plan import ProcessPlan, compile_plan
 from holdfast.engine.processes.values import StartTimer
 from holdfast.model.definition import decode_definition
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_U64, text_bytes, u64_bytes
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_U64
 
 LOOP_CHUNK_ITEMS = 256  # items of a multi-instance activity that are stored and begun together
 
@@ -161,8 +161,7 @@ class Processes:
         """The key of a version; of the latest with version 0."""
         if not version:
             return self.latest.get(process_id)
-        prefix = text_bytes(process_id) + version.to_bytes(4, "big")
-        rows = self.versions.first_keys(prefix, None, 1)
+        rows = self.versions.first_keys((process_id, version), None, 1)
         return rows[0][2] if rows else None
 
     def bound_to(self, caller: int, process_id: str) -> int | None:
@@ -180,17 +179,17 @@ class Processes:
 
     def versions_of(self, process_id: str) -> list[int]:
         """The keys of all versions, oldest first."""
-        return [row[0][2] for row in self.versions.scan(text_bytes(process_id))]
+        return [row[0][2] for row in self.versions.scan((process_id,))]
 
     # --- instances ----------------------------------------------------------------------------
 
     def children_of(self, scope: int, limit: int) -> list[int]:
         """Up to `limit` element instances of a scope, oldest first."""
-        return [row[1] for row in self.children.first_keys(u64_bytes(scope), None, limit)]
+        return [row[1] for row in self.children.first_keys((scope,), None, limit)]
 
     def all_children(self, scope: int) -> Iterator[tuple[int, ElementInstance]]:
         """Every element instance of a scope, oldest first."""
-        for (_, key), _ in self.children.scan(u64_bytes(scope)):
+        for (_, key), _ in self.children.scan((scope,)):
             element = self.elements.get(key)
             assert element is not None, f"element instance {key} has no row"
             yield key, element
@@ -271,7 +270,7 @@ class Processes:
 
     def next_deferred(self, root: int) -> int | None:
         """The element or instance of a tree that goes on next."""
-        rows = self.deferred.first_keys(u64_bytes(root), None, 1)
+        rows = self.deferred.first_keys((root,), None, 1)
         return rows[0][1] if rows else None
 
     # --- what appliers change -----------------------------------------------------------------
