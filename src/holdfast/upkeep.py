@@ -182,6 +182,7 @@ class Upkeep:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_BRIEFLY_MS / 1000):
                 await self._runner.settled()
+        await self._runner.behind.write_most()  # else the loop stands still while all is written
         self._runner.write_state()
 
     async def link_state(self, name: str) -> Path:
