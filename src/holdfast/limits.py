@@ -158,6 +158,7 @@ WALK_MOVES_MAX = 1_000  # tokens moved in one step: 10 ms, then live commands pa
 WALK_ENDINGS_MAX = 1_000  # elements ended in one step: 20 ms with their jobs
 WALK_LOOK_MOVES = 8  # moves between two looks at the clock, for expressions may make them slow
 MOVE_BYTES = 1 * KIB  # of variables that count as a move: 10 us to write; 1 MiB for a step
+SMALL_VARIABLES_BYTES = 256  # what is less is not weighed: a thousand of them do not matter
 EVENT_BYTES_MAX = 3 * MIB  # of variables in one event: with the rest it fits a record
 LOOP_MOVES_MAX = 100_000  # moves of a tree of calls without a wait: 1 s of a core, then an incident
 WAIT_MS_MIN = 10  # a timer that is shorter is not a wait: a loop of them is a loop without one

@@ -80,8 +80,20 @@ LIMITS: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
     ),
     (("holdfast.engine.processes.activities.CALL_EAGER_MOVES",), (0, 1_000)),
     (("holdfast.engine.processes.walk.EVENT_BYTES_MAX",), (10, 3_000_000)),
-    (("holdfast.engine.processes.walk.MOVE_BYTES",), (2, 1_000)),
-    (("holdfast.engine.processes.walk._SMALL_BYTES",), (0, 256)),
+    (
+        (
+            "holdfast.engine.processes.walk.MOVE_BYTES",
+            "holdfast.engine.processes.straight.MOVE_BYTES",
+        ),
+        (2, 1_000),
+    ),
+    (
+        (
+            "holdfast.engine.processes.walk.SMALL_VARIABLES_BYTES",
+            "holdfast.engine.processes.straight.SMALL_VARIABLES_BYTES",
+        ),
+        (0, 256),
+    ),
     (("holdfast.engine.processes.bounds.CALL_DEPTH_MAX",), (1, 100)),
     (("holdfast.engine.processes.tree.SCOPE_TOKENS_MAX",), (2, 10_000)),
     (("holdfast.engine.processes.loops.LOOP_BITE_ITEMS",), (1, 2, 16)),

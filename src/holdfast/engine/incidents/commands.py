@@ -5,11 +5,11 @@ from holdfast.engine.incidents.values import (
     IncidentIntent,
     IncidentReason,
 )
+from holdfast.engine.jobs.commands import say_available
 from holdfast.engine.jobs.values import (
     Ending,
     JobEnded,
     JobIntent,
-    JobsAvailable,
     JobState,
     Outcome,
     Retry,
@@ -34,7 +34,7 @@ def resolve(turn: Turn[EngineState], command: Record) -> None:
         resume(turn, incident.element_key)
         return
     turn.event(JOB, JobIntent.RETRIED, incident.job_key, Retry(_retries(turn, command, incident)))
-    turn.effect_once(JobsAvailable(turn.partition, incident.job_type))
+    say_available(turn, incident.job_type)
 
 
 def _retries(turn: Turn[EngineState], command: Record, incident: Incident) -> int:

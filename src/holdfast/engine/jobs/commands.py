@@ -67,8 +67,15 @@ def add_job(turn: Turn[EngineState], new: NewJob) -> int:
 def add_job_with_key(turn: Turn[EngineState], key: int, new: NewJob) -> None:
     """Writes a job whose key was given out before."""
     turn.event(JOB, _CREATED, key, new)
-    if new.due_ms <= turn.now_ms:
-        turn.effect_once(JobsAvailable(turn.partition, new.type))
+    if new.due_ms <= turn.now_ms and new.type not in turn.said:
+        say_available(turn, new.type)
+
+
+def say_available(turn: Turn[EngineState], type_: str) -> None:
+    """Workers are told once in a step that there are jobs of a type."""
+    if type_ not in turn.said:
+        turn.said[type_] = None
+        turn.effect(JobsAvailable(turn.partition, type_))
 
 
 def define_task(turn: Turn[EngineState], command: Record) -> None:
@@ -222,7 +229,7 @@ def activate(turn: Turn[EngineState], command: Record) -> None:
     for type_ in asked.types:
         found += jobs.waiting(type_, asked.jobs_max - len(found))
         if len(found) >= asked.jobs_max:
-            turn.effect_once(JobsAvailable(turn.partition, type_))
+            say_available(turn, type_)
             break
     if not found:
         return turn.reject(command, Code.NOT_FOUND, "There is no waiting job")
@@ -353,4 +360,4 @@ def _still_held(turn: Turn[EngineState], lease: int, jobs: tuple[int, ...]) -> t
 def _announce(turn: Turn[EngineState], jobs: tuple[int, ...]) -> None:
     for job in turn.state.jobs.jobs.get_many(list(jobs)):
         if job is not None:
-            turn.effect_once(JobsAvailable(turn.partition, job.submitted.type))
+            say_available(turn, job.submitted.type)

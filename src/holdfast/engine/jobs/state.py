@@ -175,6 +175,9 @@ class Jobs:
         self._open.insert(lease_key, len(lease.jobs))
         self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
         place = _PRIORITY_TOP - lease.priority
+        if self._first_waiting.get(lease.type) == (lease.type, place, lease.jobs[0]):
+            # A worker gets all jobs from the first on: those between these go with other leases.
+            self._first_waiting[lease.type] = (lease.type, place, lease.jobs[-1])
         for key in lease.jobs:
             self._waiting.delete((lease.type, place, key))
             self.active.insert(key, lease_key)

@@ -237,7 +237,8 @@ class Processor(LogStanding, Generic[S]):
                 self._requests.accept(turn, request_id, record.position)
             return _NOT_YET
         reply = self._process(record, step, request_id)
-        self._drain(step)
+        if turn.follow_ups:
+            self._drain(step)
         return reply
 
     def _unwritable(self, record: Record, careful: Careful, step: Step) -> Reply | None:
@@ -284,9 +285,8 @@ class Processor(LogStanding, Generic[S]):
 
     def _process(self, command: Record, step: Step, request_id: str | None = None) -> Reply:
         turn = self._turn
-        records, mark = turn.records, turn.mark()
-        written = len(records)
-        turn.begin(command.position)
+        records, written = turn.records, len(turn.records)
+        mark = turn.begin(command.position)
         step.commands += 1
         try:
             if turn.careful is not None:
@@ -296,6 +296,8 @@ class Processor(LogStanding, Generic[S]):
                 turn.reject(
                     command, Code.INVALID_ARGUMENT, "Expected a command, but found an event"
                 )
+            elif command.claims is None:
+                handler(turn, command)
             else:
                 turn.handle(handler, command)
             if len(records) == written:

@@ -248,8 +248,10 @@ class Turn(Generic[S_co]):
         while len(self.follow_ups) > follow_ups:
             self.follow_ups.pop()
 
-    def begin(self, source: int) -> None:
+    def begin(self, source: int) -> Mark:
+        """A command is processed from now on; what there was of everything before it."""
         self._source = source
         self.reply = None
         self.is_distributed = False
         self.distributed_key = self._first_key + self.key_counter
+        return self.mark()

@@ -1,7 +1,7 @@
 """Instances: how one begins, and how a walk in one is taken up again."""
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import happenings, ops
+from holdfast.engine.processes import happenings, ops, straight
 from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.state import ElementInstance, Instance
@@ -18,6 +18,9 @@ def begin(
     plan = turn.state.processes.plan(definition)
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
+    if straight.begins(turn, new, node):
+        straight.begin(turn, key, plan, new, node, variables)
+        return
     headers = new.headers if type(new) is HeadedInstance else None
     row = Instance(
         definition, 1, Phase.ACTIVE, new.parent, new.depth, new.keep_ms, lock=new.lock,

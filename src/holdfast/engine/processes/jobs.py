@@ -6,11 +6,13 @@ from holdfast.engine.jobs import commands as jobs
 from holdfast.engine.jobs.owner import Owner
 from holdfast.engine.jobs.values import Completion, Failure, Job, JobIntent, ThrowError
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import activities, errors, ops
+from holdfast.engine.processes import activities, errors, ops, straight
+from holdfast.engine.processes.behaviours import BEHAVIOURS
 from holdfast.engine.processes.instances import take_up
 from holdfast.engine.processes.needs import of_instance
 from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.variables import from_json
+from holdfast.engine.processes.walk import Walk
 from holdfast.engine.state import EngineState
 from holdfast.errors import InvalidArgument
 from holdfast.records import Record, ValueType
@@ -21,9 +23,11 @@ def done(turn: Turn[EngineState], key: int, job: Job, completion: Completion) ->
     element_key, result = job.submitted.element_key, completion.result
     processes = turn.state.processes
     element = processes.elements.get(element_key)
-    assert element is not None, "a job is there whose element is not"
-    walk = take_up(turn, element.instance)
-    name = walk.plan.nodes[element.node].element.result
+    row = processes.instances.get(element.instance) if element is not None else None
+    assert element is not None and row is not None, "a job is there whose element is not"
+    plan = processes.plan(row.definition)
+    node = plan.nodes[element.node]
+    name = node.element.result
     try:
         values = {name: result} if name else from_json(result)
     except InvalidArgument:
@@ -34,6 +38,10 @@ def done(turn: Turn[EngineState], key: int, job: Job, completion: Completion) ->
         jobs.fail_job(turn, key, job, Failure(completion.lease, error, final=True))
         return
     jobs.finish_job(turn, key)
+    if straight.leads_on(turn, row, element, node, values):
+        straight.go_on(turn, element_key, row, element, plan, values)
+        return
+    walk = Walk(turn, element.instance, row, plan, BEHAVIOURS)
     if not walk.is_ending(element):
         activities.leave(walk, element_key, element, values)
         walk.run()

@@ -71,6 +71,8 @@ class Node:
         self.events: list[Node] = []  # timers and messages that wait while it is active
         self.behind_gateway = False  # an event that an event gateway waits for in its place
         self.errors: list[Node] = []  # boundary events that catch errors
+        # the plain job or end that a token comes to from here, with nothing to do on its way
+        self.straight: Node | None = None
         self.inputs = [Assignment(mapping) for mapping in element.inputs]
         self.outputs = [Assignment(mapping) for mapping in element.outputs]
         self.loop = LoopPlan(element) if element.loop else None
@@ -124,6 +126,9 @@ class ProcessPlan:
         self.inclusive = any(
             node.joins and node.kind == ElementKind.INCLUSIVE for node in self.nodes
         )
+        if not self.inclusive:  # whose joins look at every token that moves
+            for node in self.nodes:
+                node.straight = _straight(node)
 
     def _connect(self, node: Node) -> None:
         element = node.element
@@ -173,6 +178,25 @@ class ProcessPlan:
                     todo.append(way.target)
             todo += [*here.events, *here.errors]
         return frozenset(found)
+
+
+def _straight(node: Node) -> Node | None:
+    """Where a token comes to from a start or a job in the outermost scope, if that is plain."""
+    if (
+        node.kind not in (ElementKind.START, ElementKind.JOB)
+        or node.scope is not None
+        or node.outputs
+        or node.events
+        or node.loop
+        or len(node.ways) != 1
+    ):
+        return None
+    target = node.ways[0].target
+    if target.kind == ElementKind.END:
+        plain = target.element.error is None and not target.element.terminate
+    else:
+        plain = target.kind == ElementKind.JOB and target.plain
+    return target if plain else None
 
 
 def text(value: str) -> Text:

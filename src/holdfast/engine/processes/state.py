@@ -229,8 +229,10 @@ class Processes:
         """What a worker gets for the job of an element: variables in JSON, for whom, headers."""
         row, root = self.elements.get(element), self.instances.get(instance)
         assert row is not None and root is not None, "a job is there whose element is not"
-        inner = element if row.local else row.scope
-        values = self.visible(inner, instance)
+        if row.local or row.scope != instance:
+            values = self.visible(element if row.local else row.scope, instance)
+        else:
+            values = self.variables.get(instance) or {}
         if wanted is not None:
             values = {name: values[name] for name in wanted if name in values}
         return json_object(values), self._origin(element, row, root), root.headers
@@ -246,9 +248,10 @@ class Processes:
     def _origin(self, element: int, row: ElementInstance, instance: Instance) -> JobOrigin:
         plan = self.plan(instance.definition)
         node = plan.nodes[row.node]
+        root = self.root_of(row.instance, instance) if instance.parent else row.instance
         return JobOrigin(
             plan.process_id, plan.version, row.instance, node.id, element, node.headers,
-            instance.definition, self.root_of(row.instance, instance),
+            instance.definition, root,
         )  # fmt: skip
 
     # --- trees of calls -----------------------------------------------------------------------

@@ -26,6 +26,7 @@ from holdfast.limits import (
     LOOP_MOVES_MAX,
     MOVE_BYTES,
     SCOPE_TOKENS_LOOK,
+    SMALL_VARIABLES_BYTES,
     WALK_LOOK_MOVES,
     WALK_MOVES_MAX,
 )
@@ -36,7 +37,6 @@ from holdfast.records import ValueType
 INSTANCE, INCIDENT = ValueType.PROCESS_INSTANCE, ValueType.INCIDENT
 
 NEXT_ITEM = -1  # in the place of a way: the next item of a sequential activity begins
-_SMALL_BYTES = 256  # what is less is not weighed: a thousand of them do not matter
 BY_HAND = -2  # in the place of a way: put there by a person, does not wait at a join
 
 Enter = Callable[["Walk", Node, int, int], None]
@@ -352,15 +352,15 @@ class Walk:
         """New values go to the innermost scope that knows the name, else to the outermost."""
         if not values:
             return
-        check_size(values)  # all of them, before the first scope has its part
         if scope == self.key:
             self.set_variables(scope, values)
             return
+        check_size(values)  # all of them, before the first scope has its part
         for target, part in places(self.layers(scope), values).items():
             self.set_variables(target, part)
 
     def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
-        if (size := check_size(values)) > _SMALL_BYTES:
+        if (size := check_size(values)) > SMALL_VARIABLES_BYTES:
             self.weigh(size)
         self.do(ops.VariablesSet(scope, values))
 

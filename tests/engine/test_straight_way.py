@@ -1,0 +1,60 @@
+"""The straight way is a short cut: what it writes is what a walk writes, byte for byte."""
+
+from unittest.mock import patch
+
+from process_talk import Talk
+from random_scripts import Story
+
+from holdfast.engine.processes.plan import Node
+from holdfast.model.dsl import Process
+
+SEEDS = 20
+TWO_STEP = Process("p").task("first").task("second").end()
+
+
+def nowhere(node: Node) -> Node | None:
+    """No way is straight: all is left to walks."""
+    return None
+
+
+def straight_nodes(talk: Talk) -> int:
+    plans = talk.view.processes._plans.values()
+    return sum(node.straight is not None for plan in plans for node in plan.nodes)
+
+
+def told(seed: int) -> Story:
+    story = Story(seed)
+    story.tell()
+    return story
+
+
+def test_random_processes_write_the_same_log_with_and_without_straight_ways() -> None:
+    straight = 0
+    for seed in range(SEEDS):
+        short = told(seed)
+        straight += straight_nodes(short)
+        with patch("holdfast.engine.processes.plan._straight", nowhere):
+            long = told(seed)
+            assert not straight_nodes(long)
+        assert [each.payload for each in short.log] == [each.payload for each in long.log]
+        assert short.dump() == long.dump(), f"seed {seed}"
+    assert straight >= SEEDS // 2, "the stories have straight ways to compare"
+
+
+def two_step() -> Talk:
+    talk = Talk()
+    talk.run(TWO_STEP, number=1)
+    assert straight_nodes(talk) in (0, 3)
+    talk.work("first", {"one": 1})
+    assert talk.work("second") == {"number": 1, "one": 1}
+    return talk
+
+
+def test_a_two_step_process_writes_the_same_log_and_ends() -> None:
+    short = two_step()
+    with patch("holdfast.engine.processes.plan._straight", nowhere):
+        long = two_step()
+    assert straight_nodes(short) == 3, "start, first and second"
+    assert [each.payload for each in short.log] == [each.payload for each in long.log]
+    assert short.effects == long.effects
+    assert not list(short.view.processes.instances.scan())
