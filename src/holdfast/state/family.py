@@ -11,8 +11,7 @@ walked side by side.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -22,7 +21,7 @@ import msgspec
 
 from holdfast.errors import DataLoss
 from holdfast.state.api import Store
-from holdfast.state.keys import KeyCodec
+from holdfast.state.keys import KeyCodec, Within, after, behind
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -38,9 +37,6 @@ _GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
 
 Packed = Iterable[tuple[bytes, Any]]
 """Rows as the store names them: a value, or `DELETED`."""
-
-Within = tuple[int | str, ...]
-"""The first parts of a key: all keys that begin with them. None of them: every key."""
 
 
 class Undoable(Protocol):
@@ -299,7 +295,7 @@ class Family(Generic[K, V]):
     def _bounds(self, within: Within, start: K | None) -> tuple[Any, Any]:
         """The first key of a scan, and the first behind it; None: there is no bound."""
         first = start if start is not None else (within or None)
-        return first, _behind(within) if within else None
+        return first, behind(within) if within else None
 
     def _raw_bounds(self, within: Within, start: K | None) -> tuple[bytes, bytes]:
         """The same as the store has them."""
@@ -373,7 +369,7 @@ class Family(Generic[K, V]):
         self._is_frozen = False
         self._frozen_order = None
 
-    def _packed(self, rows: dict[K, V | None]) -> Packed:
+    def _packed(self, rows: Mapping[K, V | None]) -> Packed:
         pack = self._pack
         return ((pack(key), value) for key, value in rows.items())
 
@@ -386,16 +382,3 @@ class Family(Generic[K, V]):
         """What lies over the store, the lower layer first."""
         layers = [self._recent] if self._is_frozen else []
         return [self._packed(each) for each in (*layers, self._fresh, self._changed)]
-
-
-@lru_cache(1_024)  # of the same few types of jobs, mostly
-def after(prefix: bytes) -> bytes:
-    """The smallest bytes that are larger than everything beginning with the prefix."""
-    number = int.from_bytes(prefix, "big") + 1
-    return number.to_bytes(len(prefix), "big")
-
-
-def _behind(within: Within) -> Within:
-    """The smallest key that is larger than all that begin with these parts."""
-    *parts, last = within
-    return (*parts, last + 1 if isinstance(last, int) else last + "\0")

@@ -2,10 +2,13 @@
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
+
+Within = tuple[int | str, ...]
+"""The first parts of a key: all keys that begin with them. None of them: every key."""
 
 _U64 = struct.Struct(">Q")
 _U32 = struct.Struct(">I")
@@ -81,3 +84,16 @@ TEXT_U32_U64: KeyCodec[tuple[str, int, int]] = KeyCodec(
     _unpack_text_u32_u64,
     (_text, _U32.pack),
 )
+
+
+@lru_cache(1_024)  # of the same few types of jobs, mostly
+def after(prefix: bytes) -> bytes:
+    """The smallest bytes that are larger than everything beginning with the prefix."""
+    number = int.from_bytes(prefix, "big") + 1
+    return number.to_bytes(len(prefix), "big")
+
+
+def behind(within: Within) -> Within:
+    """The smallest key that is larger than all that begin with these parts."""
+    *parts, last = within
+    return (*parts, last + 1 if isinstance(last, int) else last + "\0")

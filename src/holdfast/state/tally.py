@@ -11,7 +11,8 @@ from collections import defaultdict
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import DELETED, Packed, UndoLog, after
+from holdfast.state.family import DELETED, Packed, UndoLog
+from holdfast.state.keys import after
 
 _decode = msgspec.msgpack.Decoder(int).decode
 
