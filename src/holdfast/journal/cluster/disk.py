@@ -152,12 +152,13 @@ class ClusterDisk:
         batch = self._batches.get(topic)
         if batch is None:
             batch = self._batches[topic] = _Batch()
+        logs = self._logs.get(topic, {})
         for each in stretches:
             if batch.size_bytes >= EAGER_COMMIT_BYTES:
                 self._write()
                 batch = self._batches[topic] = _Batch()
             partition, epoch, entries = each.partition, each.epoch, each.entries
-            log = self._log(topic, partition)
+            log = logs.get(partition) or self._log(topic, partition)
             assert log is not None, "expected a topic that is known"
             if not log.goes_on(epoch, each.number):
                 self._begin(topic, partition, log, epoch, each.number)

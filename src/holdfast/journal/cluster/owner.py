@@ -82,7 +82,14 @@ class OwnerRange:
             self.is_fenced = self.is_ended = True
             return None
         counts[place] = count
-        return self._count(topic, counts)
+        acknowledged = self._acknowledged.get(topic, 0)
+        if count <= acknowledged:  # one disk more than it takes
+            return None
+        found = quorum_offset(counts, self.quorum) or 0
+        if found <= acknowledged:
+            return None
+        self._acknowledged[topic] = found
+        return found
 
     def fenced(self, promise: int) -> bool:
         """A disk of the set has promised an epoch; whether that ends this range, as news."""
@@ -117,10 +124,3 @@ class OwnerRange:
             for topic, end in self._next.items()
             if has.get(topic, 0) < end
         ]
-
-    def _count(self, topic: str, counts: list[int]) -> int | None:
-        count = quorum_offset(counts, self.quorum) or 0
-        if count <= self._acknowledged.get(topic, 0):
-            return None
-        self._acknowledged[topic] = count
-        return count

@@ -80,16 +80,19 @@ class Positions:
     def reached(self, partition: int, epoch: int, topic: str, count: int) -> None:
         """So many entries of a topic in a range are acknowledged."""
         chain = self._chains.get(partition)
-        if chain is None or epoch > chain.epoch:
+        ranges = () if chain is None else chain.ranges
+        if not ranges or epoch > ranges[-1].epoch:
             key = (partition, epoch, topic)
             self._early[key] = max(count, self._early.get(key, 0))
             for tell in self.on_unknown:
                 tell(partition)
             return
-        found = chain.ranges[-1]
+        found = ranges[-1]
         if found.epoch != epoch:
             return  # it is closed, and the chain says where
-        self._raise(LogKey(topic, partition), found.starts.get(topic, 0) + count)
+        key, offset = LogKey(topic, partition), found.starts.get(topic, 0) + count
+        if offset > self._marks.get(key, 0):
+            self._raise(key, offset)
 
     def stands(self, topic: str, partition: int, offset: int) -> None:
         """A snapshot stands for all below an offset: that is acknowledged."""

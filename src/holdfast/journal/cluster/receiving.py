@@ -90,16 +90,20 @@ class Receiving:
         again: list[Reached] = []
         gaps: list[Reached] = []
         missed: list[Stretch] = []
+        accepts = self._disk.accepts
         for each in stretches:
             topic, partition, epoch = each.topic, each.partition, each.epoch
             rules = self._rules.get(partition) or self.rules(partition)
-            if not self._disk.accepts(topic, partition):
+            if not accepts(topic, partition):
                 gaps.append(Reached(partition, epoch, topic, rules.taken(epoch, topic)))
                 missed.append(each)
                 continue
             decided = rules.append(epoch, topic, each.number, len(each.entries))
             if type(decided) is Keep:
-                kept.setdefault(topic, []).append(_behind(each, decided.skip))
+                several = kept.get(topic)
+                if several is None:
+                    several = kept[topic] = []
+                several.append(_behind(each, decided.skip) if decided.skip else each)
             elif type(decided) is Again:
                 again.append(Reached(partition, epoch, topic, decided.durable))
             elif type(decided) is Missing:
