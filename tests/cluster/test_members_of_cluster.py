@@ -167,6 +167,30 @@ def test_a_removed_member_is_shut_out_and_a_quorum_is_kept() -> None:
     play(story)
 
 
+def test_a_partition_whose_quorum_is_lost_is_told_apart_from_one_with_a_disk_too_few() -> None:
+    async def states(cluster: SimulatedCluster) -> tuple[set[str], str]:
+        status = await cluster.gateway("a").cluster.status()
+        mine = {each.state for each in status.partitions if each.owner == "a"}
+        return mine, " ".join(status.problems)
+
+    async def story(cluster: SimulatedCluster) -> None:
+        await cluster.start_all()
+        await cluster.until(lambda: "a" in cluster.owners().values())
+        await cluster.kill("b")
+        await cluster.until(lambda: cluster.is_settled() and len(cluster.owners()) == PARTITIONS)
+        assert (await states(cluster))[0] == {"UNDER_REPLICATED"}
+        await cluster.kill("c")
+        await asyncio.sleep(3)  # until its silence is noticed
+        found, problems = await states(cluster)
+        assert found == {"NO_QUORUM"}
+        assert "commit nothing: too few of their disks are there" in problems
+        await cluster.start("b")
+        await cluster.until(lambda: cluster.is_settled() and len(cluster.owners()) == PARTITIONS)
+        assert (await states(cluster))[0] == {"UNDER_REPLICATED"}
+
+    play(story)
+
+
 def test_without_etcd_owners_go_on_and_nobody_takes_over() -> None:
     async def story(cluster: SimulatedCluster) -> None:
         await cluster.start_all()

@@ -10,6 +10,7 @@ from tests.cluster.planted_nodes import PLANTED, Plant
 from tests.cluster.simulating import simulate
 
 ROOT = Path(__file__).parents[2]
+SOAK_SECONDS_MAX = 3_600  # a hundred runs are three minutes of work
 
 
 def run_seeds(first: int, end: int, hash_seed: int = 0) -> list[str]:
@@ -26,6 +27,7 @@ def test_every_answer_stays_true_whatever_happens_to_the_members() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 @pytest.mark.parametrize("hundred", range(20))
 def test_every_answer_stays_true_in_2000_runs(hundred: int) -> None:
     run_seeds(hundred * 100, hundred * 100 + 100)
@@ -38,6 +40,7 @@ def test_the_same_seed_gives_the_same_bytes_on_the_wire_in_every_process() -> No
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda each: each.__name__)
 def test_a_planted_fault_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)

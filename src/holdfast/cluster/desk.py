@@ -7,7 +7,7 @@ from typing import Protocol
 
 from holdfast.cluster.errands import MemberReport, Messenger
 from holdfast.cluster.member_cuts import MemberCuts
-from holdfast.cluster.placing import MemberSight, Sight, is_missing_replicas
+from holdfast.cluster.placing import MemberSight, Sight, is_missing_quorum, is_missing_replicas
 from holdfast.cluster.repairing import repair
 from holdfast.cluster.roster import Roster
 from holdfast.errors import HoldfastError, InvalidState, NotFound, Unavailable
@@ -130,6 +130,8 @@ class ClusterDesk:
         sight = Sight(self._member.name, sights, settings.replicas, settings.partitions)
         if owner is None or owner.nonce != last.nonce or (report and partition not in report.owned):
             state = "NO_OWNER"
+        elif is_missing_quorum(last, sight):
+            state = "NO_QUORUM"
         else:
             state = "UNDER_REPLICATED" if is_missing_replicas(last, sight) else "HEALTHY"
         return ClusterPartitionView(partition, state, last.owner, last.epoch, replicas)
@@ -247,6 +249,7 @@ def _problems(
     found: list[str] = []
     for state, text in (
         ("NO_OWNER", "have no owner at the moment"),
+        ("NO_QUORUM", "commit nothing: too few of their disks are there"),
         ("UNDER_REPLICATED", "are on fewer disks than they should be"),
     ):
         these = [str(each.partition_id) for each in partitions if each.state == state]

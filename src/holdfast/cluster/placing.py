@@ -32,6 +32,7 @@ import msgspec
 
 from holdfast.groups.sharing import placed
 from holdfast.sequence.api import Chain, Range, Replica
+from holdfast.sequence.quorum import quorum_of
 
 
 class MemberSight(NamedTuple):
@@ -221,6 +222,12 @@ def is_missing_replicas(last: Range, sight: Sight) -> bool:
     """Whether a range has fewer disks in use than it should have."""
     there = [each for each in last.replicas if _has_disk(each, sight)]
     return len(there) < min(sight.replicas, max(len(sight.members), len(last.replicas)))
+
+
+def is_missing_quorum(last: Range, sight: Sight) -> bool:
+    """Whether a range has too few disks in use to commit anything."""
+    there = [each for each in last.replicas if _has_disk(each, sight)]
+    return len(there) < quorum_of(len(last.replicas))
 
 
 def _has_disk(replica: Replica, sight: Sight) -> bool:

@@ -8,6 +8,8 @@ from holdfast.journal.cluster import sending
 from holdfast.journal.cluster.owner import OwnerRange
 from holdfast.journal.cluster.replica import ReplicaRules
 
+SOAK_SECONDS_MAX = 3_600
+
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nothing_acknowledged_is_lost_whatever_happens(seed: int) -> None:
@@ -15,6 +17,7 @@ def test_nothing_acknowledged_is_lost_whatever_happens(seed: int) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 @pytest.mark.parametrize("hundred", range(20))
 def test_nothing_acknowledged_is_lost_whatever_happens_in_2000_runs(hundred: int) -> None:
     runs = [simulate(seed) for seed in range(hundred * 100, hundred * 100 + 100)]

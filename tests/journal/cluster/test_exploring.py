@@ -18,6 +18,7 @@ from tests.journal.cluster.late_syncs import (
 from tests.journal.cluster.planted import Fault, faults
 
 FAULTS = list(faults())
+SOAK_SECONDS_MAX = 3_600  # minutes of work, more where others have the machine
 
 
 @pytest.mark.parametrize("scope", SHORT)
@@ -28,6 +29,7 @@ def test_every_order_of_events_keeps_what_was_acknowledged(scope: str) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 @pytest.mark.parametrize("scope", WHOLE)
 def test_every_order_of_more_events_keeps_what_was_acknowledged(scope: str) -> None:
     found = explore(Exploration(WHOLE[scope]))
@@ -51,6 +53,7 @@ def test_nothing_is_lost_that_is_on_its_way_to_a_disk() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(SOAK_SECONDS_MAX)
 @pytest.mark.parametrize("scope", LATE_WHOLE)
 def test_nothing_is_lost_that_is_on_its_way_to_a_disk_in_more_orders(scope: str) -> None:
     found = explore(LateSyncs(LATE_WHOLE[scope]))

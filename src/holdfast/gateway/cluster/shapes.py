@@ -10,7 +10,7 @@ from holdfast.gateway.shapes import Question, Shape
 from holdfast.limits import ORDER_SPANS_MAX
 
 MemberState = Literal["UP", "DRAINING", "AWAY"]
-PartitionState = Literal["HEALTHY", "UNDER_REPLICATED", "NO_OWNER"]
+PartitionState = Literal["HEALTHY", "UNDER_REPLICATED", "NO_QUORUM", "NO_OWNER"]
 EtcdState = Literal["AVAILABLE", "AWAY", "ROLLED_BACK", "NONE"]  # NONE: a broker keeps the log
 
 
