@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.query import Query
 from holdfast.gateway.access.asking import Asked
 from holdfast.records import partition_of
@@ -33,6 +34,7 @@ async def walk(asked: Asked, after: int, limit: int, ask: Ask) -> tuple[list[Any
     found: list[Any] = []
     partition = max(partition_of(after), 1)
     while partition <= asked.count:
+        await others()  # a partition that is here answers without a turn for anybody else
         rows: WalkedRows[Any] = await asked.ask(partition, ask(after, limit - len(found)))
         found += rows.items
         after = rows.next_after
