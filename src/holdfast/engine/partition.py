@@ -1,6 +1,6 @@
 """A partition put together: its state, all domains, and the processor that runs them."""
 
-from holdfast.engine import progress
+from holdfast.engine import progress, scanning
 from holdfast.engine.batch import queries as batch_queries
 from holdfast.engine.batch.domain import (
     BATCH_OPERATION,
@@ -47,7 +47,8 @@ DOMAINS = (
 DISPATCH: Dispatch = Dispatch(DOMAINS, distributing, guard, Remembering())
 QUESTIONS = Questions(
     [
-        progress.QUERIES, job_queries.QUERIES, incident_queries.QUERIES, timer_queries.QUERIES,
+        progress.QUERIES, scanning.QUERIES, job_queries.QUERIES, incident_queries.QUERIES,
+        timer_queries.QUERIES,
         process_queries.QUERIES, message_queries.QUERIES, distribution_queries.QUERIES,
         batch_queries.QUERIES, identity_queries.QUERIES, transaction_queries.QUERIES,
         ended_queries.QUERIES,

@@ -16,6 +16,7 @@ from holdfast.records import ValueType
 # Bytes that are JSON already, because nothing else is let in; they are not looked at again.
 _JSON_FIELDS = frozenset({"payload", "result", "variables", "values", "chunks", "filter"})
 _TEXT_FIELDS = frozenset({"source"})
+_SECRET_FIELDS = frozenset({"password"})  # a reader of the log has no use for what is kept of it
 _OPS = frozenset(get_args(Op))
 _HOLDERS = (Distribution, Continuation, TransactionOperation)
 
@@ -57,6 +58,8 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _teller(name: str) -> Callable[[Any], Any]:
+    if name in _SECRET_FIELDS:
+        return _hidden
     return _held if name in _JSON_FIELDS else _text if name in _TEXT_FIELDS else _plain
 
 
@@ -104,3 +107,7 @@ def _held(value: Any) -> Any:
 
 def _text(value: bytes) -> str:
     return value.decode(errors="replace")
+
+
+def _hidden(value: bytes) -> str:
+    return "(hidden)" if value else ""

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.engine.partition import DOMAINS
 from holdfast.engine.plain import as_json
+from holdfast.engine.telling import intent_name
 from holdfast.records import Record, RecordKind, ValueType, partition_of
 
 # How much of a value a line shows; --full and --json show all.
@@ -14,12 +14,6 @@ _TEXT_CHARS_MAX = 80
 _ITEMS_MAX = 8
 _FIELDS_MAX = 12
 _DEPTH_MAX = 3
-
-_INTENTS = {
-    (int(domain.value_type), int(intent)): intent.name
-    for domain in DOMAINS
-    for intent in domain.intents
-}
 
 
 def view_of(partition: int, record: Record) -> dict[str, Any]:
@@ -29,7 +23,7 @@ def view_of(partition: int, record: Record) -> dict[str, Any]:
         "position": record.position,
         "kind": RecordKind(record.kind).name,
         "valueType": ValueType(record.value_type).name,
-        "intent": _INTENTS[record.value_type, record.intent],
+        "intent": intent_name(record.value_type, record.intent),
         "key": str(record.key),
         "sourcePosition": record.source_position,
         "timestamp": datetime.fromtimestamp(record.timestamp_ms / 1000, UTC),
