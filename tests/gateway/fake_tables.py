@@ -6,6 +6,8 @@ from holdfast.engine.batch.selector import ItemPage
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import InvalidArgument, Unavailable
 from holdfast.gateway.batch.shapes import (
+    BatchFailureGroup,
+    BatchFailureGroups,
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
@@ -26,6 +28,7 @@ class FakeTables:
         self.dropped: list[str] = []
         self.kept: list[list[str]] = []
         self.past_operations: dict[int, PastOperation] = {}
+        self.failure_groups: list[BatchFailureGroup] = []
         self.is_there = True
         self.is_behind = False  # the log
 
@@ -73,3 +76,6 @@ class FakeTables:
 
     async def items(self, query: BatchItemQuery) -> BatchItemPage:
         return BatchItemPage([], BatchPageInfo(0))
+
+    async def failures(self, key: int) -> BatchFailureGroups:
+        return BatchFailureGroups(self.failure_groups)

@@ -280,3 +280,30 @@ def test_operations_and_items_are_told_as_the_tables_have_them(
         assert first.page.total_items == 3 and {each.error_message for each in found} == {"broke"}
 
     asyncio.run(story())
+
+
+def test_failures_are_grouped_by_what_they_have_in_common(tmp_path: Path) -> None:
+    made = Tables(tmp_path)
+
+    def item(state: str, code: str | None, error: str | None) -> dict[str, Any]:
+        return {"type": "RETRY_TASK", "state": state, "error_code": code, "error": error}
+
+    items = {
+        (BASE + n, KEY): item("FAILED", "INVALID_STATE", f"Expected job {BASE + n} at step 7")
+        for n in range(5)
+    }
+    items |= {(BASE + 10, KEY): item("FAILED", "FORBIDDEN", "'ann' may not")}
+    items |= {(BASE + 11, KEY): item("COMPLETED", None, None)}
+    items |= {(BASE, KEY + 1): item("FAILED", "FORBIDDEN", "of another operation")}
+    made.put(BATCH_OPERATION_ITEMS, 1, items)
+    made.publish({1: 10})
+    tables = PipelineTables(tmp_path, Search(tmp_path), SystemClock())
+    found = asyncio.run(tables.failures(KEY))
+    assert found.is_whole
+    assert [(each.error_code, each.reason, each.items) for each in found.items] == [
+        ("INVALID_STATE", "Expected job # at step 7", 5),
+        ("FORBIDDEN", "'ann' may not", 1),
+    ]
+    assert found.items[0].example == f"Expected job {BASE} at step 7"
+    assert found.items[0].example_key == str(BASE)
+    assert asyncio.run(tables.failures(KEY + 2)).items == []

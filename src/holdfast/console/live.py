@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import Context
+from functools import partial
 from typing import Any, TypeVar
 
 from holdfast.errors import HoldfastError
@@ -31,8 +32,11 @@ def event(name: str, html: str) -> bytes:
 class LiveFeed:
     """Events that are made every so often, while somebody listens."""
 
-    def __init__(self, produce: Produce, every_ms: int) -> None:
+    def __init__(
+        self, produce: Produce, every_ms: int, forget: Callable[[], object] | None = None
+    ) -> None:
         self._produce = produce
+        self._forget = forget  # called when the last listener goes
         self._every_s = every_ms / 1_000
         self._listeners: set[asyncio.Queue[bytes | None]] = set()
         self._ticking: asyncio.Task[None] | None = None
@@ -68,6 +72,8 @@ class LiveFeed:
             if not self._listeners and self._ticking is not None:
                 self._ticking.cancel()
                 self._ticking = None
+            if not self._listeners and self._forget is not None:
+                self._forget()
 
     def end(self) -> None:
         """Ends all streams."""
@@ -106,11 +112,17 @@ class LiveFeeds:
         self._feeds: dict[str, LiveFeed] = {}
         self._kept: dict[type[Any], Any] = {}
 
-    def feed(self, name: str, produce: Callable[[], Produce], every_ms: int) -> LiveFeed:
-        """The feed of a name; `produce` makes its producer when it is asked for first."""
+    def feed(
+        self, name: str, produce: Callable[[], Produce], every_ms: int, *, is_kept: bool = True
+    ) -> LiveFeed:
+        """The feed of a name; `produce` makes its producer when it is asked for first.
+
+        One that is not kept is forgotten when nobody listens: there may be one for each thing.
+        """
         found = self._feeds.get(name)
         if found is None:
-            found = self._feeds[name] = LiveFeed(produce(), every_ms)
+            forget = None if is_kept else partial(self._feeds.pop, name, None)
+            found = self._feeds[name] = LiveFeed(produce(), every_ms, forget)
         return found
 
     def kept(self, kind: type[T]) -> T:
@@ -118,6 +130,11 @@ class LiveFeeds:
         if kind not in self._kept:
             self._kept[kind] = kind()
         return self._kept[kind]
+
+    @property
+    def names(self) -> list[str]:
+        """Of all feeds that somebody asked for and that are not forgotten."""
+        return list(self._feeds)
 
     def known(self, name: str) -> LiveFeed | None:
         """The feed of a name, if somebody has asked for it."""

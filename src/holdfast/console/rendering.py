@@ -14,6 +14,7 @@ from holdfast.console.static_files import StaticFiles
 from holdfast.version import VERSION
 
 NOTHING = "\N{EN DASH}"  # where there is no value
+_SHORT_CHARS = 160
 
 if TYPE_CHECKING:
     from holdfast.console.page import ConsolePage, PageAsk
@@ -46,6 +47,8 @@ class Templates:
             "ago": ago,
             "pretty": pretty,
             "span": span,
+            "precise": precise,
+            "short": short,
             "summary": summary,
         }
 
@@ -102,6 +105,17 @@ def count(number: float | None) -> str:
 def when(time: datetime | None) -> str:
     """A time in UTC to the second, in an order that sorts."""
     return NOTHING if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def precise(time: datetime) -> str:
+    """A time in UTC to the millisecond, as records are apart."""
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def short(value: Any) -> str:
+    """The beginning of some JSON, for a row of a table."""
+    text = bytes(value)[: 4 * _SHORT_CHARS].decode(errors="ignore")
+    return text if len(text) <= _SHORT_CHARS else f"{text[:_SHORT_CHARS]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def moment(time_ms: int | None) -> datetime | None:

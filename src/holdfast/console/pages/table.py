@@ -1,7 +1,18 @@
 """The table of pages, in the order of the navigation. A new page is one line here."""
 
 from holdfast.console.page import ConsolePage
-from holdfast.console.pages import find, instance, instance_changes, instances, overview, tasks
+from holdfast.console.pages import (
+    batch,
+    batch_creation,
+    batches,
+    find,
+    instance,
+    instance_changes,
+    instances,
+    log,
+    overview,
+    tasks,
+)
 
 PAGES: tuple[ConsolePage, ...] = (
     *overview.PAGES,
@@ -9,5 +20,9 @@ PAGES: tuple[ConsolePage, ...] = (
     *instance.PAGES,
     *instance_changes.PAGES,
     *tasks.PAGES,
+    *batches.PAGES,
+    *batch_creation.PAGES,
+    *batch.PAGES,
+    *log.PAGES,
     *find.PAGES,
 )

@@ -6,6 +6,7 @@ from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import of_batch, one
 from holdfast.gateway.batch.shapes import (
     BatchChange,
+    BatchFailureGroups,
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
@@ -55,6 +56,14 @@ class BatchApi(Namespace, Protocol):
     @operation("list_batch_operation_items", "POST", "/v2/batch-operation-items/listing", _READ)
     async def items(self, query: BatchItemQuery) -> BatchItemPage:
         """List items of batch operations with their outcomes.
+
+        As far as the tables are.
+        """
+        ...
+
+    @operation("list_batch_operation_failures", "GET", f"{_ONE}/failures", _READ)
+    async def failures(self, batch_operation_key: str) -> BatchFailureGroups:
+        """List why items of a batch operation failed, with how many for each reason.
 
         As far as the tables are.
         """

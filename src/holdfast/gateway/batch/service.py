@@ -36,6 +36,7 @@ from holdfast.gateway.batch.listing import page_of
 from holdfast.gateway.batch.pace import Pace
 from holdfast.gateway.batch.shapes import (
     BatchChange,
+    BatchFailureGroups,
     BatchFailures,
     BatchItemPage,
     BatchItemQuery,
@@ -269,6 +270,11 @@ class BatchService(BatchApi):
                 checks.key_from(text, self._asked.count, what)
         await self._check_items(asked.batch_operation_key)
         return await (await self.open_tables()).items(query)
+
+    async def failures(self, batch_operation_key: str) -> BatchFailureGroups:
+        key = self._key(batch_operation_key)
+        await self._check_items(batch_operation_key)
+        return await (await self.open_tables()).failures(key)
 
     async def _check_items(self, batch_operation_key: str | None) -> None:
         """Forbidden, unless the asker created the operation or may see everything."""

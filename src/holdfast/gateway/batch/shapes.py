@@ -223,3 +223,20 @@ class BatchItemPage(Shape, frozen=True):
 
     items: list[BatchItemView]
     page: BatchPageInfo
+
+
+class BatchFailureGroup(Shape, frozen=True):
+    """Items that failed for one reason."""
+
+    error_code: str | None
+    reason: str  # the message; keys and other long numbers in it are #
+    items: int
+    example: str  # the message of one of them
+    example_key: str  # the item
+
+
+class BatchFailureGroups(Shape, frozen=True):
+    """Why items of an operation failed, the most frequent reason first."""
+
+    items: list[BatchFailureGroup]
+    is_whole: bool = True  # every failed item was counted

@@ -9,6 +9,7 @@ from holdfast.engine.batch.selector import ItemPage, Selector
 from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 from holdfast.gateway.batch.shapes import (
+    BatchFailureGroups,
     BatchItemPage,
     BatchItemQuery,
     BatchOperationPage,
@@ -59,6 +60,10 @@ class BatchTables(Selector, Protocol):
         ...
 
     async def items(self, query: BatchItemQuery) -> BatchItemPage: ...
+
+    async def failures(self, key: int) -> BatchFailureGroups:
+        """Why items of an operation failed, the most frequent reason first."""
+        ...
 
 
 OpenTables = Callable[[], Awaitable[BatchTables]]

@@ -11,14 +11,22 @@ from holdfast.engine.batch.values import BatchOperation
 from holdfast.errors import Unavailable
 from holdfast.gateway.as_of import AsOf, note_as_of
 from holdfast.gateway.batch.shapes import (
+    BatchFailureGroup,
+    BatchFailureGroups,
     BatchItemPage,
     BatchItemQuery,
+    BatchItemState,
     BatchOperationPage,
     BatchOperationQuery,
     BatchPageInfo,
 )
 from holdfast.gateway.batch.tables import Chosen, PastOperation
-from holdfast.limits import BATCH_SAMPLE_ITEMS, BATCH_SELECTION_LOOK_MS, BATCH_TABLES_WAIT_MS
+from holdfast.limits import (
+    BATCH_SAMPLE_ITEMS,
+    BATCH_SELECTION_LOOK_MS,
+    BATCH_TABLES_WAIT_MS,
+    TOTAL_ITEMS_MAX,
+)
 from holdfast.pipeline.batch.past import item_view, operation_of, operation_view
 from holdfast.pipeline.batch.selector import PipelineSelector
 from holdfast.pipeline.batch.sources import condition_of
@@ -119,6 +127,24 @@ class PipelineTables:
         note_as_of(self._as_of())
         found = await asyncio.to_thread(self._found, BATCH_OPERATION_ITEMS, wanted, (), page)
         return BatchItemPage([item_view(row) for row in found.items], _info(found.page))
+
+    async def failures(self, key: int) -> BatchFailureGroups:
+        """Why items of an operation failed, the most frequent reason first."""
+        wanted = {"batchOperationKey": str(key), "state": BatchItemState.FAILED.value}
+        note_as_of(self._as_of())
+        counted = await asyncio.to_thread(
+            self._search.grouped,
+            BATCH_OPERATION_ITEMS,
+            read_filter(BATCH_OPERATION_ITEMS, wanted),
+            "error_code",
+            "error",
+            "item_key",
+        )
+        groups = [
+            BatchFailureGroup(each.code, each.text, each.rows, each.example, str(each.key))
+            for each in counted
+        ]
+        return BatchFailureGroups(groups, sum(each.items for each in groups) < TOTAL_ITEMS_MAX)
 
     def _found(
         self, table: Table, wanted: dict[str, str | None], order: tuple[By, ...], page: PageRequest

@@ -44,6 +44,7 @@ from holdfast.pipeline.tables.versions import Versions
 
 _TOTALS_MAX = 1_024  # filters whose totals are remembered, for those who turn pages
 _FILES_APART_MAX = 64  # a page whose rows are in more is read in one go
+_GROUPS_MAX = 50  # the largest; a person reads no more
 _MISSING_COLUMN = (duckdb.BinderException, duckdb.InvalidInputException)
 
 Item = dict[str, Any]  # a row by the names of its columns; a time is a datetime in UTC
@@ -63,6 +64,16 @@ class Answer(msgspec.Struct, frozen=True):
 
     items: list[Item]
     page: PageInfo
+
+
+class RowGroup(msgspec.Struct, frozen=True):
+    """Rows with the same code and the same text, but for the long numbers in it."""
+
+    code: str | None
+    text: str  # with # for each long number
+    rows: int
+    example: str  # the text of one of them
+    key: int  # of that one
 
 
 class Search:
@@ -117,6 +128,29 @@ class Search:
             cursor_of(order, places[-1]) if places else None,
         )
         return Answer(self._items(table, files, order, places), info)
+
+    def grouped(
+        self, table: Table, condition: Condition, code: str, text: str, key: str
+    ) -> list[RowGroup]:
+        """Rows that meet a filter, by a code and a text; the largest groups first.
+
+        As many rows are looked at as are counted for a page.
+        """
+        version = self._versions.progress().versions.get(table.name)
+        if version is None:
+            return []
+        where = sql_of(condition)
+        code, text, key = quoted(code), quoted(text), quoted(key)
+        query = (
+            f"WITH chosen AS (SELECT {code} AS code, coalesce({text}, '') AS told, {key} AS k"
+            f" FROM {{source}} WHERE {where.text} LIMIT {TOTAL_ITEMS_MAX})"
+            " SELECT code, regexp_replace(told, '[0-9][0-9][0-9]+', '#', 'g') AS reason,"
+            " count(*) AS many, arg_min(told, k), min(k)"
+            f" FROM chosen GROUP BY code, reason ORDER BY many DESC, reason LIMIT {_GROUPS_MAX}"
+        )
+        files = pruned(self._versions.files(table, version), condition)
+        found = self._ask(table, files, Sql(query, where.parameters))
+        return [RowGroup(*row) for row in found]
 
     def _found(
         self,
