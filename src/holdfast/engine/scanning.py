@@ -2,9 +2,9 @@
 
 A log has no index of what its records are about. A scan reads from an offset on, one way or the
 other, until it has found enough or read enough; it says where it stopped, and another goes on.
+Nothing else is done meanwhile, so a scan is to be short.
 """
 
-import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -51,6 +51,7 @@ class ScannedLog(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_end: bool  # there is nothing beyond
     time_ms: int  # when the last record was written that it looked at; 0: it looked at none
     read: int = 0  # how many records
+    read_bytes: int = 0
 
 
 class ScanLog(Query[ScannedLog], frozen=True):
@@ -162,10 +163,13 @@ class _Scan:
         )
 
     def answer(self, begin: int, offset: int, is_end: bool) -> ScannedLog:
-        return ScannedLog(self.found, begin, offset, is_end, self.time_ms, self.read)
+        return ScannedLog(
+            self.found, begin, offset, is_end, self.time_ms, self.read, self.read_bytes
+        )
 
 
 async def scan_log(reader: Reader, query: ScanLog) -> ScannedLog:
+    """Looks at records one way or the other."""
     journal, partition, wanted = reader.journal, reader.partition, query.wanted
     low, high = journal.bounds(TOPIC, partition)
     if wanted.since_ms is not None:
@@ -195,7 +199,6 @@ async def _forwards(
             offset = entry.offset + 1
         if not entries:  # the log ends in a gap
             offset = high
-        await asyncio.sleep(0)
     return scan.answer(begin, offset, offset >= high)
 
 
@@ -219,7 +222,6 @@ async def _backwards(
             offset = entry.offset
         if not scan.has_enough:
             offset, span = least, min(span * 2, SCAN_SPAN_MAX)
-        await asyncio.sleep(0)
     return scan.answer(begin, offset, offset <= low)
 
 
@@ -262,6 +264,7 @@ async def _at(reader: Reader, position: int) -> LoggedRecord | None:
 
 
 async def trace_record(reader: Reader, query: TraceRecord) -> TracedLog:
+    """Goes up from source to source, and down in one pass from the first of them."""
     record = await _at(reader, query.position)
     if record is None:
         return TracedLog([], [], 0, True)
@@ -290,7 +293,6 @@ async def trace_record(reader: Reader, query: TraceRecord) -> TracedLog:
                 effects.append(LoggedRecord(*entry))
                 if len(effects) >= query.limit:
                     return TracedLog(causes, effects, offset, False)
-        await asyncio.sleep(0)
     return TracedLog(causes, effects, offset, offset >= high)
 
 

@@ -16,6 +16,7 @@ from holdfast.gateway.batch.shapes import (
     BatchChange,
     BatchFailures,
     BatchItemFilter,
+    BatchItemPage,
     BatchItemQuery,
     BatchItemState,
     BatchOperationView,
@@ -55,13 +56,13 @@ async def show(ask: PageAsk) -> PageReply:
         shown["items"] = await ask.api.batches.items(BatchItemQuery(wanted, page))
     except (Forbidden, Unavailable) as error:
         shown["items_problem"] = error.message
-    items = shown["items"]
-    has_more = items is not None and len(items.items) == CONSOLE_LIST_ITEMS
+    items: BatchItemPage | None = shown["items"]
+    is_full = items is not None and len(items.items) == CONSOLE_LIST_ITEMS
     return await ask.show(
         _TEMPLATE,
         **progress_of(view),
         **shown,
-        after=items.page.end_cursor if has_more else None,
+        after=items.page.end_cursor if items is not None and is_full else None,
         as_of=noted_as_of(),
         item_states=list(BatchItemState),
         item_kind=_kind(view),

@@ -21,9 +21,12 @@ from holdfast.gateway.journal.shapes import RecordEnd, RecordFilter, RecordPage,
 from holdfast.gateway.journal.views import record_view
 from holdfast.limits import (
     PAGE_ITEMS_MAX,
+    SCAN_ANSWER_BYTES,
     SCAN_BYTES_MAX,
     SCAN_PARTITIONS_MAX,
     SCAN_RECORDS_MAX,
+    SCAN_SLICE_BYTES,
+    SCAN_SLICE_RECORDS,
     TIMESTAMP_MS_MAX,
     WHOLE_MAX,
 )
@@ -34,6 +37,7 @@ _RECORDS_MIN = 500  # of each partition, however many there are: one go of readi
 Line = dict[int, int]
 """An offset for each partition."""
 
+_replace = msgspec.structs.replace
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[int, int]).decode
 
@@ -152,17 +156,48 @@ class RecordLister:
         line: Line | None,
         is_backwards: bool,
     ) -> list[_Strand]:
-        share = len(partitions)
-        queries = {
-            each: ScanLog(
-                wanted, limit, max(SCAN_RECORDS_MAX // share, _RECORDS_MIN),
-                SCAN_BYTES_MAX // share, None if line is None else line[each], is_backwards,
+        scans = [
+            self._scan_one(
+                each, len(partitions),
+                ScanLog(
+                    wanted, limit, SCAN_SLICE_RECORDS, SCAN_SLICE_BYTES,
+                    None if line is None else line[each], is_backwards,
+                ),
             )
             for each in partitions
-        }  # fmt: skip
-        asks = [self._asked.ask(partition, query) for partition, query in queries.items()]
-        found = await asyncio.gather(*asks)
+        ]  # fmt: skip
+        found = await asyncio.gather(*scans)
         return [_Strand(*each) for each in zip(partitions, found, strict=True)]
+
+    async def _scan_one(self, partition: int, partitions: int, query: ScanLog) -> ScannedLog:
+        """Looks at a share of what one request may, in slices between which others have a turn."""
+        records_max = max(SCAN_RECORDS_MAX // partitions, _RECORDS_MIN)
+        bytes_max = SCAN_BYTES_MAX // partitions
+        whole: ScannedLog | None = None
+        size_bytes = 0
+        while True:
+            left = records_max - (0 if whole is None else whole.read)
+            query = _replace(query, records_max=min(left, SCAN_SLICE_RECORDS))
+            slice_ = await self._asked.ask(partition, query)
+            size_bytes += slice_.read_bytes
+            whole = slice_ if whole is None else _joined(whole, slice_)
+            limit = query.limit - len(slice_.records)
+            is_enough = limit <= 0 or whole.read >= records_max or size_bytes >= bytes_max
+            found_bytes = sum(len(each.payload) for each in whole.records)
+            if slice_.is_end or is_enough or found_bytes >= SCAN_ANSWER_BYTES:
+                return whole
+            query = _replace(query, offset=slice_.offset, limit=limit)
+            await asyncio.sleep(0)
+
+
+def _joined(first: ScannedLog, second: ScannedLog) -> ScannedLog:
+    return _replace(
+        second,
+        records=[*first.records, *second.records],
+        begin=first.begin,
+        time_ms=second.time_ms or first.time_ms,
+        read=first.read + second.read,
+    )
 
 
 def _merge(strands: list[_Strand], limit: int, is_backwards: bool) -> _Merged:

@@ -20,7 +20,7 @@ from holdfast.gateway.journal.shapes import (
 from holdfast.gateway.journal.views import record_view
 from holdfast.limits import (
     READ_BYTES_MAX,
-    SCAN_BYTES_MAX,
+    SCAN_SLICE_BYTES,
     TIMESTAMP_MS_MAX,
     TRACE_EFFECTS_MAX,
     TRACE_RECORDS_MAX,
@@ -71,7 +71,7 @@ class JournalService(JournalApi):
 
     async def trace(self, partition: str, position: str) -> RecordTrace:
         number, at = self._place(partition, position)
-        query = TraceRecord(at, TRACE_EFFECTS_MAX, TRACE_RECORDS_MAX, SCAN_BYTES_MAX)
+        query = TraceRecord(at, TRACE_EFFECTS_MAX, TRACE_RECORDS_MAX, SCAN_SLICE_BYTES)
         found = await self._asked.ask(number, query)
         if not found.causes:
             raise await self._missing(number, at)
