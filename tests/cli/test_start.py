@@ -60,7 +60,7 @@ def test_other_partitions_than_the_folder_has_are_refused(shell: Shell) -> None:
     shell.start_node("--partitions", "2").end()
     again = shell.run_process("start", "data", "--partitions", "3", "--port", "0")
     assert again.code == 2
-    assert "made with 2" in again.err
+    assert "the log has 2" in again.err
 
 
 def test_a_killed_node_has_everything_that_was_acknowledged(shell: Shell) -> None:
