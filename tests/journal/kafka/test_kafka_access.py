@@ -1,6 +1,7 @@
 """Addresses of Kafka, and brokers that ask who is there."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from bench.peers.kafka import PASSWORD, USER
 from tests.kafka_server import SecuredKafka
 
 from holdfast.config import Config
-from holdfast.errors import InvalidArgument, Unauthorized, Unavailable
+from holdfast.errors import InvalidArgument, Unauthorized, Unavailable, Unknown
 from holdfast.journal import Append, Appended, Start, Taken
 from holdfast.journal.kafka.address import (
     KafkaAddress,
@@ -93,9 +94,21 @@ def test_a_password_is_read_from_its_file(tmp_path: Path) -> None:
 # --- brokers that ask -------------------------------------------------------------------------
 
 
-def allow(kafka: SecuredKafka, principal: str, name: str) -> None:
-    """Gives a user what the how-to says that it needs."""
-    operations: Any = kafka_admin.AclOperation  # pyright: ignore[reportPrivateImportUsage]
+Operations: Any = kafka_admin.AclOperation  # pyright: ignore[reportPrivateImportUsage]
+NEEDED = (
+    Operations.READ,
+    Operations.WRITE,
+    Operations.CREATE,
+    Operations.DELETE,
+    Operations.DESCRIBE,
+    Operations.DESCRIBE_CONFIGS,
+)  # as the how-to says
+
+
+def allow(
+    kafka: SecuredKafka, principal: str, name: str, operations: Sequence[Any] = NEEDED
+) -> None:
+    """Gives a user permissions for all topics of a name."""
     allowed = [
         kafka_admin.AclBinding(  # pyright: ignore[reportPrivateImportUsage]
             kafka_admin.ResourceType.TOPIC,  # pyright: ignore[reportPrivateImportUsage]
@@ -106,17 +119,26 @@ def allow(kafka: SecuredKafka, principal: str, name: str) -> None:
             operation,
             kafka_admin.AclPermissionType.ALLOW,  # pyright: ignore[reportPrivateImportUsage]
         )
-        for operation in (
-            operations.READ,
-            operations.WRITE,
-            operations.CREATE,
-            operations.DELETE,
-            operations.DESCRIBE,
-            operations.DESCRIBE_CONFIGS,
-        )
+        for operation in operations
     ]
     client = kafka_admin.AdminClient({"bootstrap.servers": kafka.endpoint, "log_level": 0})
     for answer in client.create_acls(allowed).values():
+        answer.result(30)
+
+
+def forbid(kafka: SecuredKafka, principal: str) -> None:
+    """Takes all permissions for topics from a user."""
+    found = kafka_admin.AclBindingFilter(  # pyright: ignore[reportPrivateImportUsage]
+        kafka_admin.ResourceType.TOPIC,  # pyright: ignore[reportPrivateImportUsage]
+        None,  # pyright: ignore[reportArgumentType]
+        kafka_admin.ResourcePatternType.ANY,  # pyright: ignore[reportPrivateImportUsage]
+        principal,
+        None,  # pyright: ignore[reportArgumentType]
+        Operations.ANY,
+        kafka_admin.AclPermissionType.ANY,  # pyright: ignore[reportPrivateImportUsage]
+    )
+    client = kafka_admin.AdminClient({"bootstrap.servers": kafka.endpoint, "log_level": 0})
+    for answer in client.delete_acls([found]).values():
         answer.result(30)
 
 
@@ -192,3 +214,39 @@ def test_a_broker_that_is_not_trusted_or_not_spoken_to_as_it_wants_is_told(
     url = f"kafka://127.0.0.1:{kafka.tls_port}/n?security={security}"
     with pytest.raises((Unauthorized, Unavailable), match=says):
         KafkaJournal.open(url, Config())
+
+
+@pytest.mark.xdist_group("kafka")
+def test_an_error_that_ends_a_producer_does_not_end_the_writing(
+    kafka: SecuredKafka, tmp_path: Path
+) -> None:
+    """Kafka gives a producer no id that may not write, which ends it for good."""
+    (tmp_path / "password").write_text(PASSWORD)
+    config = Config(
+        kafka_ca=str(kafka.certificates.authority),
+        kafka_username=USER,
+        kafka_password_file=str(tmp_path / "password"),
+    )
+    url = f"kafka://127.0.0.1:{kafka.sasl_port}/late?security=SASL_SSL"
+    forbid(kafka, f"User:{USER}")
+    allow(kafka, f"User:{USER}", "late", [each for each in NEEDED if each != Operations.WRITE])
+
+    async def story() -> None:
+        journal = KafkaJournal.open(url, config)
+        try:
+            journal.create_topic("t", 1)
+            with pytest.raises((Unavailable, Unknown)):
+                for _ in range(20):
+                    await asyncio.sleep(0.1)
+                    await journal.append("t", 1, [b"too early"])
+            allow(kafka, f"User:{USER}", "late")
+            async with asyncio.timeout(60):
+                taken = await journal.take("t", 1)
+            assert isinstance(taken, Taken)
+            (outcome,) = await journal.append_many([Append("t", 1, [b"a"], *taken)])
+            assert isinstance(outcome, Appended)
+            assert [each.payload for each in await journal.read("t", 1, outcome.first)] == [b"a"]
+        finally:
+            await journal.close()
+
+    asyncio.run(story())

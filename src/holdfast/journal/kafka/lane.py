@@ -110,9 +110,9 @@ class PartitionLane:
                 self.topic, self.partition - 1, flight.records(self._number), self.time_ms(),
                 self._heard,
             )  # fmt: skip
-        except Exception as error:  # nothing of it was taken over by the client
+        except Unavailable as error:
             self._flight = None
-            flight.tell(Unavailable(f"Kafka's client does not take an append: {error}"))
+            flight.tell(error)
             self.pump()
 
     def time_ms(self) -> int:

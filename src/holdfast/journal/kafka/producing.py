@@ -5,13 +5,16 @@ brokers too. What it reports is handed to the event loop, all reports of a momen
 """
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from holdfast.errors import Unavailable
 from holdfast.limits import (
     KAFKA_BATCH_BYTES,
     KAFKA_DELIVERY_MS,
@@ -21,6 +24,9 @@ from holdfast.limits import (
 from holdfast.logs import log
 
 Settings = Mapping[str, str | int | float]
+
+
+_PURGES_MAX = 5  # of a producer that is given up, until it has told everything
 
 
 class Delivered(NamedTuple):
@@ -60,7 +66,7 @@ class FlightProducer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._heard: list[tuple[Heard, Delivered | str]] = []
         self._lock = threading.Lock()
-        self._closing = self._is_broken = False
+        self._closing = False
         self._producer = self._open()
         self._thread = threading.Thread(target=self._listen, name="kafka sender", daemon=True)
         self._thread.start()
@@ -72,10 +78,14 @@ class FlightProducer:
         self._loop = asyncio.get_running_loop()
         report, produce = _Report(self, heard), self._producer.produce
         key, payload = records[0]
-        if len(records) == 1:
-            produce(topic, payload, key, partition, report.only, None, time_ms)
+        is_only = len(records) == 1
+        try:
+            told = report.only if is_only else report.first
+            produce(topic, payload, key, partition, told, None, time_ms)
+        except (KafkaException, BufferError) as error:  # nothing of it was taken over
+            raise Unavailable(f"Kafka's client does not take an append: {error}") from error
+        if is_only:
             return
-        produce(topic, payload, key, partition, report.first, None, time_ms)
         try:  # the order is kept: those between are where the first and the last are
             for key, payload in islice(records, 1, len(records) - 1):
                 produce(topic, payload, key, partition, None, None, time_ms)
@@ -100,20 +110,27 @@ class FlightProducer:
             if not self.is_away:
                 log.warning("no Kafka broker can be reached", error=error.str())
             self.is_away = True
-        if error.fatal():
-            log.error("Kafka's producer is opened again", error=error.str())
-            self._is_broken = True
 
     def _listen(self) -> None:
         while not self._closing:
-            self._producer.poll(KAFKA_POLL_MS / 1000)
-            if self._is_broken:
-                self._is_broken, former = False, self._producer
-                self._producer = self._open()
-                former.purge()
-                former.flush(KAFKA_POLL_MS / 1000)  # tells of all that it had under way
+            try:
+                self._producer.poll(KAFKA_POLL_MS / 1000)
+            except KafkaException as error:  # a fatal error is raised here, not told
+                log.error("Kafka's producer is opened again", error=str(error))
+                self._open_again()
             if self.is_away:
                 self._probe()
+
+    def _open_again(self) -> None:
+        """The producer is of no use any more, and takes nothing. All that it had is told."""
+        former, self._producer = self._producer, self._open()
+        for _ in range(_PURGES_MAX):
+            with contextlib.suppress(KafkaException):
+                former.purge()
+                former.flush(KAFKA_POLL_MS / 1000)
+            if len(former) == 0:
+                break
+        time.sleep(KAFKA_PROBE_MS / 1000)  # a cause that lasts must not keep it busy
 
     def _probe(self) -> None:
         try:
