@@ -11,7 +11,7 @@ def test_something(console: ConsoleSite) -> None:
 import html
 import json
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ from holdfast.gateway.tasks.shapes import NewTask
 from holdfast.model.bpmn import write_bpmn
 from holdfast.model.dsl import Process
 from holdfast.node import LocalNode
+
+from .browser import Chromium, Tab
 
 T = TypeVar("T")
 
@@ -69,9 +71,9 @@ class SeenPage:
 class ConsoleSite:
     """The node, its services, and a browser's session."""
 
-    def __init__(self, folder: Path, config: Config) -> None:
+    def __init__(self, folder: Path, config: Config, kind: type[LocalNode] = LocalNode) -> None:
         self.portal = Portal("console")
-        self.node = self.portal.call(LocalNode.open(folder, config))
+        self.node = self.portal.call(kind.open(folder, config))
         self.console = Console(self.node.gateway)
         self.server = HttpServer(self.node.gateway, console=self.console)
         self.portal.call(self.server.start())
@@ -123,3 +125,31 @@ def console(tmp_path: Path) -> Iterator[ConsoleSite]:
     site = ConsoleSite(tmp_path / "data", Config(partitions=2, log_level="critical"))
     yield site
     site.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """The browser of all tests of the group `browser`."""
+    made = Chromium()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_tab(chromium: Chromium) -> Iterator[Callable[[ConsoleSite], Tab]]:
+    """Opens windows on a node; they are closed at the end of the test."""
+    tabs: list[Tab] = []
+
+    def open_one(site: ConsoleSite) -> Tab:
+        tabs.append(Tab(chromium, site.server.url))
+        return tabs[-1]
+
+    yield open_one
+    for each in tabs:
+        each.close()
+
+
+@pytest.fixture
+def tab(open_tab: Callable[[ConsoleSite], Tab], console: ConsoleSite) -> Tab:
+    """A window on the node."""
+    return open_tab(console)

@@ -1,0 +1,132 @@
+"""A node with the stuck orders of the demo's sale, other work, and batch operations."""
+
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.gateway.fake_tables import FakeTables
+
+from holdfast.cli.demo.sale_tasks import SALE
+from holdfast.config import Config
+from holdfast.engine.batch.values import BatchOperationType
+from holdfast.gateway.batch.shapes import NewBatchOperation
+from holdfast.gateway.batch.tables import BatchTables
+from holdfast.gateway.rest.tables import FoundRows, Row, TablesMissing
+from holdfast.gateway.tasks.shapes import (
+    ActivationRequest,
+    IncidentQuery,
+    JobCompletion,
+    JobFailure,
+)
+from holdfast.model.dsl import Process
+from holdfast.node import LocalNode
+
+from .conftest import ConsoleSite
+
+WAIT_SECONDS = 20
+
+
+class ChoosingNode(LocalNode):
+    """A node on disk whose batch operations choose from a list of keys."""
+
+    chosen: FakeTables | None = None
+
+    async def _open_tables(self) -> BatchTables:
+        if self.chosen is None:
+            self.chosen = FakeTables()
+        return await self.chosen.open()
+
+
+class BatchTablesAlone:
+    """Tables of batch operations and of nothing else: lists come from the state of the node."""
+
+    async def search(self, table: str, filter: Any, sort: Any, page: Any) -> FoundRows:
+        if table != "batch_operations":
+            raise TablesMissing("There are no tables")
+        return FoundRows([], 0, False)
+
+    async def rows(self, table: str, keys: Any) -> dict[int, Row]:
+        return {}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class StuckSite(ConsoleSite):
+    """Its orders cannot be charged: prices have a comma."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, Config(partitions=2, log_level="critical"), ChoosingNode)
+        self.api.show_tables(BatchTablesAlone())
+        self.deploy(SALE)
+
+    def get_stuck(self, count: int) -> list[str]:
+        """Orders that fail as they do in the demo; the keys of their instances."""
+        keys = [self.start(SALE.id, {"sale": each, "price": "9,90"}) for each in range(count)]
+        failed = 0
+        while failed < count:
+            asked = ActivationRequest(["charge_sale"], "worker-5", 100, 60_000, wait_ms=5_000)
+            jobs = self.call(self.api.jobs.activate(asked))
+            trace = _trace()
+            lost = [JobFailure(each.job_key, each.lease, trace, final=True) for each in jobs]
+            self.call(self.api.jobs.fail(lost))
+            failed += len(jobs)
+        self._choose_incidents()
+        return keys
+
+    def _choose_incidents(self) -> None:
+        open_ones = self.call(self.api.incidents.page(IncidentQuery(process_id=SALE.id))).items
+        self.call(self.api.batches.open_tables())
+        assert isinstance(self.node, ChoosingNode) and self.node.chosen is not None
+        self.node.chosen.keys = [int(each.incident_key) for each in open_ones]
+
+    def charge(self, count: int) -> None:
+        """A worker with the fixed release."""
+        done = 0
+        while done < count:
+            asked = ActivationRequest(["charge_sale"], "worker-6", 100, 60_000, wait_ms=5_000)
+            jobs = self.call(self.api.jobs.activate(asked))
+            assert jobs, "the orders are to be charged again"
+            charged = [JobCompletion(each.job_key, each.lease) for each in jobs]
+            self.call(self.api.jobs.complete(charged))
+            done += len(jobs)
+
+    def do_other_work(self) -> None:
+        """Something for every page: two versions of a process, tasks in all states."""
+        for steps in (("reserve", "ship"), ("reserve", "ship", "mail")):
+            process = Process("order", name="An order")
+            for each in steps:
+                process = process.task(each)
+            self.deploy(process)
+            self.start("order", {"customer": "Ann", "lines": [1, 2, 3]})
+        for number in range(60):  # more than a page
+            self.submit("resize", {"picture": number})
+        jobs = self.call(self.api.jobs.activate(ActivationRequest(["resize"], "w", 2, 60_000)))
+        self.call(self.api.jobs.complete([JobCompletion(jobs[0].job_key, jobs[0].lease)]))
+        lost = [JobFailure(each.job_key, each.lease, _trace(), final=True) for each in jobs[1:]]
+        self.call(self.api.jobs.fail(lost))
+
+    def run_batch(self) -> str:
+        """A batch operation that retries incidents of the sale; they fail again."""
+        operation = NewBatchOperation(
+            type=BatchOperationType.RESOLVE_INCIDENT, filter=msgspec.Raw(b'{"processId": "sale"}')
+        )
+        receipt = self.call(self.api.batches.create(operation))
+        assert receipt.batch_operation_key is not None, "an operation has a key"
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            view = self.call(self.api.batches.get(receipt.batch_operation_key))
+            if view.state == "COMPLETED":
+                return receipt.batch_operation_key
+            assert time.monotonic() < deadline, f"it stays {view}"
+
+
+def _trace() -> str:
+    """What a worker of the broken release reports."""
+    try:
+        float("9,90")
+    except ValueError:
+        return traceback.format_exc()
+    raise AssertionError("a comma is no point")
