@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Request, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
 
 T = TypeVar("T")
 
@@ -102,13 +102,20 @@ class Tab:
         self.clicks = 0
         self.requests: list[str] = []
         self.problems: list[str] = []
+        self.page = self.call(self._open())
+
+    async def _open(self) -> Page:
+        """In the browser's thread: listening is telling the browser, too."""
         size: Any = {"width": 1280, "height": 800}
-        self.context = self.call(chromium.browser.new_context(base_url=origin, viewport=size))
-        self.context.set_default_timeout(WAIT_SECONDS * 1_000)
-        self.page = self.call(self.context.new_page())
-        self.page.on("request", self._note_request)
-        self.page.on("console", self._note_console)
-        self.page.on("pageerror", lambda error: self.problems.append(f"script: {error}"))
+        context = await self._chromium.browser.new_context(
+            base_url=self.origin, viewport=size, reduced_motion="reduce"
+        )
+        context.set_default_timeout(WAIT_SECONDS * 1_000)
+        page = await context.new_page()
+        page.on("request", self._note_request)
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.problems.append(f"script: {error}"))
+        return page
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         return self._chromium.call(work)
@@ -164,7 +171,7 @@ class Tab:
 
     def violations(self, scheme: Literal["light", "dark"]) -> list[str]:
         """What axe-core finds on the page as it is shown now."""
-        self.call(self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce"))
+        self.call(self.page.emulate_media(color_scheme=scheme))
         if not self.ask("'axe' in window"):
             self.ask((files("axe_playwright_python") / _AXE).read_text())
         found = self.ask("axe.run(document, {resultTypes: ['violations']})")
@@ -203,4 +210,4 @@ class Tab:
         self.call(self.page.screenshot(path=path, animations="disabled"))
 
     def close(self) -> None:
-        self.call(self.context.close())
+        self.call(self.page.context.close())
