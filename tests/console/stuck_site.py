@@ -108,19 +108,20 @@ class StuckSite(ConsoleSite):
         lost = [JobFailure(each.job_key, each.lease, _trace(), final=True) for each in jobs[1:]]
         self.call(self.api.jobs.fail(lost))
 
-    def run_batch(self) -> str:
-        """A batch operation that retries incidents of the sale; they fail again."""
+    def begin_batch(self, throttle: int = 0) -> str:
+        """A batch operation that resolves all incidents of the sale; its key."""
         operation = NewBatchOperation(
-            type=BatchOperationType.RESOLVE_INCIDENT, filter=msgspec.Raw(b'{"processId": "sale"}')
-        )
+            type=BatchOperationType.RESOLVE_INCIDENT, filter=msgspec.Raw(b'{"processId": "sale"}'),
+            throttle=throttle,
+        )  # fmt: skip
         receipt = self.call(self.api.batches.create(operation))
         assert receipt.batch_operation_key is not None, "an operation has a key"
+        return receipt.batch_operation_key
+
+    def finish_batch(self, key: str) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            view = self.call(self.api.batches.get(receipt.batch_operation_key))
-            if view.state == "COMPLETED":
-                return receipt.batch_operation_key
-            assert time.monotonic() < deadline, f"it stays {view}"
+        while self.call(self.api.batches.get(key)).state != "COMPLETED":
+            assert time.monotonic() < deadline, "it does not end"
 
 
 def _trace() -> str:

@@ -32,8 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StuckSite]:
     made = StuckSite(tmp_path_factory.mktemp("browsed") / "data")
     made.do_other_work()
     made.get_stuck(4)
-    made.run_batch()
+    made.finish_batch(made.begin_batch())
     made.get_stuck(2)
+    made.call(made.api.batches.suspend(made.begin_batch(throttle=1)))
     yield made
     made.close()
 

@@ -11,12 +11,13 @@
     document.getElementById("confirm-text").textContent = form.dataset.confirm;
     document.getElementById("confirm-yes").textContent = form.dataset.confirmYes || "Do it";
     dialog.returnValue = "no";
-    dialog.addEventListener("close", () => {
+    // Not once: the event of a dialog that was just left with Escape may come after this one opens.
+    dialog.onclose = () => {
       if (dialog.returnValue !== "yes") return;
       form.dataset.confirmed = "yes";
       form.requestSubmit();
       delete form.dataset.confirmed;
-    }, { once: true });
+    };
     dialog.showModal();
   }, true);
 
