@@ -543,6 +543,12 @@ CONSOLE_LIST_ITEMS = 50  # a page of a list: what a screen and a half shows
 CONSOLE_LIST_MS_MAX = 300  # for a list of the state whose filter fits few rows: 100,000 looked at
 CONSOLE_LOG_BYTES_MAX = 4 * MIB  # of the log, read for a time line at once: 30,000 records
 CONSOLE_DEFINITIONS_KEPT_MAX = 200  # read and ready to be drawn: 100 KB each
+SESSIONS_PER_OWNER_MAX = 20  # of the console: browsers of one person; the oldest is signed out
+SESSIONS_CLEARED_MAX = 20  # that are over, with each new one: there are never many more
+OIDC_FETCH_SECONDS_MAX = 10  # for an answer of the identity provider
+OIDC_ANSWER_BYTES_MAX = MIB  # tokens with hundreds of groups have some 20 KB
+OIDC_FLOW_SECONDS = 600  # from leaving for the identity provider to coming back
+OIDC_KNOWN_SECONDS = 300  # for how long what the provider says of itself is kept
 CONSOLE_HISTORY_SAMPLES = 180  # of the small charts: three minutes
 
 # --- metrics ----------------------------------------------------------------------------------

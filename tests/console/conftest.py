@@ -79,6 +79,11 @@ class ConsoleSite:
         self.portal.call(self.server.start())
         self.api = self.node.gateway
         self.browser = httpx.Client(base_url=self.server.url, timeout=30)
+        self.admin_token = ""
+        if config.authorization:
+            kept: list[str] = []
+            self.portal.call(self.node.gateway.let_first_in(kept.append))
+            self.admin_token = kept[0]
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Waits for a call of a service."""
@@ -94,6 +99,20 @@ class ConsoleSite:
         token = self.get("/console").csrf
         sent = self.browser.post(path, data={"csrf": token, **fields}, follow_redirects=True)
         return SeenPage(sent)
+
+    def page_of(self, browser: httpx.Client, path: str) -> SeenPage:
+        """What another browser sees."""
+        return SeenPage(browser.get(path, follow_redirects=True))
+
+    def another_browser(self) -> httpx.Client:
+        return httpx.Client(base_url=self.server.url, timeout=30)
+
+    def sign_in(self, browser: httpx.Client | None = None, **fields: str) -> SeenPage:
+        """Signs a browser in, with the administrator's token where nothing else is given."""
+        browser = browser or self.browser
+        token = self.page_of(browser, "/console/sign-in").csrf
+        sent = {"csrf": token, **(fields or {"token": self.admin_token})}
+        return SeenPage(browser.post("/console/sign-in", data=sent, follow_redirects=True))
 
     # --- work ---------------------------------------------------------------------------------
 
@@ -153,3 +172,14 @@ def open_tab(chromium: Chromium) -> Iterator[Callable[[ConsoleSite], Tab]]:
 def tab(open_tab: Callable[[ConsoleSite], Tab], console: ConsoleSite) -> Tab:
     """A window on the node."""
     return open_tab(console)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[ConsoleSite]:
+    """A node that wants to know who asks."""
+    config = Config(
+        partitions=2, log_level="critical", authorization=True, basic_authentication=True
+    )
+    site = ConsoleSite(tmp_path / "data", config)
+    yield site
+    site.close()

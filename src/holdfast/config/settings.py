@@ -81,6 +81,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jwt_audience: str = ""  # the audience that tokens must have; "": any
     jwt_user_claim: str = "sub"  # the claim with the user's name
     jwt_groups_claim: str = "groups"  # the claim with the user's groups
+    oidc_issuer: str = ""  # where people sign in to the console: "https://login.example.org/shop"
+    oidc_client_id: str = ""  # what this node is called there
+    oidc_client_secret_file: str = ""  # a file with its secret; "": a public client
+    oidc_redirect_url: str = ""  # of /console/sign-in/callback; "": by the name the browser uses
+    oidc_scopes: str = "openid profile"  # what is asked for; some providers want more for groups
+    console_session_ms: int = 28_800_000  # after so long people sign in to the console again
     basic_authentication: bool = False  # accept user names and passwords: for development
     clock_pinning: bool = False  # users with the permission may set the clock: for tests
     log_level: str = "warning"  # debug, info, warning, error or critical
@@ -106,6 +112,7 @@ _BOUNDS: dict[str, tuple[int, int | None]] = {
     "commands_in_flight_max": (1, None),
     "ended_kept_ms": (0, None),
     "ended_kept_max": (0, None),
+    "console_session_ms": (1_000, SPAN_MS_MAX),
     "idempotency_window_ms": (0, SPAN_MS_MAX),
     "keep_result_ms": (0, SPAN_MS_MAX),
     "spark_memory_mb": (1, None),

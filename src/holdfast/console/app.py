@@ -4,7 +4,9 @@ What every request passes is here and nowhere else: signing in, permissions, the
 is ours, errors as pages. The gateway has checked Host and Origin before.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -24,13 +26,14 @@ from holdfast.console.sending import (
     send_static,
     send_stream,
 )
+from holdfast.console.signing import SessionSigning
 from holdfast.console.static_files import StaticFiles
 from holdfast.console.visitor import HeaderSigning, PageHead, Signing, Visitor
 from holdfast.errors import Forbidden, HoldfastError, InvalidArgument, NotFound, Unauthorized
 from holdfast.gateway.access.asking import asking
 from holdfast.gateway.http.problems import problem_of
 from holdfast.gateway.rest.common import RestApi
-from holdfast.limits import CONSOLE_FORM_BYTES_MAX, CONSOLE_FORM_FIELDS_MAX
+from holdfast.limits import CONSOLE_FORM_BYTES_MAX, CONSOLE_FORM_FIELDS_MAX, CONSOLE_TICK_MS
 from holdfast.logs import log
 
 CONSOLE_PATH = "/console"
@@ -42,7 +45,7 @@ class Console:
 
     def __init__(self, api: RestApi, signing: Signing | None = None) -> None:
         self._api = api
-        self._signing = signing or HeaderSigning(api.access)
+        self._signing = signing or _signing_of(api)
         self._pages = (*PAGES, *self._signing.pages)
         self._static = StaticFiles()
         self._templates = Templates(self._static, self._pages)
@@ -64,9 +67,10 @@ class Console:
         kept = secret or csrf.new_secret()
         answer = await self._answer(scope, receive, head, secret, kept)
         if isinstance(answer, PageStream):
-            return await send_stream(answer, receive, send)
+            with asking(answer.asker):
+                return await send_stream(answer, receive, send)
         more = [] if secret else [cookie(csrf.COOKIE, kept, head)]
-        if NOTICE_COOKIE in head.cookies and not answer.notice:
+        if NOTICE_COOKIE in head.cookies and answer.body and not answer.notice:
             more.append(cookie(NOTICE_COOKIE, "", head, 0))
         return await send_reply(answer, head, send, more)
 
@@ -90,12 +94,32 @@ class Console:
                     ask = replace(ask, form=await _form_of(head, receive))
                     given = ask.form.get(csrf.FIELD) or head.headers.get(csrf.HEADER, "")
                     csrf.check(secret, given, visitor)
-                return await page.handle(ask)
+                answer = await page.handle(ask)
+            if isinstance(answer, PageStream):
+                events = self._while_permitted(answer.events, head, page)
+                return PageStream(events, visitor.asker)
+            return answer
         except Unauthorized as error:
             refused = self._signing.refuse(head, error)
             return refused or await self._problem(ask, error)
         except Exception as error:
             return await self._problem(ask, error)
+
+    async def _while_permitted(
+        self, events: AsyncIterator[bytes], head: PageHead, page: ConsolePage
+    ) -> AsyncIterator[bytes]:
+        """Ends a stream when its visitor is signed out, or may not have it any more."""
+        checked = time.monotonic()
+        async with aclosing(events) as open_events:  # pyright: ignore[reportArgumentType]
+            async for each in open_events:
+                if time.monotonic() - checked >= CONSOLE_TICK_MS / 1_000 / 2:
+                    checked = time.monotonic()
+                    try:
+                        if not await (await self._signing.visitor(head)).may(page.need):
+                            return
+                    except HoldfastError:
+                        return
+                yield each
 
     def _find(self, head: PageHead, raw_path: str) -> tuple[ConsolePage, dict[str, str]]:
         method = "GET" if head.method == "HEAD" else head.method
@@ -116,7 +140,7 @@ class Console:
     ) -> PageAsk:
         query = parse_qsl(scope["query_string"].decode("latin-1"), max_num_fields=None)
         return PageAsk(
-            self._api, visitor, self._templates, self.feeds, page, head.path, parameters,
+            self._api, visitor, self._templates, self.feeds, page, head, head.path, parameters,
             {name: value.strip() for name, value in query if value.strip()},
             csrf=csrf.token_for(secret, visitor),
             is_part="hx-request" in head.headers and "hx-boosted" not in head.headers,
@@ -135,6 +159,12 @@ class Console:
             return replace(part, headers=shown)
         shown = await ask.show("problem.html", problem=problem)
         return replace(shown, status=problem.status, headers=headers)
+
+
+def _signing_of(api: RestApi) -> Signing:
+    if api.access is None or api.sessions is None:
+        return HeaderSigning(api.access)
+    return SessionSigning(api.access, api.sessions)
 
 
 async def _nowhere(ask: PageAsk) -> PageReply:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from holdfast.engine.asker import Asker
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.needs import Alternatives, Everyone, Need
 from holdfast.gateway.rest.common import RestApi
@@ -13,7 +14,7 @@ from holdfast.gateway.rest.common import RestApi
 if TYPE_CHECKING:
     from holdfast.console.live import LiveFeeds
     from holdfast.console.rendering import Templates
-    from holdfast.console.visitor import Visitor
+    from holdfast.console.visitor import PageHead, Visitor
 
 HTML = "text/html; charset=utf-8"
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -35,6 +36,7 @@ class PageStream:
     """What a page answers piece by piece: server-sent events, until the visitor goes."""
 
     events: AsyncIterator[bytes]
+    asker: Asker | None = None  # whose stream it is: set where pages are served
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class PageAsk:
     templates: "Templates"
     feeds: "LiveFeeds"
     page: "ConsolePage"
+    head: "PageHead"
     path: str
     parameters: Mapping[str, str]  # those in the path
     query: Mapping[str, str]  # those behind the question mark that are not empty

@@ -28,6 +28,11 @@ class Visitor:
         return self.asker.sub if self.asker else ""
 
     @property
+    def is_known(self) -> bool:
+        """Whether they have signed in, or need not."""
+        return self.access is None or self.asker is not None
+
+    @property
     def identity(self) -> str:
         """Whom a form was made for."""
         return f"{self.asker.type}:{self.asker.sub}" if self.asker else ""
@@ -56,6 +61,7 @@ class PageHead:
 
     method: str
     path: str
+    target: str  # the same as it was sent, with what is behind the question mark
     headers: Mapping[str, str]  # by their names in small letters
     cookies: Mapping[str, str]
     address: str  # of the client
@@ -72,9 +78,11 @@ class PageHead:
             if is_pair:
                 cookies.setdefault(name, value)
         client = scope.get("client")
+        query = scope["query_string"].decode("latin-1")
+        target = scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
         return cls(
-            scope["method"], scope["path"], headers, cookies, client[0] if client else "",
-            scope.get("scheme") == "https",
+            scope["method"], scope["path"], target, headers, cookies,
+            client[0] if client else "", scope.get("scheme") == "https",
         )  # fmt: skip
 
 

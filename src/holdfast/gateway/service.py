@@ -15,6 +15,7 @@ from holdfast.gateway.content.service import ContentGateway
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.groups.service import GroupGateway
 from holdfast.gateway.identity.service import IdentityService
+from holdfast.gateway.identity.sessions import SessionService
 from holdfast.gateway.journal.service import JournalService
 from holdfast.gateway.node.service import AllMembers, BackupHome, NodeService, with_problems
 from holdfast.gateway.node.shapes import Health
@@ -60,6 +61,8 @@ class Gateway(RestApi):
         self.distributions = distributions = DistributionService(asked)
         self.identity = identity = IdentityService(asked, distributions, clock)
         self.let_first_in = identity.let_first_in
+        if self.access is not None:
+            self.sessions = SessionService(self.access, asked, distributions, config, clock)
         self.processes = ProcessService(asked, distributions, clock)
         self.instances = InstanceService(asked, config)
         self.messages = MessageService(asked)

@@ -154,17 +154,22 @@ class FoundToken(_Answer, frozen=True):
     client_id: str
     created_ms: int
     expires_ms: int
+    signed_in: OwnerType | None = None  # of a session
 
 
 class ListTokens(Query[list[FoundToken]], frozen=True):
-    """The tokens that the asker may see."""
+    """The tokens, or the sessions of the console, that the asker may see."""
+
+    is_of_sessions: bool = False
 
 
 def list_tokens(reader: Reader, query: ListTokens) -> list[FoundToken]:
     return [
-        FoundToken(id_, stored.token.client_id, stored.created_ms, stored.token.expires_ms)
+        FoundToken(id_, each.client_id, stored.created_ms, each.expires_ms, each.signed_in)
         for id_, stored in reader.state.identities.tokens.scan()
-        if reader.may(ResourceType.TOKEN, Permission.READ, stored.token.client_id)
+        for each in (stored.token,)
+        if (each.signed_in is not None) == query.is_of_sessions
+        and reader.may(ResourceType.TOKEN, Permission.READ, each.client_id)
     ]
 
 

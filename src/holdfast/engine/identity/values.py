@@ -204,12 +204,18 @@ class Membership(Value, frozen=True, tag=116):
 
 
 class Token(Value, frozen=True, tag=117):
-    """A token of a machine: TOKEN CREATE(D). Who has the token is not to be had from it."""
+    """A token of a machine, or a session of the console: TOKEN CREATE(D).
+
+    Who has the token is not to be had from it.
+    """
 
     id: str
-    client_id: str
+    client_id: str  # of a session: who signed in
     digest: bytes
     expires_ms: int = 0  # 0: never
+    signed_in: OwnerType | None = None  # None: a token of a machine; else as what they signed in
+    groups: tuple[str, ...] = ()  # of a session: those that an issuer told
+    basis: str = ""  # of a session: the token or password that it ends with; "": an issuer's word
 
 
 class TokenRef(Value, frozen=True, tag=118):

@@ -43,6 +43,10 @@ class Access:
             )
         return asker
 
+    def signed_until_ms(self, token: str) -> Coroutine[Any, Any, int]:
+        """Until when a token is valid that an issuer signed."""
+        return self._authentication.signed_until_ms(token)
+
     def lets_in(self, asker: Asker, need: Alternatives) -> Coroutine[Any, Any, bool]:
         """Whether somebody has one of the permissions, with some resource at least."""
         return self._asked.ask_any(IsLetIn(asker, need))

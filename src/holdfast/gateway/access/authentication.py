@@ -57,9 +57,15 @@ class Authentication:
         expected = "Bearer or Basic" if self._has_passwords else "Bearer"
         raise Unauthorized(f"Expected {expected} in the Authorization header, but found {scheme!r}")
 
+    async def signed_until_ms(self, token: str) -> int:
+        """Until when a token is valid that an issuer signed; Unauthorized if it is none."""
+        if self._signatures is None:
+            raise Unauthorized("Expected a token of this node, but found another: it knows no keys")
+        return int((await self._signatures.claims(token))["exp"]) * 1_000
+
     async def _by_token(self, id_: str, token: str) -> Asker:
         known = await self._asked.ask_any(FindToken(id_))
-        if known is None or not is_token(token, known.digest):
+        if known is None or known.signed_in is not None or not is_token(token, known.digest):
             raise Unauthorized("Expected a token of this node, but it is unknown or was deleted")
         expires_ms = known.expires_ms
         if expires_ms and expires_ms <= self._clock.now_ms():

@@ -46,6 +46,10 @@ class Signatures:
 
     async def bearer(self, token: str) -> Asker:
         """Whom a token names; Unauthorized if it is not to be trusted."""
+        return self.named_in(await self.claims(token))
+
+    async def claims(self, token: str) -> dict[str, Any]:
+        """What a token says; Unauthorized if it is not to be trusted."""
         if self._fetching is not None:
             try:
                 key = await asyncio.to_thread(self._fetching.get_signing_key_from_jwt, token)
@@ -68,11 +72,11 @@ class Signatures:
         found = known or self._keys
         return [each.key if isinstance(each, PyJWK) else each for each in found]
 
-    def _read(self, token: str, keys: list[Any]) -> Asker:
+    def _read(self, token: str, keys: list[Any]) -> dict[str, Any]:
         config, refusal = self._config, Exception("no key")
         for key in keys:
             try:
-                claims = jwt.decode(
+                return jwt.decode(
                     token,
                     key,
                     algorithms=_ALGORITHMS,
@@ -86,11 +90,10 @@ class Signatures:
                 )
             except _ODD as error:
                 refusal = error
-                continue
-            return self._asker(claims)
         raise _untrusted(refusal)
 
-    def _asker(self, claims: dict[str, Any]) -> Asker:
+    def named_in(self, claims: dict[str, Any]) -> Asker:
+        """Whom claims name; Unauthorized if that is no name."""
         try:
             name = msgspec.convert(claims[self._config.jwt_user_claim], _Name)
             groups = claims.get(self._config.jwt_groups_claim) or []

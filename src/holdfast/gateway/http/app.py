@@ -36,6 +36,14 @@ BODY_BYTES_MAX = APPEND_BYTES_MAX  # more could not be appended anyway
 _PREFLIGHT_SECONDS = b"600"  # for how long a browser need not ask again
 
 REQUEST_ID = b"holdfast-request-id"
+_SHUT = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -221,7 +229,7 @@ class _Guard:
             page = self._origins.check(method, version, scope["headers"])
         except HTTPException as error:
             self._metrics.refuse("origin")
-            return await send_problem(error, scope, send)
+            return await send_problem(error, scope, _shut(send))
         if page is not None:
             if method == "OPTIONS":
                 return await _allow(page, scope, send)
@@ -253,6 +261,17 @@ async def _allow(page: bytes, scope: Scope, send: Send) -> None:
     ]
     await send({"type": "http.response.start", "status": 204, "headers": headers})  # pyright: ignore[reportArgumentType]
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _shut(send: Send) -> Send:
+    """An answer for a page that has no business here: it is shown, framed and kept by nobody."""
+
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *_SHUT]}
+        await send(message)
+
+    return sending
 
 
 def _for_page(page: bytes, send: Send) -> Send:

@@ -12,6 +12,7 @@ from holdfast.gateway.identity.shapes import (
     AuthorizationQuery,
     AuthorizationReceipt,
     Authorizations,
+    ConsoleSessions,
     GroupChange,
     GroupCreation,
     Groups,
@@ -110,11 +111,16 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("delete_token", "DELETE", "/v2/tokens/{token_id}", one(_R.TOKEN, _P.DELETE))
     async def delete_token(self, token_id: str) -> None:
-        """Delete a token. Requests with it are refused from then on."""
+        """Delete a token, or a session. Requests with it are refused from then on."""
 
     @operation("list_tokens", "GET", "/v2/tokens", one(_R.TOKEN, _P.READ))
     async def tokens(self) -> Tokens:
         """List all tokens of machines."""
+        ...
+
+    @operation("list_sessions", "GET", "/v2/sessions", one(_R.TOKEN, _P.READ))
+    async def sessions(self) -> ConsoleSessions:
+        """List who is signed in to the console."""
         ...
 
     # --- authorizations -----------------------------------------------------------------------

@@ -49,6 +49,8 @@ from holdfast.gateway.identity.shapes import (
     AuthorizationReceipt,
     Authorizations,
     AuthorizationView,
+    ConsoleSession,
+    ConsoleSessions,
     GroupChange,
     Groups,
     GroupView,
@@ -147,6 +149,21 @@ class IdentityService(IdentityApi):
                     checks.moment(each.expires_ms),
                 )
                 for each in await self._ask(ListTokens())
+            ]
+        )
+
+    async def sessions(self) -> ConsoleSessions:
+        return ConsoleSessions(
+            [
+                ConsoleSession(
+                    each.id,
+                    each.signed_in or OwnerType.USER,
+                    each.client_id,
+                    datetime.fromtimestamp(each.created_ms / 1_000, UTC),
+                    checks.moment(each.expires_ms),
+                )
+                for each in await self._ask(ListTokens(is_of_sessions=True))
+                if each.expires_ms > self._clock.now_ms()
             ]
         )
 

@@ -131,6 +131,22 @@ class Tokens(Shape, frozen=True):
     items: list[TokenView]
 
 
+class ConsoleSession(Shape, frozen=True):
+    """Somebody who is signed in to the console."""
+
+    session_id: str
+    owner_type: OwnerType
+    owner_id: str
+    created: datetime
+    expires: datetime | None = None
+
+
+class ConsoleSessions(Shape, frozen=True):
+    """All who are signed in to the console, once for each browser."""
+
+    items: list[ConsoleSession]
+
+
 class NewAuthorization(Question, frozen=True):
     """Somebody may do something."""
 

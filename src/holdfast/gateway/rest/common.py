@@ -5,7 +5,7 @@ them with what stands for none, a request that sets them is refused with the fie
 leaving out in silence what was asked for is worse.
 """
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -18,6 +18,9 @@ from holdfast.gateway.shapes import Question, Shape
 from holdfast.gateway.tasks.shapes import Answer
 from holdfast.limits import CURSOR_CHARS_MAX, PAGE_ITEMS_MAX, PAGE_OFFSET_MAX
 
+if TYPE_CHECKING:
+    from holdfast.gateway.identity.sessions import SessionService
+
 TENANT = "<default>"
 NO_KEY = "-1"  # where the API wants a key and there is none
 
@@ -27,6 +30,7 @@ class RestApi(Api):
 
     look: NodeLook
     tables: SearchTables
+    sessions: "SessionService | None" = None  # of the console; None: nobody has to sign in
 
 
 _CURSOR = {"type": "string", "maxLength": CURSOR_CHARS_MAX}

@@ -57,7 +57,7 @@ def _shown(value: Any) -> Any:
         case User():
             return msgspec.structs.replace(value, password=b"")
         case Token():
-            return msgspec.structs.replace(value, digest=b"")
+            return msgspec.structs.replace(value, digest=b"", basis="")
         case Distribution() if value.value_type in (ValueType.USER, ValueType.TOKEN):
             return msgspec.structs.replace(value, value=b"")
         case _:
