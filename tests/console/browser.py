@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pytest
+from PIL import Image
 from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright
 
 T = TypeVar("T")
@@ -191,12 +192,8 @@ class Tab:
     def choose(self, selector: str, value: str) -> None:
         """Opens a list of choices and takes one: two clicks."""
         self.clicks += 2
+        self.call(self.page.locator(selector).focus())
         self.call(self.page.locator(selector).select_option(value))
-
-    def fill(self, selector: str, text: str) -> None:
-        """Clicks on a field and types: one click."""
-        self.clicks += 1
-        self.call(self.page.locator(selector).fill(text))
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -206,8 +203,10 @@ class Tab:
         self.call(self.page.keyboard.type(text))
 
     def picture(self, path: Path) -> None:
-        """What can be seen now."""
+        """What can be seen now, in as few bytes as colours of the console need."""
         self.call(self.page.screenshot(path=path, animations="disabled"))
+        with Image.open(path) as taken:
+            taken.convert("RGB").quantize(64).save(path, optimize=True)
 
     def close(self) -> None:
         self.call(self.page.context.close())

@@ -23,3 +23,15 @@ def test_a_token_is_moved_by_clicking_on_the_drawing(tab: Tab, console: ConsoleS
     tab.wait('section:has(#tree) th:has-text("ship")')
     assert tab.count('section:has(#tree) th:has-text("charge")') == 0
     assert tab.clicks == 4 and tab.problems == []
+
+
+def test_the_log_is_followed_live(tab: Tab, console: ConsoleSite) -> None:
+    console.submit("mail", {"to": "ann"})
+    tab.go("/console/log")
+    tab.click('role=link[name="Follow"]')
+    tab.see("live.")
+    key = console.submit("mail", {"to": "bob"})
+    tab.wait(f'tbody tr:has(td.key:has-text("{key}"))')
+    tab.click(f'tbody tr:has(td.key:has-text("{key}")):has-text("CREATED") th a')
+    tab.wait('h1:has-text("CREATED")')
+    assert tab.problems == []
