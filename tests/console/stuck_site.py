@@ -127,7 +127,9 @@ class StuckSite(ConsoleSite):
 def _trace() -> str:
     """What a worker of the broken release reports."""
     try:
-        float("9,90")
-    except ValueError:
-        return traceback.format_exc()
+        exec(compile("total = float(price)", "shop/sale.py", "exec"), {"price": "9,90"})
+    except ValueError as error:
+        assert error.__traceback__ is not None
+        error.__traceback__ = error.__traceback__.tb_next  # without this module
+        return "".join(traceback.format_exception(error))
     raise AssertionError("a comma is no point")
