@@ -14,6 +14,7 @@ from holdfast.config import Config
 from holdfast.engine.jobs.values import JobIntent, NewJob
 from holdfast.engine.kernel import Command
 from holdfast.engine.kernel.runner import TOPIC
+from holdfast.gateway.journal.shapes import RecordEnd, RecordPageQuery, RecordQuery
 from holdfast.journal import Bounds, Entry, Start
 from holdfast.journal.local import JournalReader, LocalJournal, verify
 from holdfast.journal.local.scrub import scrub
@@ -110,12 +111,23 @@ async def of_the_doctor(node: LocalNode, folder: Path) -> int:
     return report.entries
 
 
+async def of_the_log_browser(node: LocalNode, folder: Path) -> int:
+    newest = RecordQuery(page=RecordPageQuery(limit=100))
+    oldest = RecordQuery(page=RecordPageQuery(limit=100, start=RecordEnd.OLDEST))
+    found = (await node.gateway.journal.records(newest)).items
+    assert {each.position for each in found} == {
+        each.position for each in (await node.gateway.journal.records(oldest)).items
+    }
+    return len(found)
+
+
 READERS: dict[str, Look] = {
     "journal/local/reading.py": of_the_writer,
     "journal/memory.py": of_a_stream,  # its twin of the local journal
     "journal/local/reader.py": of_another_process,
     "pipeline/log.py": of_the_pipeline,
     "engine/progress.py": of_the_gateway,
+    "engine/scanning.py": of_the_log_browser,
     "cli/journal/files.py": of_the_command_line,
     "cli/demo/log_walk.py": of_the_demo,
     "cli/checks/folder.py": of_the_doctor,
@@ -173,6 +185,7 @@ def test_every_module_that_reads_the_log_is_looked_at() -> None:
         "pipeline/remote_log.py",
         "journal/local/spread.py",
         "cli/journal/elsewhere.py",
+        "console/life.py",
         "cli/demo/cluster_verdict.py",
     }
     # By the port, which ends at what is acknowledged.
