@@ -1,12 +1,14 @@
 """The straight way is a short cut: what it writes is what a walk writes, byte for byte."""
 
+from collections.abc import Callable
 from unittest.mock import patch
 
+import pytest
 from process_talk import Talk
 from random_scripts import Story
 
 from holdfast.engine.processes.plan import Node
-from holdfast.model.dsl import Process
+from holdfast.model.dsl import Process, path
 
 SEEDS = 20
 TWO_STEP = Process("p").task("first").task("second").end()
@@ -58,3 +60,55 @@ def test_a_two_step_process_writes_the_same_log_and_ends() -> None:
     assert [each.payload for each in short.log] == [each.payload for each in long.log]
     assert short.effects == long.effects
     assert not list(short.view.processes.instances.scan())
+
+
+def beside_another() -> Talk:
+    """The first token that comes to its end is not the last one."""
+    talk = Talk()
+    talk.run(Process("p").parallel(path().task("a").end("e"), path().task("b").end("f")), x=1)
+    talk.work("a")
+    assert list(talk.view.processes.instances.scan()), "the other token is on its way"
+    talk.work("b")
+    return talk
+
+
+def called() -> Talk:
+    """Somebody waits for the end."""
+    talk = Talk()
+    talk.deploy(Process("called").task("inner").end())
+    talk.run(Process("p").call("c", process="called").task("after").end())
+    talk.work("inner")
+    talk.work("after")
+    return talk
+
+
+@pytest.mark.parametrize("story", [beside_another, called], ids=lambda story: story.__name__)
+def test_an_instance_ends_with_its_last_token_and_tells_who_waits(
+    story: Callable[[], Talk],
+) -> None:
+    short = story()
+    with patch("holdfast.engine.processes.plan._straight", nowhere):
+        long = story()
+    assert straight_nodes(short) and not straight_nodes(long)
+    assert [each.payload for each in short.log] == [each.payload for each in long.log]
+    assert not list(short.view.processes.instances.scan())
+
+
+def test_a_straight_way_counts_the_moves_of_a_walk() -> None:
+    """A step takes a bounded number of moves, so they have to be counted."""
+
+    def moves() -> list[int]:
+        talk, found = Talk(), list[int]()
+        talk.deploy(TWO_STEP)
+        for act in (
+            lambda: talk.start("p"),
+            lambda: talk.work("first"),
+            lambda: talk.work("second"),
+        ):
+            act()
+            found.append(talk.processor._turn.moves)
+        return found
+
+    short = moves()
+    with patch("holdfast.engine.processes.plan._straight", nowhere):
+        assert moves() == short and all(short)

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast import Holdfast
 from holdfast.cli.checks.folder import check_version
+from holdfast.clock import SystemClock
 from holdfast.config import Config
 from holdfast.errors import DataLoss, InvalidState, Unavailable
 from holdfast.folder_format import CURRENT, FORMAT, FORMAT_FILE, FolderFormat, format_of, mark
@@ -27,6 +27,7 @@ from holdfast.version import VERSION
 # Made by the last version that wrote no mark: greet("world") with the key below, two partitions.
 UNMARKED = Path(__file__).with_name("folders") / "unmarked.tar.gz"
 GREETING = "2251799813685249"
+GREETED_MS = 1_794_852_000_000  # 2026-11-16, 18:00: its result was kept for a day
 FUTURE = FolderFormat(FORMAT + 1, "9.4.0")
 
 Logged = Callable[[], list[logging.LogRecord]]
@@ -37,6 +38,21 @@ def unmarked(tmp_path: Path) -> Path:
     with tarfile.open(UNMARKED) as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / "data"
+
+
+class ThatDay(SystemClock):
+    """The clock of the day on which the folder was made."""
+
+    def now_ms(self) -> int:
+        return GREETED_MS
+
+
+async def greeting(folder: Path) -> bytes:
+    node = await LocalNode.open(folder, Config(partitions=2), ThatDay())
+    try:
+        return bytes((await node.gateway.tasks.get(GREETING)).result)
+    finally:
+        await node.close()
 
 
 def open_and_close(folder: Path) -> None:
@@ -57,9 +73,7 @@ def test_a_folder_without_a_mark_is_upgraded_and_says_so_once(
 ) -> None:
     assert format_of(unmarked) == FolderFormat(0, "0.1.0 or earlier")
     assert "next start upgrades it" in check_version(unmarked).found
-    app = Holdfast.open(unmarked)
-    assert app.handle(GREETING).result(timeout=10) == "hello world"
-    app.close()
+    assert asyncio.run(greeting(unmarked)) == b'"hello world"'
     open_and_close(unmarked)
     said = [vars(each)["fields"] for each in logged() if "folder upgraded" in each.getMessage()]
     assert [(each["from_format"], each["to_format"]) for each in said] == [(0, FORMAT)]

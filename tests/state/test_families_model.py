@@ -3,6 +3,7 @@
 import copy
 import tempfile
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,34 @@ def test_the_bytes_of_keys_are_in_the_order_of_the_keys(codec: Any, keys: list[A
     packed = [pack(key) for key in keys]
     assert packed == sorted(packed)
     assert [codec.unpack(raw[3:]) for raw in packed] == keys
+
+
+TEXTS = ["", " ", "A", "a", "a ", "aa", "ä", "a\u0308", "\U0001f600"]
+NUMBERS = [0, 1, 255, 256, 2**31, 2**32 - 1]
+MORE = [*NUMBERS, 2**32, 2**63, 2**64 - 1]
+
+
+@pytest.mark.parametrize(
+    ("codec", "parts"),
+    [
+        (U64, [MORE]),
+        (U64_U64, [MORE, MORE]),
+        (U64_U8_U64, [MORE, [0, 1, 255], MORE]),
+        (TEXT, [TEXTS]),
+        (U64_TEXT, [MORE, TEXTS]),
+        (TEXT_U32_U64, [TEXTS, NUMBERS, MORE]),
+    ],
+    ids=["U64", "U64_U64", "U64_U8_U64", "TEXT", "U64_TEXT", "TEXT_U32_U64"],
+)
+def test_no_two_keys_have_the_same_bytes(codec: Any, parts: list[list[Any]]) -> None:
+    """In memory they are two rows, so they must be two in the store, in the same order."""
+    keys = sorted(product(*parts)) if len(parts) > 1 else parts[0]
+    pack = codec.packer(b"abc")
+    packed = [pack(key) for key in keys]
+    assert len(set(packed)) == len(keys)
+    if codec is TEXT:
+        keys = sorted(keys)
+    assert [codec.unpack(raw[3:]) for raw in sorted(packed)] == keys
 
 
 def test_partitions_of_one_store_do_not_see_each_other() -> None:

@@ -26,7 +26,7 @@ from holdfast.engine.families import Tag
 from holdfast.limits import BATCH_PAGE_ITEMS_MAX
 from holdfast.records import partition_of
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import U64, U64_U64
+from holdfast.state.keys import U64, U64_U64, check_u64
 
 _DRAINING_RANK = 0  # what is only to be counted is over soon, and comes first
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
@@ -239,6 +239,7 @@ class Batches:
             if was is not None:
                 self._ready.delete((was, key))
             if rank is not None:
+                check_u64(rank)
                 self._ready.insert((rank, key), EMPTY)
         self.operations.put(key, stored)
         if part is not None:

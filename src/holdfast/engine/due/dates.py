@@ -10,7 +10,7 @@ from enum import IntEnum
 from holdfast.engine.families import Tag
 from holdfast.engine.kernel.domain import Due
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import U64_U8_U64
+from holdfast.state.keys import U64_U8_U64, check_u64
 
 
 class DueKind(IntEnum):
@@ -47,6 +47,7 @@ class DueDates:
         self._first, self._known = None, False
 
     def add(self, due_ms: int, kind: DueKind, key: int) -> None:
+        check_u64(due_ms)
         row = (due_ms, kind, key)
         self._rows.insert(row, EMPTY)
         if self._first is not None:

@@ -18,7 +18,7 @@ from holdfast.engine.jobs.values import (
 )
 from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64
+from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, check_u32
 
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
@@ -141,6 +141,7 @@ class Jobs:
         delayed = submitted.due_ms > now_ms
         due_ms = submitted.due_ms if delayed else 0
         self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, created_ms=now_ms))
+        check_u32(_PRIORITY_TOP - submitted.priority)  # also if it is to wait there later
         if delayed:
             self._due.add(due_ms, DueKind.JOB, key)
         else:
@@ -171,13 +172,14 @@ class Jobs:
         self.leases.insert(lease_key, lease)
         if self._types_held is not None:
             self._types_held[lease_key] = lease.type
-        self._waiting_counts[lease.type] -= len(lease.jobs)
         self._open.insert(lease_key, len(lease.jobs))
         self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
         place = _PRIORITY_TOP - lease.priority
         if self._first_waiting.get(lease.type) == (lease.type, place, lease.jobs[0]):
             # A worker gets all jobs from the first on: those between these go with other leases.
             self._first_waiting[lease.type] = (lease.type, place, lease.jobs[-1])
+        # What is taken back is counted by rows: nothing may fail between this count and its rows.
+        self._waiting_counts[lease.type] -= len(lease.jobs)
         for key in lease.jobs:
             self._waiting.delete((lease.type, place, key))
             self.active.insert(key, lease_key)
