@@ -49,6 +49,7 @@ class Templates:
             "span": span,
             "precise": precise,
             "short": short,
+            "size": size,
             "summary": summary,
         }
 
@@ -100,6 +101,17 @@ def count(number: float | None) -> str:
     if number is None:
         return NOTHING
     return f"{number:,.0f}" if number == int(number) or number >= 100 else f"{number:,.1f}"
+
+
+def size(size_bytes: float | None) -> str:
+    """A number of bytes in the unit that people would use."""
+    if size_bytes is None:
+        return NOTHING
+    for unit in ("B", "KB", "MB", "GB"):
+        if size_bytes < 1_000:
+            return f"{size_bytes:,.0f} B" if unit == "B" else f"{size_bytes:,.1f} {unit}"
+        size_bytes /= 1_000
+    return f"{size_bytes:,.1f} TB"
 
 
 def when(time: datetime | None) -> str:

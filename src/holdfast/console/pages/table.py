@@ -5,7 +5,10 @@ from holdfast.console.pages import (
     batch,
     batch_creation,
     batches,
+    cluster,
     find,
+    groups,
+    health,
     instance,
     instance_changes,
     instances,
@@ -25,4 +28,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *batch.PAGES,
     *log.PAGES,
     *find.PAGES,
+    *health.PAGES,
+    *cluster.PAGES,
+    *groups.PAGES,
 )
