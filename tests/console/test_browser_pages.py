@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.console.page import ConsolePage
 from holdfast.console.pages.table import PAGES
+from holdfast.gateway.groups.shapes import NewSession
 
 from .browser import Chromium, Tab
 from .conftest import ConsoleSite
@@ -35,6 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StuckSite]:
     made.finish_batch(made.begin_batch())
     made.get_stuck(2)
     made.call(made.api.batches.suspend(made.begin_batch(throttle=1)))
+    made.call(made.api.groups.join("feeds", NewSession("ann/1")))
     yield made
     made.close()
 
