@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.console.page import ConsolePage
 from holdfast.console.pages.table import PAGES
+from holdfast.gateway.content.shapes import NewAnnouncement, NewPackage, ProgressNote
 from holdfast.gateway.groups.shapes import NewSession
 
 from .browser import Chromium, Tab
@@ -37,6 +38,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StuckSite]:
     made.get_stuck(2)
     made.call(made.api.batches.suspend(made.begin_batch(throttle=1)))
     made.call(made.api.groups.join("feeds", NewSession("ann/1")))
+    made.call(made.api.content.publish(NewPackage("site", "p-0", "DELETE", ["/pages"])))
+    progress = [ProgressNote("site")]
+    edge = NewAnnouncement("edge", "store", True, 3, progress)
+    made.call(made.api.content.announce(edge))
     yield made
     made.close()
 

@@ -6,6 +6,7 @@ from holdfast.console.pages import (
     batch_creation,
     batches,
     cluster,
+    content,
     find,
     groups,
     health,
@@ -31,4 +32,5 @@ PAGES: tuple[ConsolePage, ...] = (
     *health.PAGES,
     *cluster.PAGES,
     *groups.PAGES,
+    *content.PAGES,
 )
