@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     measured = [row for row in rows if row["name"] in names]
     if not run.alone:
         print_table(console, measured)
-        for path in draw(rows):
+        for path in draw(measured):
             console.print(f"drawn: {path.relative_to(store.BUILD.parent)}", highlight=False)
         console.print(f"saved: {store.RESULTS.relative_to(store.BUILD.parent)}", highlight=False)
     print_costs(console, measured)
@@ -69,7 +69,7 @@ def run_all(names: list[str], run: Run, console: Console) -> list[dict[str, Any]
 
     What was measured without peers is not saved: it has no ratio.
     """
-    rows = [] if run.alone else store.load()
+    rows = [] if run.alone else store.earlier_rows()
     with Watcher(console) as watcher:
         for name in names:
             watcher.preparing(name)

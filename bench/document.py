@@ -1,18 +1,24 @@
-"""Writes docs/benchmarks.md from the figures in build/bench.json: `python -m bench.document`."""
+"""Publishes the figures of build/bench.json: `python -m bench.document`.
+
+They go to bench/figures.json, docs/benchmarks.md and its picture.
+"""
 
 import shutil
 import sys
 from typing import Any
 
+from bench import store
 from bench.places import BUILD, ROOT
-from bench.store import load
+from bench.plot import draw
 from bench.table import against_recorded, parts
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "pictures" / "bench.svg"
+# More than these would make the picture taller than a screen.
+PICTURED = ("backlog", "batch", "journal", "pipeline", "processes", "replay", "selection", "tasks")
 HEAD = """# Benchmarks
 
-*Written by `python -m bench.document` from `build/bench.json`: each benchmark as it was last run.*
+*Written by `python -m bench.document` from `bench/figures.json`: each benchmark's latest run.*
 
 Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with
 ours, over five rounds on a machine with two cores. The ratio is the median, behind it the smallest
@@ -122,15 +128,22 @@ def cost_rows(figure: dict[str, Any]) -> list[str]:
     return rows
 
 
+def page(figures: list[store.Row]) -> str:
+    """The text of docs/benchmarks.md."""
+    costs = [line for figure in figures for line in cost_rows(figure)]
+    table = HEAD + "\n".join(map(row, figures)) + "\n"
+    return table + (COSTS + "\n".join(costs) + "\n" if costs else "")
+
+
 def main() -> None:
-    figures = load(BUILD / "bench.json")
+    figures = store.earlier_rows()
     if not figures:
         sys.exit("no figures yet: run make bench")
     ordered = sorted(figures, key=lambda figure: str(figure["name"]))
-    costs = [line for figure in ordered for line in cost_rows(figure)]
-    table = HEAD + "\n".join(map(row, ordered)) + "\n"
-    PAGE.write_text(table + (COSTS + "\n".join(costs) + "\n" if costs else ""))
-    shutil.copyfile(BUILD / "bench.svg", PICTURE)
+    store.save(ordered, store.PUBLISHED)
+    PAGE.write_text(page(ordered))
+    _, vector = draw([each for each in ordered if each["name"] in PICTURED], BUILD / "document")
+    shutil.copyfile(vector, PICTURE)
     print(f"{PAGE.relative_to(ROOT)}: written")
 
 

@@ -1,13 +1,18 @@
-"""`build/bench.json`: the figures of this run, and of earlier runs what it did not repeat."""
+"""`build/bench.json`: the figures of this run, and of earlier runs what it did not repeat.
+
+A machine that has not measured yet begins with `bench/figures.json`, the figures that
+docs/benchmarks.md shows: a run of one benchmark then changes only its own rows of that page.
+"""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.places import BUILD
+from bench.places import BUILD, ROOT
 
 RESULTS = BUILD / "bench.json"
+PUBLISHED = ROOT / "bench" / "figures.json"
 Row = dict[str, Any]
 
 
@@ -27,8 +32,13 @@ def merge(earlier: Sequence[Row], rows: Sequence[Row], replaced: Sequence[str] =
     return merged + list(new.values())
 
 
-def load(path: Path = RESULTS) -> list[Row]:
-    """The rows kept by earlier runs; none if there is no file or it is not ours."""
+def earlier_rows() -> list[Row]:
+    """The rows of earlier runs on this machine, or the published ones where there are none."""
+    return load(RESULTS) or load(PUBLISHED)
+
+
+def load(path: Path) -> list[Row]:
+    """The rows in a file; none if there is no file or it is not ours."""
     try:
         rows = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
@@ -39,5 +49,5 @@ def load(path: Path = RESULTS) -> list[Row]:
 def save(rows: Sequence[Row], path: Path = RESULTS) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".json.new")
-    unfinished.write_text(json.dumps(list(rows), indent=2) + "\n")
+    unfinished.write_text(json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n")
     unfinished.replace(path)
