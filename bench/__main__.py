@@ -26,8 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     run = Run(
         quick=options.quick, rounds=options.rounds, figures=options.figure, alone=options.alone
     )
-    rows = run_all(names, run, console)
-    measured = [row for row in rows if row["name"] in names]
+    measured = run_all(names, run, console)
     if not run.alone:
         print_table(console, measured)
         for path in draw(measured):
@@ -67,9 +66,10 @@ def discover() -> None:
 def run_all(names: list[str], run: Run, console: Console) -> list[dict[str, Any]]:
     """Runs one after the other and saves after each figure, so that little is ever lost.
 
-    What was measured without peers is not saved: it has no ratio.
+    The rows that were measured. What was measured without peers is not saved: it has no ratio.
     """
     rows = [] if run.alone else store.earlier_rows()
+    measured: list[dict[str, Any]] = []
     with Watcher(console) as watcher:
         for name in names:
             watcher.preparing(name)
@@ -84,7 +84,8 @@ def run_all(names: list[str], run: Run, console: Console) -> list[dict[str, Any]
                 console.print(f"  skipped: {unavailable}", markup=False)
                 continue
             rows = store.merge(rows, done, replaced)
-    return rows
+            measured += done
+    return measured
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
