@@ -14,7 +14,7 @@ def test_every_setting_is_shown_with_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "holdfast.toml"
-    file.write_text('port = 9000\ncluster = "etcd://ann:secret@h1:2379"\n')
+    file.write_text('port = 9000\ncluster = "etcd://ann:hunter2@h1:2379"\n')
     monkeypatch.setenv("HOLDFAST_LOG_JSON", "true")
     assert run(["config", "show", str(tmp_path), "--json"]) == 0
     out = capsys.readouterr().out
@@ -24,7 +24,7 @@ def test_every_setting_is_shown_with_its_source(
     assert found["log_json"]["value"] is True
     assert found["log_json"]["place"] == "HOLDFAST_LOG_JSON"
     assert found["host"]["source"] == "default"
-    assert "secret" not in out
+    assert "hunter2" not in out
 
     assert run(["config", "show", str(tmp_path), "--changed"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()

@@ -17,6 +17,7 @@ from holdfast.gateway.distribution.shapes import DistributionQuery
 from holdfast.gateway.groups.shapes import GroupPartitionQuery
 from holdfast.gateway.http.endpoints import ENDPOINTS
 from holdfast.gateway.identity.shapes import NewUser, UserChange
+from holdfast.gateway.journal.shapes import RecordFilter, RecordPageQuery, RecordQuery
 from holdfast.gateway.processes.shapes import (
     ActivateElement,
     NewMessage,
@@ -76,6 +77,17 @@ CALLS: dict[str, Any] = {
     ),
     "GroupPartitionQuery.member": lambda api: api.groups.partitions(
         "a", GroupPartitionQuery(member="")
+    ),
+    "RecordFilter.value_type": lambda api: api.journal.records(
+        RecordQuery(RecordFilter(value_type=""))
+    ),
+    "RecordFilter.intent": lambda api: api.journal.records(RecordQuery(RecordFilter(intent=""))),
+    "RecordFilter.key": lambda api: api.journal.records(RecordQuery(RecordFilter(key=""))),
+    "RecordPageQuery.older_than": lambda api: api.journal.records(
+        RecordQuery(page=RecordPageQuery(older_than=""))
+    ),
+    "RecordPageQuery.newer_than": lambda api: api.journal.records(
+        RecordQuery(page=RecordPageQuery(newer_than=""))
     ),
     "BatchItemFilter.item_key": lambda api: api.batches.items(
         BatchItemQuery(BatchItemFilter(item_key=""))
