@@ -372,6 +372,7 @@ CLUSTER_RETRY_MS = 500  # before what no member could give is asked for again
 KAFKA_NAME_CHARS_MAX = 48  # with a topic of 200 and a dot it fits the 249 that Kafka takes
 KAFKA_DELIVERY_MS = 20_000  # of a flight, sent again meanwhile: a broker is back within ten seconds
 KAFKA_OPEN_MS_MAX = 15_000  # until a broker has answered the first question
+KAFKA_NOTICE_MS = 3_000  # then a start says what it waits for: a broker answers within milliseconds
 KAFKA_ASK_MS_MAX = 10_000  # until a broker has answered any other
 KAFKA_ASK_AGAIN_MS = 20  # a broker that is about to lead a partition says so in a moment
 KAFKA_READ_MS_MAX = 30_000  # until a record that is there has come: longer than a restart takes

@@ -114,6 +114,9 @@ def test_operators_see_and_use_the_group_of_members_like_any_other(tmp_path: Pat
         (shown,) = await groups.groups()
         assert (shown.group, shown.partitions, shown.running) == ("test", PARTITIONS, PARTITIONS)
         assert [each.member.partition("/")[0] for each in shown.members] == ["a", "b"]
+        (counted,) = member.node.metrics.groups.numbers()
+        assert (counted.group, counted.members, counted.owned) == ("test", 2, PARTITIONS)
+        assert counted.epoch == shown.epoch and counted.rebalances > 0 == counted.alarms
         page = await groups.partitions("test", GroupPartitionQuery(member="a"))
         token = page.items[0].token
         await groups.move("test", PartitionMove(token, "b"))

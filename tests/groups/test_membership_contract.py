@@ -237,6 +237,30 @@ def test_the_contract_in_etcd(story: Story, etcd: Any) -> None:
     asyncio.run(play(story, EtcdVenue(etcd.url)))
 
 
+def test_a_member_in_kafka_that_waits_for_a_rebalance_is_still_held() -> None:
+    pytest.importorskip("aiokafka")
+    from holdfast.groups.kafka import KafkaMembership
+
+    now = 0.0
+    membership = KafkaMembership({}, "g.rebalance", "a/1", session_ms=1_000, now=lambda: now)
+    generation = membership.lead([membership.said()])
+
+    def held_until() -> float:
+        nonlocal now
+        while membership.is_held:
+            now += 0.25
+        return now
+
+    assert held_until() == 3.0, "a broker that answers nothing at all is told"
+    membership.told(generation)
+    assert held_until() == 4.0, "a session after the last answer"
+    membership.heard(now)
+    membership.joining()
+    assert held_until() == 7.0, "and a rebalance, while the group is joined"
+    membership.told(generation)
+    assert held_until() == 8.0
+
+
 @pytest.mark.xdist_group("kafka")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_the_contract_in_kafka(story: Story, kafka: Any) -> None:

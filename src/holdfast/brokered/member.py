@@ -123,7 +123,9 @@ class BrokeredMember:
                 NewPartition(token_of(each)) for each in range(1, self.identity.partitions + 1)
             ],
         )  # fmt: skip
-        own = OwnGroup(self.identity.group, self.group)
+        own = OwnGroup(self.identity.group, self.group, self.alarms)
+        of_programs = node.metrics.groups.numbers
+        node.metrics.groups.numbers = lambda: [own.numbers(), *of_programs()]
         node.gateway.serve_groups(GroupsOfCluster(own, node.groups.port))
         self._say()
         loop = asyncio.get_running_loop()

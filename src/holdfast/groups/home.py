@@ -20,6 +20,7 @@ from holdfast.groups.api import MemberId
 from holdfast.groups.journal_log import PARTITION, JournalSyncLog, group_of, topic_of
 from holdfast.groups.kept import HeardGeneration, KeptGroup
 from holdfast.groups.messages import Ask, AskKind
+from holdfast.groups.observing import GroupObserver
 from holdfast.groups.operators import operators_message
 from holdfast.journal import Bounds, Entry, Journal, Retention
 from holdfast.limits import GROUPS_MAX
@@ -205,7 +206,7 @@ class GroupsHome:
 
     def numbers(self) -> list[GroupNumbers]:
         """What is counted of the groups that are open here."""
-        return [_numbers(self._kept[name]) for name in sorted(self._kept)]
+        return [numbers_of(name, self._kept[name].observer) for name in sorted(self._kept)]
 
     def warnings(self) -> list[str]:
         """Groups whose log could not be read."""
@@ -215,10 +216,11 @@ class GroupsHome:
         ]
 
 
-def _numbers(kept: KeptGroup) -> GroupNumbers:
-    found = kept.observer.summary()
+def numbers_of(group: str, observer: GroupObserver) -> GroupNumbers:
+    """What is counted of a group that is observed here."""
+    found = observer.summary()
     return GroupNumbers(
-        kept.name, len(found.members), sum(each.owned for each in found.members), found.running,
+        group, len(found.members), sum(each.owned for each in found.members), found.running,
         found.shared, found.parked, found.epoch, found.generation, found.answers,
-        kept.observer.rebalances, len(kept.observer.alarms), found.watermark_lag,
+        observer.rebalances, len(observer.alarms), found.watermark_lag,
     )  # fmt: skip

@@ -30,6 +30,7 @@ from holdfast.logs import log
 ASSIGNOR = "holdfast"
 _VERSION = 0  # of Kafka's consumer protocol
 _REPLICAS = 3  # of the topic, where there are so many brokers
+_REBALANCE_SESSIONS = 2  # how long the group waits for a member that is slow to join again
 _NEVER_MS = 2**31 - 1  # nothing is polled: a member that polls nothing must not be put out
 
 
@@ -84,6 +85,7 @@ class KafkaMembership:
         self._found: Generation | None = None
         self._change = asyncio.Event()
         self._heard_at = now()
+        self._is_joining = True  # until the leader tells a generation
         self._is_left = False
         self._consumer: AIOKafkaConsumer | None = None
 
@@ -100,7 +102,7 @@ class KafkaMembership:
                 partition_assignment_strategy=(_assignor_for(self),),
                 session_timeout_ms=self._session_ms,
                 heartbeat_interval_ms=self._session_ms // 3,
-                rebalance_timeout_ms=self._session_ms,
+                rebalance_timeout_ms=_REBALANCE_SESSIONS * self._session_ms,
                 max_poll_interval_ms=_NEVER_MS,
                 enable_auto_commit=False,
                 auto_offset_reset="latest",
@@ -110,7 +112,7 @@ class KafkaMembership:
         except (KafkaError, OSError) as error:
             await self._close()
             raise Unavailable(f"Expected Kafka to take a member, but {error!r}") from error
-        self._listen_to_heartbeats(consumer)
+        self._listen_to_coordinator(consumer)
         consumer.subscribe([self._topic], listener=_Listener())
 
     async def generations(self) -> AsyncIterator[Generation]:
@@ -127,8 +129,13 @@ class KafkaMembership:
 
     @property
     def is_held(self) -> bool:
-        """Whether the broker has heard of this member within the session's time."""
-        return self._now() < self._heard_at + self._session_ms / 1_000
+        """Whether the broker has heard of this member within the session's time.
+
+        While it joins, a rebalance may last in addition: the broker keeps a member whose request
+        waits for the others, and answers nothing meanwhile.
+        """
+        sessions = 1 + _REBALANCE_SESSIONS * self._is_joining
+        return self._now() < self._heard_at + sessions * self._session_ms / 1_000
 
     async def leave(self) -> None:
         """Leaves the consumer group; the others are told at once."""
@@ -156,10 +163,10 @@ class KafkaMembership:
         finally:
             await admin.close()
 
-    def _listen_to_heartbeats(self, consumer: AIOKafkaConsumer) -> None:
-        """Notes when the broker last answered a heartbeat: its session runs from there."""
+    def _listen_to_coordinator(self, consumer: AIOKafkaConsumer) -> None:
+        """Notes when the broker last answered a heartbeat, and when the group is joined again."""
         coordinator = _coordinator(consumer)
-        beat = coordinator._do_heartbeat
+        beat, rejoin = coordinator._do_heartbeat, coordinator._do_rejoin_group
 
         async def noted() -> bool:
             began = self._now()
@@ -168,13 +175,22 @@ class KafkaMembership:
                 self.heard(began)
             return is_alive
 
+        async def joining(subscription: object) -> bool:
+            self.joining()
+            return await rejoin(subscription)
+
         coordinator._do_heartbeat = noted
+        coordinator._do_rejoin_group = joining
 
     # --- what the assignor is asked and told --------------------------------------------------
 
     def heard(self, began: float) -> None:
         """The broker knew this member at a time."""
         self._heard_at = max(self._heard_at, began)
+
+    def joining(self) -> None:
+        """This member asks to be in the next generation."""
+        self._is_joining = True
 
     def said(self) -> bytes:
         """What this member sends along when it joins."""
@@ -192,6 +208,7 @@ class KafkaMembership:
             return
         told = _told(body)
         self.heard(self._now())
+        self._is_joining = False
         self._number = max(self._number, told.number)
         self.cards = told.cards
         self._found = Generation(told.number, told.leader, tuple(told.cards))

@@ -18,7 +18,7 @@ class GroupNumbers(NamedTuple):
     epoch: int
     generation: int
     answers: int  # members that have answered the rebalance under way; 0 without one
-    rebalances: int  # begun since the home started
+    rebalances: int  # since the home started
     alarms: int  # broken invariants that were seen since the home started
     watermark_lag: int  # between the highest and the lowest watermark of live partitions
 
@@ -35,7 +35,7 @@ _GAUGES = {
     "watermark_lag": "Between the highest and the lowest watermark of live partitions",
 }
 _COUNTERS = {
-    "rebalances": "Rebalances that began since the home of the group started",
+    "rebalances": "Rebalances since the home of the group started",
     "alarms": "Broken invariants that were seen since the home of the group started",
 }
 

@@ -42,7 +42,13 @@ def refusal(
             f" {theirs.member!r} is there; look at the addresses of the members",
             field="member", expected=expected, found=theirs.member,
         )  # fmt: skip
-    if keys is not None and (key is None or keys.get(theirs.member) != key):
+    if keys is not None and theirs.member not in keys:
+        return Forbidden(
+            f"Expected a member whose key is registered, but {theirs.member!r} has none here, or"
+            " not yet",
+            field="key", found=theirs.member,
+        )  # fmt: skip
+    if keys is not None and (key is None or keys[theirs.member] != key):
         return Forbidden(
             f"Expected the key that is registered for {theirs.member!r}, but found another; if the"
             " member was made anew, register its new key",

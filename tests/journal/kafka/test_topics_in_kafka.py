@@ -69,7 +69,11 @@ def test_a_topic_with_other_partitions_is_refused(kafka: SecuredKafka) -> None:
     asyncio.run(story())
 
 
-def test_where_no_broker_answers_a_journal_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_broker_answers_a_journal_does_not_open(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("holdfast.journal.kafka.topics.KAFKA_OPEN_MS_MAX", 300)
+    monkeypatch.setattr("holdfast.journal.kafka.asking.KAFKA_NOTICE_MS", 100)
     with pytest.raises(Unavailable, match=r"broker answers at 127\.0\.0\.1:9"):
         open_kafka_journal("kafka://127.0.0.1:9/orders")
+    assert "no Kafka broker has answered yet servers='127.0.0.1:9 (PLAINTEXT)'" in caplog.messages

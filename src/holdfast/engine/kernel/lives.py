@@ -77,7 +77,7 @@ class Lives(Generic[S]):
                 f"Partition {partition} is open here in epoch {self.epochs[partition]}"
             )
         if self.may_take is not None and not self.may_take(partition):
-            raise moved(partition, "it was given to another member")
+            raise moved(partition, "this member does not own it now")
         taken = await self._journal.take(TOPIC, partition, epoch)
         if isinstance(taken, Refused):
             raise moved(partition, taken.reason)

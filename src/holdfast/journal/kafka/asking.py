@@ -21,8 +21,10 @@ from holdfast.limits import (
     KAFKA_ASK_AGAIN_MS,
     KAFKA_ASK_MS_MAX,
     KAFKA_BATCH_BYTES,
+    KAFKA_NOTICE_MS,
     KAFKA_RECORD_OVERHEAD_BYTES,
 )
+from holdfast.logs import log
 
 T = TypeVar("T")
 _ASK_SECONDS = KAFKA_ASK_MS_MAX / 1000
@@ -92,10 +94,15 @@ class Brokers:
 
     def cluster(self, seconds_max: float) -> tuple[str, dict[str, int]]:
         """The cluster's id, and all topics with their number of partitions."""
+        patience = min(KAFKA_NOTICE_MS / 1000, seconds_max)
         try:
-            found = self._admin.list_topics(timeout=seconds_max)
-        except KafkaException as error:
-            raise self._failed("its topics", error) from error
+            found = self._admin.list_topics(timeout=patience)
+        except KafkaException:
+            log.warning("no Kafka broker has answered yet", servers=self._servers)
+            try:
+                found = self._admin.list_topics(timeout=seconds_max - patience)
+            except KafkaException as error:
+                raise self._failed("its topics", error) from error
         topics: dict[str, Any] = found.topics or {}
         return found.cluster_id or "", {
             name: len(topic.partitions) for name, topic in topics.items() if topic.error is None
