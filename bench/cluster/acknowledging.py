@@ -12,8 +12,8 @@ from pathlib import Path
 
 import uvloop
 
-from bench.cluster.replicating import NAMES, PARTITIONS, TOPIC, BareOwner, Member
 from bench.harness import Figure, Run, remove
+from bench.ours.replicating import NAMES, PARTITIONS, TOPIC, BareOwner, Member
 from bench.peers.etcd import EtcdServer
 from holdfast.journal import Append, Taken
 from holdfast.journal.local import LocalJournal
@@ -30,7 +30,7 @@ def _processes(kind: str, folder: Path, *more: str) -> Iterator[list[int]]:
     with ExitStack() as stack:
         found: list[int] = []
         for name in NAMES[1:]:
-            command = [sys.executable, "-m", "bench.cluster.replicating", kind, name, str(folder)]
+            command = [sys.executable, "-m", "bench.ours.replicating", kind, name, str(folder)]
             process = subprocess.Popen([*command, *more], stdout=subprocess.PIPE)
             stack.callback(process.wait)
             stack.callback(process.kill)

@@ -1,7 +1,7 @@
 """Members that keep copies of a log, in processes of their own: ours, and a bare loop.
 
-    python -m bench.cluster.replicating ours b FOLDER ETCD_URL
-    python -m bench.cluster.replicating bare b FOLDER
+    python -m bench.ours.replicating ours b FOLDER ETCD_URL
+    python -m bench.ours.replicating bare b FOLDER
 
 The bare loop is what replication costs at the least in Python: frames over asyncio, fdatasync on
 three processes, and an append is done when two of three have it.
