@@ -21,53 +21,55 @@ HEAD = """# Benchmarks
 *Written by `python -m bench.document` from `bench/figures.json`: each benchmark's latest run.*
 
 Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with
-ours, over five rounds on a machine with two cores. The ratio is the median, behind it the smallest
-and the largest of the rounds. What is beside it are the two medians, as context: they change with
-the machine, the ratio much less. How each is measured is said in [bench/](../bench/README.md).
+ours, over five rounds on a machine with two cores. The table shows the median ratio, and in
+parentheses the smallest and the largest of the rounds. The last column has the two medians for
+context: they depend on the machine, the ratio much less.
+[bench/](../bench/README.md) explains how each figure is measured.
 
-What to know when reading them:
+Notes on the figures:
 
-- The journal is measured in two shapes. Large appends with three in flight a partition, segments of
-  256 MiB and a log that is cut behind itself is the best of several shapes that were tried. Small
-  appends with one in flight a partition is the plain one, and about half as good.
-- Our no-op tasks keep no result, as the peers keep none. With results kept for a minute the ratio
-  was not better: 1.8 and 1.6 in two runs.
-- Runs differ: the no-op tasks had 1.81, 1.59, 1.80 and 1.69 in four runs, the deep backlog 0.86,
-  0.79 and 0.78 in three, while the code changed a little between them. The table has the last.
-- Two-step processes: the peers have two worker processes each and ours one, which favours them; our
-  submitter keeps at most 4,500 processes on their way, and results are kept, as theirs are. Another
-  full run gave 30.6 against DBOS and 5.06 against Restate.
-- The journal and the deep backlog were last run before processes were added to the engine. The log
-  is replayed about a tenth slower since: the code before had 0.95 in the same hour as 0.86 with it.
+- The journal is measured with two workloads. The first is the best of several that were tried:
+  large appends, three in flight for each partition, segments of 256 MiB, and a log that is
+  truncated during the run. The second is plain: small appends, one in flight for each partition. It
+  reaches about half the ratio.
+- Our no-op tasks keep no result, because the peers keep none. With results kept for a minute the
+  ratio was 1.8 and 1.6 in two runs.
+- Runs vary: the no-op tasks reached 1.81, 1.59, 1.80 and 1.69 in four runs, the deep backlog 0.86,
+  0.79 and 0.78 in three, with small code changes between them. The table has the latest run.
+- Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
+  Our submitter keeps at most 4,500 processes in flight. Both sides keep results. Another full run
+  reached 30.6 against DBOS and 5.06 against Restate.
+- The journal and the deep backlog were last run before processes were added to the engine. Replay
+  has been about a tenth slower since: the earlier code reached 0.95 in the hour in which the later
+  code reached 0.86.
 - The worker's protocol is HTTP with JSON. In the benchmark of tasks a worker sends 42 requests for
   20,000 tasks. A request costs about 570 µs of processor time on both sides, 1.2 µs a task; JSON
   costs 0.71 µs a task, msgpack 0.50. Frames of msgpack on one connection would save at most 1.4 of
   32 µs.
 - Distribution is measured in one node, where partitions that answer in the same round share one
-  ACKNOWLEDGE: four records in all. Where each answers by itself it is two by target and two more.
-  The dark partitions are dark because what is sent to them is dropped; that one can be reached
-  again is told by the call behind `holdfast distributions resume`.
-- The idle node is measured over five seconds with a clock of 10 ms: 0.2% is one tick of it.
-- Batch operations: items are real and so are their commands, while pgqueuer's jobs do nothing. To
-  cancel an instance is to end its element and its job too, several times the work of retrying a
-  task. What needs millions of items is measured once, not over five rounds. For about a second
-  after it was created an operation goes slower, as beside live commands: few items feel that.
-- Content: our subscribers and publisher are tasks of one process over a log on disk, the peers
-  have a server and a process with all readers, which use both cores. The peers' readers
-  acknowledge messages and drop them; in the first two figures ours do the same: they check a
-  package, commit its offset and keep nothing. Redis syncs before it answers; Debian's NATS server
-  cannot. What it costs to publish is measured with subscribers that are known and read elsewhere.
-  The 2 GB file, the tree of 100,000 files, the kills and the hostile packages are tests: see
-  `tests/content`.
+  ACKNOWLEDGE: four records in total. If each partition answers separately, there are two records
+  for each target and two more. Unreachable partitions are simulated by dropping everything that is
+  sent to them. The benchmark reports that a partition is reachable again by the call behind
+  `holdfast distributions resume`.
+- The idle node is measured over five seconds with a resolution of 10 ms: one tick is 0.2%.
+- Batch operations: our items and commands are real, while pgqueuer's jobs do nothing. Canceling an
+  instance also ends its element and its job, which is several times the work of retrying a task.
+  Figures that need millions of items are measured once, not over five rounds. An operation runs
+  at its reduced rate for about a second after its creation, which matters only for small ones.
+- Content: our subscribers and our publisher run in one process over a log on disk. Each peer has a
+  server and a process with all readers, so the peers use both cores. The peers' readers acknowledge
+  messages and drop them. In the first two figures ours do the same: they validate a package, commit
+  its offset and store nothing. Redis syncs before it answers; Debian's NATS server cannot. The cost
+  of publishing is measured with registered subscribers that read on other machines. The 2 GB file,
+  the tree of 100,000 files, the kills and the malicious packages are tests in `tests/content`.
 - Clusters: etcd, three members, the clients and the peers share two cores and one disk. Members are
-  killed six times for each figure. The bare replication loop has no log that can be read, no
-  fencing and no recovery. Most goals of cuts come from us, not from a peer; preparing a cut of
-  4,096 logs takes longer than writing it, and is not in the figure of the write.
-- Members and cores were measured after the others, and are not in the picture, as content and
-  clusters are not.
-  The same code twice had 1.00 for batches of 16, 1.06 for lone commands, 1.07 for two processes.
-- Parcels after a kill were measured while other programs kept the machine busy, at a load of 12 to
-  17. In that run the partition committed again after 488 ms (median) and 652 ms (largest).
+  killed six times for each figure. The bare replication loop has no readable log, no fencing and no
+  recovery. We set most goals for cuts ourselves; no peer has them. Preparing a cut of 4,096 logs
+  takes longer than writing it, and is not part of the figure for the write.
+- The picture omits members, cores, content and clusters. Comparing the same code with itself gave
+  1.00 for batches of 16, 1.06 for single commands and 1.07 for two processes.
+- Parcels after a kill were measured on a busy machine, at a load of 12 to 17. In that run the
+  partition committed again after 488 ms (median) and 652 ms (largest).
 
 ![Each figure against its goal](pictures/bench.svg)
 
@@ -101,9 +103,9 @@ def row(figure: dict[str, object]) -> str:
 COSTS = """
 ## Processor time
 
-What a unit cost, in microseconds of processor time, of all processes together and of each part: a
-busy machine changes this much less than how many there are a second. The server of a peer is its
-database or its own. Beside it, what `bench/recorded.json` has of ours: see
+The processor time of one unit in microseconds, in total and for each part. A busy machine affects
+it much less than the rate. The server of a peer is its own server or its database. For our figures
+the table also shows the comparison with `bench/recorded.json`: see
 [bench/](../bench/README.md#what-a-unit-costs).
 
 | benchmark | figure | | processor time | instructions |

@@ -163,6 +163,20 @@ ERRORS: dict[Code, type[HoldfastError]] = {
 }  # fmt: skip
 
 
+def raised_line(error: str) -> str:
+    """The line of a traceback that says what was raised; of any other text the last line.
+
+    A message may have several lines, and notes follow it: the first line after the last frame
+    says the most.
+    """
+    lines = error.strip().splitlines() or [""]
+    frames = [at for at, line in enumerate(lines) if line.startswith('  File "')]
+    if not frames:
+        return lines[-1].strip()
+    after = [line for line in lines[frames[-1] + 1 :] if not line.startswith("    ")]
+    return (after or lines[-1:])[0].strip()
+
+
 def error_of(code: str, message: str, **fields: Any) -> HoldfastError:
     """The error that a code names, as when it comes back from a log or over the wire."""
     kind = ERRORS.get(Code(code)) if code in Code.__members__ else None

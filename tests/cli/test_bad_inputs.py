@@ -1,6 +1,8 @@
 """Wrong input over the real command: one clear message, the right exit code, no traceback."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,9 @@ _BAD: list[tuple[int, str, str]] = [
     (2, "deploy folder", "expected a BPMN file at folder, but it is a folder"),
     (2, "deploy file", "file:1: Expected a BPMN file, but line 1 is not XML"),
     (2, "deploy broken:x", "SyntaxError"),
+    (2, "deploy bytes.bpmn", "the BPMN file bytes.bpmn is not UTF-8 text"),
+    (2, "deploy shop:app", "shop.py to be a Process, but it is a Holdfast"),
+    (2, "task", "Did you mean 'tasks'? See holdfast --help"),
 ]
 
 
@@ -88,6 +93,7 @@ def folder(shell: Shell) -> Shell:
     at = shell.folder
     (at / "file").write_text("hello\n")
     (at / "folder").mkdir()
+    (at / "bytes.bpmn").write_bytes(b"\xff\xfe")
     (at / "broken.py").write_text("def f(:\n")
     (at / "raising.py").write_text("\nraise ValueError('boom')\n")
     for name, content in (
@@ -143,6 +149,32 @@ def test_a_client_with_wrong_credentials_is_told(
     done = folder.run("tasks", "list")
     assert (done.code, _LEAKS.search(done.err)) == (2, None)
     assert said in done.err
+
+
+@pytest.mark.parametrize("name", ["HOLDFAST_ULR", "HOLDFAST_TOKN"])
+def test_a_misspelt_variable_does_not_send_a_command_to_another_node(
+    folder: Shell, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    done = folder.run("tasks", "list")
+    meant = {"HOLDFAST_ULR": "HOLDFAST_URL", "HOLDFAST_TOKN": "HOLDFAST_TOKEN"}[name]
+    assert (done.code, done.err) == (
+        2, f"error: {name} in the environment is not a setting; did you mean {meant}?\n"
+    )  # fmt: skip
+
+
+def test_variables_that_kubernetes_sets_for_a_service_do_not_stop_a_client(
+    folder: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_SERVICE_HOST", "10.0.0.1")
+    assert folder.run("tasks", "list", "--url", "http://127.0.0.1:1").code == 4
+
+
+def test_the_package_can_be_run_as_a_module(folder: Shell) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("holdfast ")
 
 
 def test_with_json_a_wrong_command_line_is_a_problem_in_json(folder: Shell) -> None:

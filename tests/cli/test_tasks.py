@@ -65,7 +65,7 @@ def test_an_incident_is_listed_retried_and_discarded(shell: Shell) -> None:
     shell.begin("worker", "shop:app", "--tasks", "broken")
     failed = shell.run("tasks", "submit", "broken", "--retries", "0", "--wait")
     assert failed.code == 7
-    assert failed.err.endswith("INCIDENT: ValueError: no such luck\n")
+    assert failed.err.endswith("has an incident: ValueError: no such luck\n")
     assert failed.err.count("\n") == 1
 
     (incident,) = shell.run("incidents", "list", "--json").json["items"]

@@ -1,5 +1,6 @@
 """Arguments are bound by the signature when submitted and checked by the types when run."""
 
+import traceback
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 
 from holdfast import InvalidArgument, TaskFailed
 from holdfast.client.arguments import Arguments
+from holdfast.errors import raised_line
 from holdfast.testing import app
 
 
@@ -138,7 +140,7 @@ def test_a_result_that_is_no_json_fails_the_task() -> None:
 
         handle = strange.submit()
         work.run_all()
-        with pytest.raises(TaskFailed, match="INCIDENT"):
+        with pytest.raises(TaskFailed, match="has an incident"):
             handle.result()
 
 
@@ -296,3 +298,32 @@ def test_a_job_whose_arguments_do_not_fit_says_which(payload: bytes, said: str) 
     with pytest.raises(InvalidArgument) as raised:
         Arguments(mail).decode(payload)
     assert raised.value.message == said
+
+
+def test_what_a_model_says_about_its_fields_is_one_line_without_its_library() -> None:
+    class Item(BaseModel):
+        count: int
+        name: str
+
+    def take(item: Item) -> None: ...
+
+    with pytest.raises(InvalidArgument) as refused:
+        Arguments(take).decode(b'{"item": {"count": "many"}}')
+    assert refused.value.message == (
+        "Argument item of task take: count: input should be a valid integer, unable to parse"
+        " string as an integer, but found 'many'; name: field required"
+    )
+
+
+def test_the_line_of_an_error_is_what_was_raised() -> None:
+    def told(error: BaseException) -> str:
+        try:
+            raise error
+        except BaseException:
+            return raised_line(traceback.format_exc())
+
+    noted = ValueError("first line\n  second line")
+    noted.add_note("a note")
+    assert told(noted) == "ValueError: first line"
+    assert told(KeyError("a")) == "KeyError: 'a'"
+    assert (raised_line("no traceback\nbut two lines\n"), raised_line("")) == ("but two lines", "")

@@ -357,6 +357,38 @@ def test_the_command_line_waits_while_a_process_of_the_node_restarts(tmp_path: P
         assert (done.code, len(asked_at)) == (4, 1), "waiting does not help"
 
 
+def test_a_wait_goes_on_after_the_node_was_killed_in_the_middle_of_it() -> None:
+    """The command line waits for no node that it never reached; one that died it did reach."""
+    done = json.dumps({"tasks": [{"taskKey": "7", "state": "COMPLETED", "result": 1}]})
+
+    async def story() -> str:
+        async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            server.close()
+            writer.close()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write(
+                f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(done)}\r\n\r\n{done}".encode()
+            )
+            await writer.drain()
+
+        server = await asyncio.start_server(die, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        api = RemoteApi(f"http://127.0.0.1:{port}", patience_s=30, waits_for_start=False)
+        waiting = asyncio.create_task(wait_for_outcome(api, "7", 30))
+        await server.wait_closed()
+        await asyncio.sleep(0.1)  # the port is free: a connection is refused meanwhile
+        async with await asyncio.start_server(answer, "127.0.0.1", port):
+            outcome = await waiting
+        await api.close()
+        return str(outcome.state)
+
+    assert asyncio.run(story()) == "COMPLETED"
+
+
 # --- a worker ---------------------------------------------------------------------------------
 
 

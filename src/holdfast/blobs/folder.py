@@ -30,7 +30,7 @@ class FolderBlobs:
         self.url = str(folder)
         self._folder = folder
         if create:
-            with self._told(f"to use the folder {folder}"):
+            with self._told("to open the store"):
                 make_folder(folder)
 
     def upload(self, name: str) -> "_FolderUpload":
@@ -95,7 +95,8 @@ class FolderBlobs:
 
     def failed(self, what: str, error: OSError) -> HoldfastError:
         """What the disk said, as an error that says what to do."""
-        text = f"Expected {what} in {self.url}, but {error.strerror or error}"
+        reason = (error.strerror or str(error)).lower()
+        text = f"Failed {what} in {self.url}: {reason}"
         if error.errno in DISK_FULL:
             return ResourceExhausted(
                 f"{text}; make room on the disk", store=self.url, retry_after_ms=DISK_FULL_RETRY_MS

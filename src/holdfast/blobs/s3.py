@@ -113,7 +113,7 @@ class S3Blobs:
     def failed(self, what: str, name: str, error: Exception) -> HoldfastError:
         """What S3 said, as an error that says what to do."""
         reason = _first_line(error)
-        text = f"Expected to {what} the blob {name} in {self.url}, but {reason}"
+        text = f"Failed to {what} the blob {name} in {self.url}: {reason}"
         if "NoSuchBucket" in reason:
             return NotFound(
                 f"{text}; create the bucket {self.bucket}, or correct the store's URL",

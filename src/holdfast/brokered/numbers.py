@@ -4,6 +4,7 @@ from typing import Protocol
 
 from holdfast.brokered.keeping import Keeping
 from holdfast.brokered.roster import CardRoster
+from holdfast.errors import raised_line
 from holdfast.groups.running import Group
 from holdfast.groups.state import PartitionStatus
 from holdfast.metrics.cluster import MemberNumbers
@@ -54,12 +55,7 @@ def _parked(group: Group) -> list[str]:
     state = group.core.state
     own = [state.partitions[token] for token in sorted(state.owned.get(group.member, ()))]
     return [
-        f"Partition {int(each.token)} is parked: {_last_line(each.error or 'by hand')}"
+        f"Partition {int(each.token)} is parked: {raised_line(each.error or 'by hand')}"
         for each in own
         if each.status is PartitionStatus.PARKED
     ]
-
-
-def _last_line(text: str) -> str:
-    """Of a traceback: what was raised."""
-    return text.strip().rpartition("\n")[2]

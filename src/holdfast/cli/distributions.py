@@ -204,9 +204,9 @@ def _command(view: "DistributionView") -> str:
 
 def _why(target: "TargetView") -> str:
     """Why a partition does not have it yet, on one line."""
-    from holdfast.cli.output import last_line
+    from holdfast.errors import raised_line
 
-    return f"behind {target.behind}" if target.behind else last_line(target.refusal or "")
+    return f"behind {target.behind}" if target.behind else raised_line(target.refusal or "")
 
 
 def _standing(target: "TargetView") -> str:

@@ -23,8 +23,9 @@ def usage_error(error: Any) -> InvalidArgument:
     name = getattr(getattr(error, "param", None), "opts", None)
     message = _value_problem(error) or error.format_message()
     command = "holdfast" if context is None else context.command_path
+    message = message.rstrip(".")  # it may end in a question
     return InvalidArgument(
-        f"{message.rstrip('.')}. See {command} --help",
+        f"{message}{'' if message.endswith('?') else '.'} See {command} --help",
         **({"option": name[0]} if name else {}),
     )
 

@@ -162,7 +162,8 @@ def _counts(view: "PartitionGroupView") -> str:
 
 
 def _print_partitions(partitions: "list[GroupPartitionView]") -> None:
-    from holdfast.cli.output import last_line, print_table
+    from holdfast.cli.output import print_table
+    from holdfast.errors import raised_line
 
     print_table(
         ("TOKEN", "STATE", "MEMBER", "OFFSET", "WHY"),
@@ -170,7 +171,7 @@ def _print_partitions(partitions: "list[GroupPartitionView]") -> None:
             (
                 each.token, each.state, each.member.partition("/")[0],
                 "" if each.offset is None else str(each.offset),
-                _why(each, last_line(each.error) if each.error else ""),
+                _why(each, raised_line(each.error) if each.error else ""),
             )
             for each in partitions
         ),

@@ -48,8 +48,9 @@ def list_incidents(
 
     With --all or --resolved: also or only those that were resolved or discarded recently.
     """
-    from holdfast.cli.output import last_line, moment, print_json, print_table
+    from holdfast.cli.output import moment, print_json, print_table
     from holdfast.cli.remote import ask
+    from holdfast.errors import raised_line
     from holdfast.gateway.shapes import ListScope
     from holdfast.gateway.tasks.shapes import IncidentQuery
 
@@ -68,7 +69,7 @@ def list_incidents(
         "TYPE": [incident.type for incident in page.items],
         "REASON": [str(incident.reason) for incident in page.items],
         "SINCE": [moment(incident.created) for incident in page.items],
-        "ERROR": [last_line(incident.error) for incident in page.items],
+        "ERROR": [raised_line(incident.error) for incident in page.items],
     }
     if scope is not ListScope.OPEN:
         columns["STATE"] = [str(incident.state) for incident in page.items]

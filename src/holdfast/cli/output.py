@@ -137,11 +137,6 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def last_line(error: str) -> str:
-    """What an error says; the lines before it are the traceback."""
-    return (error.splitlines() or [""])[-1]
-
-
 def bytes_text(count: int) -> str:
     """A number of bytes as people say it."""
     size = float(count)

@@ -225,24 +225,18 @@ def result(
 
 
 def _print_result(url: str, key: str, timeout_ms: int | None, as_json: bool) -> None:
-    from holdfast.cli.output import last_line, print_json, print_line, raw_text
+    from holdfast.cli.output import print_json, print_line, raw_text
     from holdfast.cli.remote import ask
-    from holdfast.client.handle import wait_for_outcome
+    from holdfast.client.handle import no_result, wait_for_outcome
     from holdfast.engine.jobs.values import JobState
-    from holdfast.errors import NotFound, TaskFailed
+    from holdfast.errors import NotFound
 
     timeout = None if timeout_ms is None else timeout_ms / 1000
     outcome = ask(url, lambda api: wait_for_outcome(api, key, timeout))
     if outcome.state is None:
         raise NotFound(f"Task {key} is unknown or no longer kept", key=key)
     if outcome.state != JobState.COMPLETED:
-        reason = last_line(outcome.error or "")
-        raise TaskFailed(
-            f"Task {key} has no result: it is {outcome.state}" + (f": {reason}" if reason else ""),
-            key=key,
-            state=str(outcome.state),
-            error=outcome.error,
-        )
+        raise no_result(key, outcome.state, outcome.error)
     if as_json:
         print_json(outcome)
     else:

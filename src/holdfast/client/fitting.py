@@ -141,8 +141,23 @@ def unreadable(
         )
     elif fields := _FIELD.fullmatch(said):
         said = f"{'missing' if fields[1].startswith('missing') else 'unknown'} {fields[2]}"
+    elif parts := _parts(error.__cause__):
+        said = "; ".join(parts)
     else:
         said = said[:1].lower() + said[1:]
     where = f"Argument {place} of" if place else "Arguments of"
     where = f"{where} task {function}" + (", a key" if is_key else "")
     return UnfitArguments(f"{where}: {said}", field=place)
+
+
+def _parts(cause: BaseException | None) -> list[str]:
+    """What a pydantic model says about its fields, each in a few words; empty for other errors."""
+    errors: Callable[[], list[dict[str, Any]]] | None = getattr(cause, "errors", None)
+    if errors is None:
+        return []
+    parts: list[str] = []
+    for each in errors():
+        place = ".".join(map(str, each["loc"])) or "the model"
+        found = "" if each["type"] == "missing" else f", but found {shown(each['input'])}"
+        parts.append(f"{place}: {each['msg'][:1].lower()}{each['msg'][1:]}{found}")
+    return parts

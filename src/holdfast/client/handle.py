@@ -9,7 +9,14 @@ import msgspec
 from holdfast.client.patience import no_later_than, over_after, persistently
 from holdfast.client.views import TaskDetails, task_details
 from holdfast.engine.jobs.values import JobState
-from holdfast.errors import DeadlineExceeded, HoldfastError, InvalidState, NotFound, TaskFailed
+from holdfast.errors import (
+    DeadlineExceeded,
+    HoldfastError,
+    InvalidState,
+    NotFound,
+    TaskFailed,
+    raised_line,
+)
 from holdfast.gateway.api import Api
 from holdfast.gateway.tasks.shapes import TaskOutcome
 from holdfast.limits import WAIT_MS_MAX
@@ -27,7 +34,7 @@ class Handle(Generic[R_co]):
         self, app: "Holdfast", key: str, decode: Callable[[Any], R_co], created: bool = True
     ) -> None:
         self.key = key
-        self.created = created  # False: its idempotency key named a task that was there already
+        self.created = created  # False: a task with this idempotency key existed already
         self._app = app
         self._decode = decode
 
@@ -69,12 +76,24 @@ class Handle(Generic[R_co]):
             return self._decode(outcome.result)
         if outcome.state is None:
             raise NotFound(f"Task {self.key} is unknown or no longer kept")
-        raise TaskFailed(
-            f"Task {self.key} has no result: it is {outcome.state}: {outcome.error}",
-            key=self.key,
-            state=str(outcome.state),
-            error=outcome.error,
-        )
+        raise no_result(self.key, outcome.state, outcome.error)
+
+
+_ENDED = {
+    JobState.INCIDENT: "failed and has an incident",
+    JobState.CANCELED: "was canceled",
+    JobState.DISCARDED: "failed and was discarded",
+    JobState.ERROR_THROWN: "ended in an error of its process",
+}
+
+
+def no_result(key: str, state: JobState, error: str | None) -> TaskFailed:
+    """The error for a task that has no result; `fields["error"]` has the whole traceback."""
+    why = raised_line(error or "")
+    what = _ENDED.get(state, f"is {state}")
+    return TaskFailed(
+        f"Task {key} {what}" + (f": {why}" if why else ""), key=key, state=str(state), error=error
+    )
 
 
 _OPEN = (JobState.WAITING, JobState.SCHEDULED, JobState.ACTIVE)

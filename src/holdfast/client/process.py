@@ -210,7 +210,7 @@ def resource_of(process: "Process | Definition | str | Path") -> Resource:
             reason = (error.strerror or str(error)).lower()
             raise InvalidArgument(f"Cannot read the BPMN file {path}: {reason}") from error
         except UnicodeDecodeError as error:
-            raise InvalidArgument(f"The BPMN file {path} is not UTF-8: {error}") from error
+            raise InvalidArgument(f"The BPMN file {path} is not UTF-8 text") from error
     from holdfast.model.bpmn import write_bpmn  # an XML writer is needed to deploy only
 
     definition = process if isinstance(process, Definition) else process.definition()

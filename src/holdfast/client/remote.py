@@ -303,6 +303,7 @@ class RemoteApi(Api):
                 f"The node at {url} did not answer within {seconds:g} s", url=url
             ) from error
         except (aiohttp.ClientError, OSError) as error:
+            self._is_known = True  # a connection that broke had been made
             reason = "the client was closed" if self._closed else str(error) or repr(error)
             raise _Lost(f"Lost the node at {url}: {reason}", url=url) from error
 

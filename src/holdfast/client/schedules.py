@@ -35,9 +35,9 @@ class ScheduleCalls:
     ) -> ScheduleView:
         """Submits the task at each due time of a cron expression, or at an interval.
 
-        Each due time fires once. `catch_up` says what is done about due times that were missed:
-        `"all"` fires for each of the last 1,000, `"one"` once for the latest, `"none"` for none.
-        `True` and `False` are all and one.
+        Each due time fires once. `catch_up` decides about missed due times: `"all"` fires for each
+        of the last 1,000, `"one"` once for the latest, `"none"` for none. `True` means all, and
+        `False` means one.
         """
         expect("schedule_id", schedule_id, str)
         new = _new_schedule(bound, cron, every, timezone, catch_up)

@@ -10,14 +10,14 @@ from holdfast.gateway.tasks.shapes import ActivatedJob, TaskView
 
 
 class TaskDetails(TaskView, frozen=True):
-    """What is known of a task."""
+    """A task."""
 
     payload: Any = None  # its arguments by name
     result: Any = None
 
 
 class InstanceDetails(ProcessInstanceView, frozen=True):
-    """What is known of a process instance."""
+    """A process instance."""
 
     variables: dict[str, Any] = msgspec.field(  # pyright: ignore[reportIncompatibleVariableOverride]
         default_factory=dict

@@ -47,17 +47,33 @@ def is_known(name: str, settings: Iterable[str]) -> bool:
     )
 
 
-def unknown_problem(name: str, settings: Iterable[str]) -> str:
+def _unknown_problem(name: str, settings: Iterable[str]) -> str:
     """What is wrong with an unknown name, and which one was meant."""
     settings = tuple(settings)
     text = f"{name} in the environment is not a setting"
     if _SERVICE_LINK.fullmatch(name):
         return f"{text}; {LINKS_ADVICE}"
-    known = [*map(variable_of, settings), *CLIENT]
-    return text + nearest(name.upper(), known)
+    known = [each.removeprefix(PREFIX) for each in (*map(variable_of, settings), *CLIENT)]
+    return text + nearest(name.upper().removeprefix(PREFIX), known, PREFIX)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def unknown_problems(
+    names: Iterable[str], settings: Iterable[str], *, of_client: bool = False
+) -> list[str]:
+    """What is wrong with the names in an environment.
+
+    Kubernetes sets variables for a Service in every pod of its namespace. A client reads none of
+    them, so they do not matter to it.
+    """
+    settings = tuple(settings)
+    return [
+        _unknown_problem(name, settings)
+        for name in sorted(names)
+        if not is_known(name, settings) and not (of_client and _SERVICE_LINK.fullmatch(name))
+    ]
+
+
+def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
     """A question whether the most similar name was meant; nothing where none is similar."""
-    found = get_close_matches(name, list(known), n=1, cutoff=0.7)
-    return f"; did you mean {found[0]}?" if found else ""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {prefix}{found[0]}?" if found else ""

@@ -10,13 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from holdfast.config.environment import (
-    LINKS_ADVICE,
-    is_known,
-    nearest,
-    unknown_problem,
-    variable_of,
-)
+from holdfast.config.environment import LINKS_ADVICE, nearest, unknown_problems, variable_of
 from holdfast.config.settings import FILE_NAME, Config, kind_of, problem_of
 from holdfast.errors import InvalidArgument
 
@@ -77,13 +71,16 @@ def load_settings(
         ),
     ]
     settings, problems = _checked(given)
-    problems += [
-        unknown_problem(name, _TYPES) for name in sorted(environment) if not is_known(name, _TYPES)
-    ]
+    problems += unknown_problems(environment, _TYPES)
     if problems:
         raise InvalidArgument(_told(problems), problems=problems)
     sources = dict.fromkeys(_TYPES, Source.DEFAULT) | {each.name: each.source for each in given}
     return Loaded(Config(**settings), sources, None if text is None else path)
+
+
+def client_problems() -> list[str]:
+    """What is wrong with the names that a client finds in the environment."""
+    return unknown_problems(os.environ, _TYPES, of_client=True)
 
 
 def _read(path: Path) -> str | None:

@@ -26,7 +26,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a node is set up. Every field can be set as `HOLDFAST_<FIELD>` in the environment."""
 
     partitions: int | None = (
-        None  # fixed when the data folder is first used; None: as it is, 4 if new
+        None  # fixed at the first start on a folder; None: unchanged, 4 if new
     )
     host: str = "127.0.0.1"  # beyond this machine only with authorization
     port: int = 8080  # 0: any free one
@@ -46,7 +46,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshot_interval_ms: int = 300_000  # the time between two snapshots of the state
     snapshot_store: str = ""  # a second place for snapshots: a folder, or s3://bucket/prefix
     tables: str = ""  # the folder of the pipeline's tables; "": FOLDER/tables
-    content_store: str = ""  # large files of content: s3://bucket/prefix, a folder; "": beside it
+    content_store: str = ""  # large files of content: s3://bucket/prefix or a folder
     content_subscriber_kept_ms: int = (
         CONTENT_SUBSCRIBER_KEPT_MS  # how long the log is kept for a silent subscriber
     )
@@ -82,11 +82,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jwt_user_claim: str = "sub"  # the claim with the user's name
     jwt_groups_claim: str = "groups"  # the claim with the user's groups
     oidc_issuer: str = ""  # where people sign in to the console: "https://login.example.org/shop"
-    oidc_client_id: str = ""  # what this node is called there
+    oidc_client_id: str = ""  # the client id of this node there
     oidc_client_secret_file: str = ""  # a file with its secret; "": a public client
     oidc_redirect_url: str = ""  # of /console/sign-in/callback; "": by the name the browser uses
-    oidc_scopes: str = "openid profile"  # what is asked for; some providers want more for groups
-    console_session_ms: int = 28_800_000  # after so long people sign in to the console again
+    oidc_scopes: str = "openid profile"  # requested; some providers need more for groups
+    console_session_ms: int = 28_800_000  # how long a sign-in to the console lasts
     basic_authentication: bool = False  # accept user names and passwords: for development
     clock_pinning: bool = False  # users with the permission may set the clock: for tests
     log_level: str = "warning"  # debug, info, warning, error or critical

@@ -53,7 +53,7 @@ _PARTITION = 1
 class BlobCleanup(msgspec.Struct, frozen=True):
     """What a clean-up did."""
 
-    seen: int = 0  # blobs that were looked at
+    seen: int = 0  # blobs that were checked
     marked: int = 0  # that had no mark, and have one now
     referenced: int = 0  # whose mark is before the log, and which the log refers to all the same
     removed: int = 0

@@ -62,13 +62,13 @@ class PackageStatus(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 
 class SubscriberProgress(msgspec.Struct, frozen=True, array_like=True):
-    """How far a subscriber is with one publisher."""
+    """The progress of a subscriber with one publisher."""
 
     publisher: str
     offset: int = NOWHERE  # of the last package that it has done with
     number: int = 0  # of that package: with the publisher's last, how many are waiting
-    retries: int = 0  # of the package behind it
-    reason: str = ""  # why that one fails
+    retries: int = 0  # attempts at the next package
+    reason: str = ""  # why the next package fails
     failing_since_ms: int = 0
     cleared: int = NOWHERE  # up to where the queue was cleared
 

@@ -30,7 +30,7 @@ class Published(NamedTuple):
 
     offset: int
     number: int
-    waited_ms: int = 0  # because subscribers are behind
+    waited_ms: int = 0  # how long back-pressure delayed it
 
 
 class ContentLog(Protocol):

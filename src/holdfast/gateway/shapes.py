@@ -35,7 +35,7 @@ class Problem(Shape, frozen=True, omit_defaults=True):
     code: str
     instance: str | None = None
     retry_after_ms: int | None = None
-    fields: dict[str, str | int | float | None] = {}  # what else the error names, such as a key
+    fields: dict[str, str | int | float | None] = {}  # further fields of the error, such as a key
 
 
 class ListScope(StrEnum):

@@ -50,7 +50,7 @@ class Parked(msgspec.Struct, frozen=True, array_like=True, tag=5):
     offset: Offset = None
     watermark: int | None = None
     error: str = ""
-    attempts: int = 0  # failures one after the other
+    attempts: int = 0  # consecutive failures
 
 
 class Proposed(msgspec.Struct, frozen=True, array_like=True, tag=6):

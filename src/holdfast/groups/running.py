@@ -55,7 +55,7 @@ from holdfast.limits import (
 from holdfast.logs import log
 
 OpenMembership = Callable[[MemberId], Membership]
-_FOR_GOOD = (Forbidden, InvalidArgument, AlreadyExists)  # trying again is of no use
+_FOR_GOOD = (Forbidden, InvalidArgument, AlreadyExists)  # a retry does not help
 
 
 class Group:

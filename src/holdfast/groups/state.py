@@ -47,7 +47,7 @@ class GroupPartition(msgspec.Struct, frozen=True, gc=False):
     offset: Offset = None
     watermark: int | None = None
     error: str = ""
-    attempts: int = 0  # failures one after the other
+    attempts: int = 0  # consecutive failures
     pin: str = ""  # the name of the member that people want it at
 
     @property

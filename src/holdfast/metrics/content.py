@@ -11,7 +11,7 @@ class DeliveryNumbers(NamedTuple):
 
     publisher: str
     subscriber: str
-    lag: int  # packages that it has still to take in
+    lag: int  # packages that it has not imported yet
     is_blocked: bool
     failed: int  # packages in its error queue
 

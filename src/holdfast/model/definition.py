@@ -56,7 +56,7 @@ class JobSpec(_Part, frozen=True):
     """What a worker is asked to do."""
 
     type: str  # which workers take it
-    retries: str = "3"  # how many failures it may have beyond the first
+    retries: str = "3"  # retries after the first failure
     headers: tuple[tuple[str, str], ...] = ()  # what the drawing tells the worker
 
 

@@ -37,7 +37,7 @@ class Rejection(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Delivery(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How a command came that another partition distributed."""
 
-    queue: str = ""  # the ordered queue it stood in; "" for none
+    queue: str = ""  # the ordered queue; "": none
     attempt: int = 1  # which sending this is: 1 for the first
 
 
@@ -52,6 +52,6 @@ class Record(msgspec.Struct, Generic[V], frozen=True, array_like=True, gc=False)
     source_position: int  # the command that led to this record; -1 for a command from outside
     timestamp_ms: int
     value: V  # the struct that the domain's VALUES table names for this intent
-    claims: dict[str, Any] | None = None  # who asks, for commands from outside
+    claims: dict[str, Any] | None = None  # the caller's claims, for commands from outside
     rejection: Rejection | None = None
     delivery: Delivery | None = None  # for a command from another partition's distribution

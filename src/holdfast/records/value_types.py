@@ -8,7 +8,7 @@ class ValueType(IntEnum):
 
     JOB = 1  # one piece of work for a worker
     JOB_BATCH = 2  # what happens to many jobs at once: leases, wake-ups, clean-up
-    INCIDENT = 3  # something that a person has to look at
+    INCIDENT = 3  # a problem that needs a person
     SCHEDULE = 4  # a cron or interval rule that creates jobs
     PROCESS = 5  # a definition
     PROCESS_INSTANCE = 6
@@ -21,8 +21,8 @@ class ValueType(IntEnum):
     BATCH_OPERATION_EXECUTION = 13  # outcomes of its items
     USER = 14
     GROUP = 15  # of users and of machines
-    ROLE = 16  # what users, machines and groups are given together
-    TOKEN = 17  # by which a machine says who it is
-    AUTHORIZATION = 18  # who may do what with which resource
-    REQUEST = 19  # what somebody asked with a request id, and was answered
-    TRANSACTION = 20  # commands for several partitions, of which all are done or none
+    ROLE = 16  # a named set of permissions for users, machines and groups
+    TOKEN = 17  # the credential of a machine
+    AUTHORIZATION = 18  # permissions on a resource
+    REQUEST = 19  # a request with a request id, and its answer
+    TRANSACTION = 20  # commands for several partitions: all or none are executed

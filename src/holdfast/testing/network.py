@@ -59,7 +59,7 @@ class SimulatedNetwork:
         self._receivers.pop(name, None)
 
     def number(self) -> int:
-        """A number that nobody on this network was given before."""
+        """A number that is unique in this simulated network."""
         self._numbers += 1
         return self._numbers
 

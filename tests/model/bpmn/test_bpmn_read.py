@@ -277,6 +277,17 @@ def test_all_that_is_wrong_is_told() -> None:
     assert isinstance(error, InvalidArgument)
 
 
+def test_a_flow_to_nowhere_is_told_beside_elements_that_do_not_run() -> None:
+    error = refused(
+        file(
+            '\n<bpmn:complexGateway id="x" />'
+            '\n<bpmn:sequenceFlow id="f" sourceRef="start" targetRef="x" />'
+            '\n<bpmn:sequenceFlow id="g" sourceRef="start" targetRef="nowhere" />'
+        )
+    )
+    assert [(each.element, each.line) for each in error.problems] == [("x", 6), ("g", 8)]
+
+
 def test_a_process_that_makes_no_sense_is_refused_with_the_line() -> None:
     flow = '<bpmn:sequenceFlow id="f" sourceRef="start" targetRef="nowhere" />'
     error = refused(file(f"\n{flow}"))

@@ -111,8 +111,9 @@ def items(
     json: Json = False,
 ) -> None:
     """List the items of an operation with their outcomes, from the tables."""
-    from holdfast.cli.output import last_line, moment, print_json, print_note, print_table
+    from holdfast.cli.output import moment, print_json, print_note, print_table
     from holdfast.cli.remote import ask
+    from holdfast.errors import raised_line
     from holdfast.gateway.batch.shapes import (
         BatchItemFilter,
         BatchItemQuery,
@@ -132,7 +133,7 @@ def items(
         (
             (
                 each.item_key, each.process_instance_key or "", each.state,
-                moment(each.processed_date), last_line(each.error_message or ""),
+                moment(each.processed_date), raised_line(each.error_message or ""),
             )
             for each in page.items
         ),

@@ -110,7 +110,9 @@ def _resource(text: str) -> "Resource":
         raise NotFound(f"There is no BPMN file at {path}", path=text)
     process, place = import_target(text, "a BPMN file or MODULE:NAME, such as shop:order")
     if not isinstance(process, Process | Definition):
-        raise InvalidArgument(f"Expected {place} to be a Process, but found {process!r}")
+        raise InvalidArgument(
+            f"Expected {place} to be a Process, but it is a {type(process).__name__}"
+        )
     return resource_of(definition_of(process, text))
 
 

@@ -4,7 +4,8 @@ import msgspec
 from rich.text import Text
 from rich.tree import Tree
 
-from holdfast.cli.output import last_line, moment
+from holdfast.cli.output import moment
+from holdfast.errors import raised_line
 from holdfast.gateway.processes.shapes import ElementState, ElementView, ProcessInstanceView
 from holdfast.gateway.tasks.shapes import IncidentView
 
@@ -70,7 +71,7 @@ def _kind(element: ElementView) -> str:
 def _incident_line(key: str, incident: IncidentView | None) -> Text:
     line = Text.assemble((f"incident {key}", "red"))
     if incident is not None:
-        line.append(f"  {incident.reason}: {last_line(incident.error)}")
+        line.append(f"  {incident.reason}: {raised_line(incident.error)}")
     return line
 
 

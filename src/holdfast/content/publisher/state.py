@@ -141,7 +141,7 @@ class ContentState:
         self.snapshots.extend(found.snapshots)
 
     def apply_status(self, status: PackageStatus, offset: int, said_ms: int) -> None:
-        """What became of a package at a subscriber."""
+        """The outcome of a package at a subscriber."""
         self.errors.apply_status(status, offset, said_ms)
 
     def apply_command(self, command: ContentCommand, said_ms: int) -> None:

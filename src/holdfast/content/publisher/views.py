@@ -22,13 +22,13 @@ class QueueItem(msgspec.Struct, frozen=True):
     offset: int
     number: int
     package_id: str
-    action: PackageAction | None  # None: it failed, and the log no longer has it
+    action: PackageAction | None  # None: it failed and is no longer on the log
     paths: list[str]
     size_bytes: int
     published_ms: int
     attempts: int = 0  # that failed
     reason: str = ""  # why the last one did
-    failed_ms: int = 0  # when the subscriber gave up, by its clock; 0: it did not
+    failed_ms: int = 0  # when it failed, by the subscriber's clock; 0: it has not failed
     is_retrying: bool = False  # it is in an error queue, and somebody asked for another attempt
 
 
@@ -42,7 +42,7 @@ class QueueSummary(msgspec.Struct, frozen=True):
     offset: int  # of the last package that it is done with
     head: QueueItem | None = None
     items: list[QueueItem] = []  # a page of it
-    after: int | None = None  # give it to get the next page; None at the end
+    after: int | None = None  # the cursor of the next page; None: this is the last page
 
 
 class SubscriberSummary(msgspec.Struct, frozen=True):
@@ -51,52 +51,52 @@ class SubscriberSummary(msgspec.Struct, frozen=True):
     name: str
     publisher: str
     state: QueueState
-    lag: int  # packages that it has still to take in
+    lag: int  # packages that it has not imported yet
     offset: int  # of the last package that it is done with
     number: int  # of that package
-    retries: int  # of the package behind it
-    reason: str  # why that one fails
+    retries: int  # attempts at the next package
+    reason: str  # why the next package fails
     failing_since_ms: int
     failed: int  # packages in its error queue
     ready: bool
     editable: bool
     retries_max: int  # -1: it never gives up
-    heard_ms: int  # when it was heard of last
+    heard_ms: int  # the time of its last announcement
     store_id: str
     host: str
     imported: int  # packages since it started, of all publishers
     imported_bytes: int
     import_ms: int
     cleared: int = NOWHERE  # up to where its queue was cleared
-    is_doubled: bool = False  # another store uses its name: one of them is configured wrongly
-    misses: int = 0  # packages that it never took in and the log no longer has
+    is_doubled: bool = False  # another store uses the same name: a configuration error
+    misses: int = 0  # packages that it never imported and that are no longer on the log
 
 
 class FarmSummary(msgspec.Struct, frozen=True):
     """All subscribers of a publisher in one view."""
 
     publisher: str
-    last_number: int  # packages that were published
+    last_number: int  # the number of published packages
     last_offset: int
     distributed: int  # the offset of the last package that every subscriber has
     subscribers: int
-    states: dict[str, int]  # how many are in which state
+    states: dict[str, int]  # the number of subscribers by state
     ready: int
-    lag_p50: int  # of those that are alive
+    lag_p50: int  # of live subscribers
     lag_p99: int
     lag_max: int
-    slowest: str | None  # who has the largest lag, of those that are alive
+    slowest: str | None  # the live subscribers with the largest lag
     failing: list[SubscriberSummary]  # blocked, retrying, with failed packages, or doubled
     dead: list[str]
-    delay_ms: int = 0  # by which publishing is slowed now
+    delay_ms: int = 0  # the current delay of publishing (back-pressure)
 
 
 class CommandSent(msgspec.Struct, frozen=True):
     """A command for a subscriber is on the log, or stands there already."""
 
     command_id: str
-    offset: int = NOWHERE  # of the package that it is about
-    blob: str = ""  # where a snapshot will be
+    offset: int = NOWHERE  # the offset of its package
+    blob: str = ""  # the blob that the snapshot will be stored in
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ class StoredEvent(msgspec.Struct, frozen=True):
 
 
 class SnapshotSummary(msgspec.Struct, frozen=True):
-    """What a subscriber held, stored for another one to begin with."""
+    """The stored content of a subscriber, for another one to start from."""
 
     subscriber: str
     blob: str

@@ -53,7 +53,7 @@ class OperationPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
     place: int = 0  # of the next item in it
     is_started: bool = False
     is_selected: bool = False  # every item is known
-    next_us: int = 0  # by the throttle: when the next items may be done
+    next_us: int = 0  # by the throttle: when the next items may be executed
     error: PartitionError | None = None  # the items could not be selected
 
 

@@ -12,7 +12,7 @@ QUEUE = "batch_operation"  # what is asked of operations arrives in the order it
 
 
 class BatchOperationIntent(IntEnum):
-    """What is asked of batch operations and what happened to them. The numbers are on disk."""
+    """Commands and events of batch operations. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -20,15 +20,15 @@ class BatchOperationIntent(IntEnum):
     STARTED = 3
     CONTINUE_INITIALIZATION = 4  # how far the selection has come, behind the chunk that it gave
     INITIALIZATION_CONTINUED = 5
-    FAIL = 6  # a page of items could not be had
-    FAILED = 7  # ... and is asked for again later, or never
+    FAIL = 6  # a page of items could not be read
+    FAILED = 7  # ... and is retried later, or not at all
     SUSPEND = 8
     SUSPENDED = 9
     RESUME = 10
     RESUMED = 11
     CANCEL = 12
     CANCELED = 13
-    CHANGE = 14  # another throttle, another priority
+    CHANGE = 14  # a new throttle or priority
     CHANGED = 15
     COMPLETE_PARTITION = 16  # to the leader: a partition is done
     PARTITION_COMPLETED = 17  # on that partition, and on the leader
@@ -57,14 +57,14 @@ class BatchOperationType(StrEnum):
     CANCEL_PROCESS_INSTANCE = "CANCEL_PROCESS_INSTANCE"
     MODIFY_PROCESS_INSTANCE = "MODIFY_PROCESS_INSTANCE"
     MIGRATE_PROCESS_INSTANCE = "MIGRATE_PROCESS_INSTANCE"
-    DELETE_PROCESS_INSTANCE = "DELETE_PROCESS_INSTANCE"  # one that has ended
+    DELETE_PROCESS_INSTANCE = "DELETE_PROCESS_INSTANCE"  # an ended instance
     RESOLVE_INCIDENT = "RESOLVE_INCIDENT"
-    RETRY_TASK = "RETRY_TASK"  # one that waits for a person
-    DISCARD_TASK = "DISCARD_TASK"  # one that waits for a person
+    RETRY_TASK = "RETRY_TASK"  # one with an incident
+    DISCARD_TASK = "DISCARD_TASK"  # one with an incident
 
 
 class BatchOperationState(StrEnum):
-    """Where an operation stands. The last four are final."""
+    """The state of an operation. The last four are final."""
 
     CREATED = "CREATED"  # its items are not being selected yet
     ACTIVE = "ACTIVE"
@@ -104,12 +104,12 @@ class BatchOperation(Value, frozen=True, tag=96):
     filter: bytes  # JSON; which items
     modification: Modification | None = None
     migration: Migration | None = None
-    retries: int = 0  # what is resolved or retried may fail so often beyond the next time
-    throttle: int = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: int = 0  # the higher the sooner
+    retries: int = 0  # further retries after the next attempt, for operations that resolve or retry
+    throttle: int = 0  # items per second over all partitions; 0: no limit, live work goes first
+    priority: int = 0  # higher goes first
     partitions: tuple[int, ...] = ()  # () with CREATE: all
     selection: Selection = Selection()
-    repeats: int = 0  # the operation whose failed items or partitions are tried again
+    repeats: int = 0  # the operation whose failed items or partitions are retried
     claims: dict[str, Any] | None = None  # CREATED: of the user or client that asked for it
     visible: Visible | None = None  # CREATED: items of others are not selected; None: none are
 
@@ -121,10 +121,10 @@ class OperationRef(Value, frozen=True, tag=97):
 
 
 class Change(Value, frozen=True, tag=98):
-    """Another pace: CHANGE(D)."""
+    """A new throttle or priority: CHANGE(D)."""
 
     operation: int = 0  # where it is distributed
-    throttle: int | None = None  # None: as it is
+    throttle: int | None = None  # None: unchanged
     priority: int | None = None
 
 
@@ -134,19 +134,19 @@ class Initialization(Value, frozen=True, tag=99):
     cursor: str  # where the page began
     next_cursor: str
     chunks: int  # how many there are, that of this page included
-    page_items: int  # how many to ask for from now on
+    page_items: int  # the page size from now on
     is_last: bool  # every item is known
 
 
 class InitializationFailure(Value, frozen=True, tag=100):
-    """A page could not be had: FAIL(ED)."""
+    """A page could not be read: FAIL(ED)."""
 
     cursor: str
     type: PartitionErrorType
     code: str
     message: str
     attempts: int = 0  # FAILED: so far
-    due_ms: int = 0  # FAILED: when it is asked for again; 0: never
+    due_ms: int = 0  # FAILED: when it is retried; 0: never
 
 
 class Counts(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -181,7 +181,7 @@ class PartitionError(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PartitionReport(Value, frozen=True, tag=101):
-    """What became of a partition's items: (COMPLETE|FAIL)_PARTITION, PARTITION_*."""
+    """The outcomes of a partition's items: (COMPLETE|FAIL)_PARTITION, PARTITION_*."""
 
     partition: int
     counts: Counts = Counts()
@@ -207,9 +207,9 @@ class Chunk(Value, frozen=True, tag=103):
 
 
 class Execute(Value, frozen=True, tag=104):
-    """Do the next items of an operation: EXECUTE."""
+    """Executes the next items of an operation: EXECUTE."""
 
-    limit: int = 0  # at most so many; 0: as many as a step may hold
+    limit: int = 0  # the maximum; 0: as many as fit in a step
 
 
 class ItemFailure(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -227,7 +227,7 @@ class Executed(Value, frozen=True, tag=105):
     failed: tuple[ItemFailure, ...] = ()
     skipped: tuple[int, ...] = ()
     canceled: tuple[int, ...] = ()
-    next_us: int = 0  # by the throttle: when the next items may be done
+    next_us: int = 0  # by the throttle: when the next items may be executed
 
     @property
     def count(self) -> int:

@@ -10,25 +10,25 @@ from holdfast.records import Value, partition_of
 
 
 class DistributionIntent(IntEnum):
-    """What is asked of distributions and what happened to them. The numbers are on disk."""
+    """Commands and events of distributions. The numbers are on disk."""
 
     STARTED = 0  # and sent to the partitions it names
-    ENQUEUED = 1  # at these partitions others come first
-    DISTRIBUTING = 2  # its turn has come: it is sent to these partitions
+    ENQUEUED = 1  # it waits for earlier commands to these partitions
+    DISTRIBUTING = 2  # it is sent to these partitions
     ACKNOWLEDGE = 3
     ACKNOWLEDGED = 4
-    FINISHED = 5  # nothing of it is left
-    REDISTRIBUTE = 6  # time says that nothing was heard
+    FINISHED = 5  # it is finished everywhere
+    REDISTRIBUTE = 6  # no acknowledgement came in time
     REDISTRIBUTED = 7
     RESUME = 8  # a partition can be reached again: what it missed is due at once
     RESUMED = 9
-    REFUSE = 10  # a partition says that the command threw
+    REFUSE = 10  # the command failed on a partition
     REFUSED = 11
-    POSTPONE = 12  # a partition says that it is behind
+    POSTPONE = 12  # a partition is behind
     POSTPONED = 13
-    SKIP = 14  # a person gives it up for some partitions
+    SKIP = 14  # an operator skips it for some partitions
     SKIPPED = 15
-    CANCEL = 16  # a person gives it up for all that have not acknowledged it
+    CANCEL = 16  # an operator cancels it for all partitions that have not acknowledged it
     CANCELED = 17
     CONTINUATION_REQUESTED = 18  # a command waits until a queue has drained
     CONTINUE = 19
@@ -62,7 +62,7 @@ class Resending(Value, frozen=True, tag=82):
 
 
 class Refusal(Value, frozen=True, tag=83):
-    """A partition cannot do it: REFUSE(D). It is sent again all the same, ever more seldom."""
+    """A partition cannot execute it: REFUSE(D). It is resent with growing pauses."""
 
     partition: int
     reason: str
@@ -78,11 +78,11 @@ class Postponement(Value, frozen=True, tag=84):
 
 
 class Decision(Value, frozen=True, tag=85):
-    """A person's decision: SKIP(PED), CANCEL(ED)."""
+    """A decision of an operator: SKIP(PED), CANCEL(ED)."""
 
     by: str
     reason: str = ""
-    partitions: tuple[int, ...] = ()  # that it is given up for
+    partitions: tuple[int, ...] = ()  # the partitions that it is skipped for
 
 
 class Continuation(Value, frozen=True, tag=86):

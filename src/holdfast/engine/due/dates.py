@@ -21,12 +21,12 @@ class DueKind(IntEnum):
     BUCKET = 3  # outcomes and idempotency keys whose time is over
     SCHEDULE = 4  # a schedule fires
     TIMER = 5  # an element of a process waits for it
-    CONTINUE = 6  # what was too much for one step goes on
+    CONTINUE = 6  # work that did not fit one step continues
     START_TIMER = 7  # a process starts
     MESSAGE = 8  # a message is kept no longer
     PARCEL = 9  # nothing was heard of parcels to another partition
     DISTRIBUTION = 10  # nothing was heard of commands that were distributed to a partition
-    TREE = 11  # the deferred work of a tree of calls goes on
+    TREE = 11  # the deferred work of a tree of calls continues
     REQUESTS = 12  # answers to requests whose time is over
     TRANSACTION = 13  # it is open for too long, or decided and kept long enough
 

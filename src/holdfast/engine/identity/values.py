@@ -12,7 +12,7 @@ EVERY_ID = "*"
 
 
 class UserIntent(IntEnum):
-    """What is asked of users and what happened to them. The numbers are on disk."""
+    """Commands and events of users. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -23,7 +23,7 @@ class UserIntent(IntEnum):
 
 
 class GroupIntent(IntEnum):
-    """What is asked of groups and of roles, and what happened to them. The numbers are on disk."""
+    """Commands and events of groups and roles. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -38,7 +38,7 @@ class GroupIntent(IntEnum):
 
 
 class TokenIntent(IntEnum):
-    """What is asked of the tokens of machines and what happened to them. On disk."""
+    """Commands and events of tokens. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -47,7 +47,7 @@ class TokenIntent(IntEnum):
 
 
 class AuthorizationIntent(IntEnum):
-    """What is asked of authorizations and what happened to them. The numbers are on disk."""
+    """Commands and events of authorizations. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -58,7 +58,7 @@ class AuthorizationIntent(IntEnum):
 
 
 class OwnerType(StrEnum):
-    """Whom an authorization is given to, or who is a member."""
+    """The kind of owner of an authorization, or of a member."""
 
     USER = "USER"
     CLIENT = "CLIENT"  # a machine
@@ -84,7 +84,7 @@ class ResourceType(StrEnum):
     SYSTEM = "SYSTEM"
     TASK = "TASK"  # by the type of the job
     TOKEN = "TOKEN"  # by the client's id
-    TRANSACTION = "TRANSACTION"  # to see those that are open; operations need their own
+    TRANSACTION = "TRANSACTION"  # to read open transactions; operations need their own
     USER = "USER"  # by the name
 
 
@@ -104,9 +104,9 @@ class Permission(StrEnum):
     READ = "READ"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
-    WORK = "WORK"  # lease jobs and report what became of them; join a group that shares partitions
+    WORK = "WORK"  # lease jobs and report outcomes; join a group that shares partitions
     PUBLISH = "PUBLISH"  # packages of a publisher, and see its queues
-    SUBSCRIBE = "SUBSCRIBE"  # read a publisher's packages and report what became of them
+    SUBSCRIBE = "SUBSCRIBE"  # read a publisher's packages and report outcomes
     ADMINISTER = "ADMINISTER"  # see and change a publisher's queues
     READ_PROCESS_DEFINITION = "READ_PROCESS_DEFINITION"
     CREATE_PROCESS_INSTANCE = "CREATE_PROCESS_INSTANCE"
@@ -172,7 +172,7 @@ class User(Value, frozen=True, tag=112):
     username: str
     name: str = ""
     email: str = ""
-    password: bytes = b""  # what is kept of it; empty: of no use for signing in
+    password: bytes = b""  # its hash; empty: no sign-in by password
 
 
 class UserRef(Value, frozen=True, tag=113):
@@ -206,15 +206,15 @@ class Membership(Value, frozen=True, tag=116):
 class Token(Value, frozen=True, tag=117):
     """A token of a machine, or a session of the console: TOKEN CREATE(D).
 
-    Who has the token is not to be had from it.
+    The record has a digest only, from which the token cannot be derived.
     """
 
     id: str
-    client_id: str  # of a session: who signed in
+    client_id: str  # of a session: the user
     digest: bytes
     expires_ms: int = 0  # 0: never
     signed_in: OwnerType | None = None  # None: a token of a machine; else as what they signed in
-    groups: tuple[str, ...] = ()  # of a session: those that an issuer told
+    groups: tuple[str, ...] = ()  # of a session: the groups from the identity provider
     basis: str = ""  # of a session: the token or password that it ends with; "": an issuer's word
 
 
@@ -225,7 +225,7 @@ class TokenRef(Value, frozen=True, tag=118):
 
 
 class Authorization(Value, frozen=True, tag=119):
-    """Somebody may do something: AUTHORIZATION CREATE(D), UPDATE(D)."""
+    """Permissions on a resource: AUTHORIZATION CREATE(D), UPDATE(D)."""
 
     owner_type: OwnerType
     owner_id: str

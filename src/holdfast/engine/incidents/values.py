@@ -4,19 +4,20 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from holdfast.errors import raised_line
 from holdfast.limits import ERROR_LINE_CHARS_MAX
 from holdfast.records import Value
 
 
 class IncidentIntent(IntEnum):
-    """What is asked of an incident and what happened to it. The numbers are on disk."""
+    """Commands and events of an incident. The numbers are on disk."""
 
     CREATED = 0
     RESOLVE = 1
     RESOLVED = 2
     DISCARD = 3
     DISCARDED = 4
-    MIGRATED = 5  # what it stops is an instance of another element, or of another process
+    MIGRATED = 5  # its element was migrated
 
 
 class IncidentState(StrEnum):
@@ -28,7 +29,7 @@ class IncidentState(StrEnum):
 
 
 class IncidentReason(StrEnum):
-    """Why a person is called."""
+    """The cause of an incident."""
 
     NO_RETRIES_LEFT = "NO_RETRIES_LEFT"
     LEASES_EXPIRED = "LEASES_EXPIRED"
@@ -37,7 +38,7 @@ class IncidentReason(StrEnum):
     UNHANDLED_ERROR = "UNHANDLED_ERROR"
     CALLED_PROCESS_MISSING = "CALLED_PROCESS_MISSING"
     LIMIT_REACHED = "LIMIT_REACHED"
-    SET_ASIDE = "SET_ASIDE"  # the process ended while it was done, more than once
+    SET_ASIDE = "SET_ASIDE"  # it crashed the process more than once
     LOOP_LIMIT = "LOOP_LIMIT"  # a loop without a wait, or that multiplies its tokens or calls
 
 
@@ -56,9 +57,9 @@ class Incident(Value, frozen=True, tag=32):
 
 
 class Resolution(Value, frozen=True, tag=33):
-    """Try the job again: the value of RESOLVE."""
+    """Retries the job: the value of RESOLVE."""
 
-    retries: int = 0  # how many more failures it may have beyond the next
+    retries: int = 0  # further retries after the next attempt
 
 
 class JobIncident(Value, frozen=True, tag=34):
@@ -70,8 +71,8 @@ class JobIncident(Value, frozen=True, tag=34):
 
 
 def error_line(error: str) -> str:
-    """The last line of an error, cut to what a list shows; the lines before it are a traceback."""
-    return (error.splitlines() or [""])[-1][:ERROR_LINE_CHARS_MAX]
+    """The line of an error that says what was raised, cut to the length that a list shows."""
+    return raised_line(error)[:ERROR_LINE_CHARS_MAX]
 
 
 VALUES: dict[IncidentIntent, type[msgspec.Struct]] = {

@@ -8,16 +8,16 @@ from holdfast.records import Value, partition_of
 
 
 class JobState(StrEnum):
-    """Where a job stands. The last four are final, but for an error that nobody catches."""
+    """The state of a job. The last four are final, except for an uncaught error."""
 
-    WAITING = "WAITING"  # a worker may have it now
-    SCHEDULED = "SCHEDULED"  # its time has not come: a delay, or the pause before a retry
+    WAITING = "WAITING"  # a worker may lease it now
+    SCHEDULED = "SCHEDULED"  # not due yet: a delay, or the back-off before a retry
     ACTIVE = "ACTIVE"  # leased to a worker
-    INCIDENT = "INCIDENT"  # a person has to look at it
+    INCIDENT = "INCIDENT"  # it has an incident
     COMPLETED = "COMPLETED"
     CANCELED = "CANCELED"
     DISCARDED = "DISCARDED"
-    ERROR_THROWN = "ERROR_THROWN"  # the work ended in an error that its process knows
+    ERROR_THROWN = "ERROR_THROWN"  # the work ended in a BPMN error
 
 
 FINAL_STATES = frozenset(
@@ -26,7 +26,7 @@ FINAL_STATES = frozenset(
 
 
 class JobIntent(IntEnum):
-    """What is asked of one job and what happened to it. The numbers are on disk."""
+    """Commands and events of a job. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -37,9 +37,9 @@ class JobIntent(IntEnum):
     CANCEL = 6
     CANCELED = 7
     RETRIED = 8  # its incident was resolved: it has retries again
-    DISCARDED = 9  # its incident was given up
+    DISCARDED = 9  # its incident was discarded
     THROW_ERROR = 10
-    ERROR_THROWN = 11  # its work ended in an error that its process knows
+    ERROR_THROWN = 11  # its work ended in a BPMN error
     UPDATE_RETRIES = 12
     RETRIES_UPDATED = 13
     DEFINE_TASK = 14  # of a type of tasks, not of a job
@@ -47,7 +47,7 @@ class JobIntent(IntEnum):
 
 
 class JobBatchIntent(IntEnum):
-    """What happens to many jobs at once. The numbers are on disk."""
+    """Commands and events of many jobs at once. The numbers are on disk."""
 
     ACTIVATE = 0
     ACTIVATED = 1
@@ -106,22 +106,22 @@ class Backoff(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class NewJob(Value, frozen=True, tag=1):
     """A job as it was submitted: the value of CREATE and CREATED."""
 
-    type: str  # which workers take it: the task's name
+    type: str  # the name of the task, by which workers lease it
     payload: bytes  # JSON
     priority: int = 0  # higher goes first
-    retries: int = 3  # how many failures it may have beyond the first
+    retries: int = 3  # retries after the first failure
     backoff: Backoff = Backoff()
-    timeout_ms: int = 0  # how long one attempt may take; 0: as long as its worker lives
+    timeout_ms: int = 0  # the timeout of an attempt; 0: none, the worker renews its lease
     due_ms: int = 0  # not before; 0: at once
     idempotency_key: str = ""
-    window_ms: int = 0  # for how long the idempotency key is remembered
-    keep_ms: int = 0  # for how long the outcome is kept
+    window_ms: int = 0  # how long the idempotency key is remembered
+    keep_ms: int = 0  # how long the outcome is kept
     element_key: int = 0  # the element of a process that waits for it; 0: it is a task
     instance_key: int = 0  # ... and the process instance
 
 
 class HeadedJob(NewJob, frozen=True, tag=10):
-    """A job that was submitted with headers: in the place of a `NewJob`."""
+    """A job with headers, instead of a `NewJob`."""
 
     headers: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class JobRef(Value, frozen=True, tag=2):
 
 
 class Completion(Value, frozen=True, tag=3):
-    """The job was done. `lease` proves that the worker still holds it."""
+    """The job was completed. `lease` proves that the worker still holds it."""
 
     lease: int
     result: bytes = b"null"  # JSON
@@ -157,9 +157,9 @@ class Failure(Value, frozen=True, tag=4):
 
     lease: int
     error: str
-    final: bool = False  # the worker knows that trying again is of no use
-    retry_after_ms: int | None = None  # the worker's own pause, instead of the back-off
-    retries: int | None = None  # attempts left by the worker's count, instead of the job's own
+    final: bool = False  # no retry: the worker knows that it would not help
+    retry_after_ms: int | None = None  # a delay set by the worker, instead of the back-off
+    retries: int | None = None  # retries left, set by the worker
 
 
 class FailureRecorded(Value, frozen=True, tag=5):
@@ -167,7 +167,7 @@ class FailureRecorded(Value, frozen=True, tag=5):
 
     error: str
     retries: int
-    due_ms: int  # when it is tried again; 0 with an incident
+    due_ms: int  # the time of the next attempt; 0 with an incident
     incident_key: int = 0
 
 
@@ -178,7 +178,7 @@ class Ending(Value, frozen=True, tag=6):
 
 
 class Retry(Value, frozen=True, tag=7):
-    """The job may be tried again."""
+    """The job is retried."""
 
     retries: int
 
@@ -190,11 +190,11 @@ class ThrowError(Value, frozen=True, tag=8):
     code: str
     message: str = ""
     variables: bytes = b"{}"  # JSON
-    incident_key: int = 0  # with ERROR_THROWN: nobody catches it; 0: the job has ended
+    incident_key: int = 0  # with ERROR_THROWN: set if the error is not caught; 0: the job has ended
 
 
 class TaskDefaults(Value, frozen=True, tag=9):
-    """How tasks of a type are run whose submission does not say: DEFINE_TASK and TASK_DEFINED."""
+    """Default options of a task type: DEFINE_TASK and TASK_DEFINED."""
 
     type: str
     priority: int = 0
@@ -206,13 +206,13 @@ class TaskDefaults(Value, frozen=True, tag=9):
 
 
 class Activation(Value, frozen=True, tag=16):
-    """A worker asks for jobs: the value of ACTIVATE."""
+    """A worker's request for jobs: the value of ACTIVATE."""
 
     types: tuple[str, ...]
     worker: str
     jobs_max: int
     lease_ms: int
-    # which variables of a process the worker wants, by type; all for a type that is not named
+    # the variables of a process that the worker needs, by type; all for other types
     variables: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
@@ -225,12 +225,12 @@ class Lease(Value, frozen=True, tag=17):
     type: str
     priority: int
     jobs: tuple[int, ...]
-    fixed: bool = False  # the deadline is the jobs' own timeout and cannot be moved
-    since_ms: int = 0  # when it was given; 0: an earlier version did not say
+    fixed: bool = False  # the deadline is the timeout of the jobs and cannot be extended
+    since_ms: int = 0  # when it started; 0: written by an earlier version
 
 
 class Extension(Value, frozen=True, tag=18):
-    """The worker lives and asks for more time: EXTEND with a span, EXTENDED with a deadline."""
+    """A worker extends its lease: EXTEND with a span, EXTENDED with a deadline."""
 
     until_ms: int
 
@@ -243,7 +243,7 @@ class JobList(Value, frozen=True, tag=19):
 
 
 class Purge(Value, frozen=True, tag=20):
-    """Outcomes and idempotency keys whose time is over, `rows` of them at a time."""
+    """Expired outcomes and idempotency keys, `rows` of them at a time."""
 
     bucket_ms: int
     rows: int = 0

@@ -8,7 +8,7 @@ from holdfast.records import Value
 
 
 class MessageIntent(IntEnum):
-    """What is asked of a message and what happened to it. The numbers are on disk."""
+    """Commands and events of a message. The numbers are on disk."""
 
     PUBLISH = 0
     PUBLISHED = 1
@@ -19,7 +19,7 @@ class MessageIntent(IntEnum):
 
 
 class SubscriptionIntent(IntEnum):
-    """What is asked of a subscription and what happened to it. The numbers are on disk.
+    """Commands and events of a subscription. The numbers are on disk.
 
     A subscription lives on the partition of its key's hash; the instance may live elsewhere.
     """
@@ -28,7 +28,7 @@ class SubscriptionIntent(IntEnum):
     OPENED = 1
     CLOSE = 2
     CLOSED = 3
-    OFFERED = 4  # a message was given to it
+    OFFERED = 4  # it was correlated with a message
     CORRELATE = 5  # to the instance's partition: here is the message
     ANSWER = 6  # back: whether it was still waited for
     ANSWERED = 7
@@ -42,8 +42,8 @@ class NewMessage(Value, frozen=True, tag=72):
     name: str
     correlation: str
     variables: bytes = b"{}"  # JSON
-    message_id: str = ""  # the same id is not published twice while it is kept
-    ttl_ms: int = 0  # for how long it is kept for those that wait later
+    message_id: str = ""  # published once with this id while it is buffered
+    ttl_ms: int = 0  # how long it is buffered for later subscriptions
 
 
 def id_of(message: NewMessage) -> str:
@@ -94,7 +94,7 @@ class Offer(Value, frozen=True, tag=78):
 
 
 class OfferAnswer(Value, frozen=True, tag=79):
-    """What became of the offer: ANSWER and ANSWERED."""
+    """The outcome of the offer: ANSWER and ANSWERED."""
 
     message: int
     process_id: str

@@ -8,9 +8,9 @@ from holdfast.records import Value
 
 
 class ParcelIntent(IntEnum):
-    """What is asked of parcels and what happened to them. The numbers are on disk."""
+    """Commands and events of parcels. The numbers are on disk."""
 
-    SENT = 0  # by its partition, which keeps it until it is acknowledged
+    SENT = 0  # kept by the sender until it is acknowledged
     RECEIVE = 1
     RECEIVED = 2
     ACKNOWLEDGE = 3

@@ -10,11 +10,11 @@ import msgspec
 
 
 class Phase(IntEnum):
-    """Where an element instance stands. The numbers are on disk."""
+    """The phase of an element instance. The numbers are on disk."""
 
     ACTIVE = 0  # it waits for its job, its events, its children
     ENTERING = 1  # it has a token and has not begun: an incident, or too much for one step
-    LEAVING = 2  # it is done, and what comes out of it could not be worked out
+    LEAVING = 2  # it is completed, and its outputs could not be evaluated
     TERMINATING = 3  # its children are being ended
 
 

@@ -9,7 +9,7 @@ from holdfast.records import Value
 
 
 class ProcessIntent(IntEnum):
-    """What is asked of a definition and what happened to it. The numbers are on disk."""
+    """Commands and events of a definition. The numbers are on disk."""
 
     DEPLOY = 0
     DEPLOYED = 1
@@ -18,7 +18,7 @@ class ProcessIntent(IntEnum):
 
 
 class InstanceIntent(IntEnum):
-    """What is asked of an instance and what happened to it. The numbers are on disk."""
+    """Commands and events of an instance. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -26,7 +26,7 @@ class InstanceIntent(IntEnum):
     COMPLETED = 3
     CANCEL = 4
     CANCELED = 5
-    CONTINUE = 6  # what was too much for one step goes on
+    CONTINUE = 6  # work that did not fit one step continues
     TRIGGER = 7  # a timer is due
     RETURN = 8  # a called process ended
     CATCH = 9  # an error that a called process did not catch
@@ -35,9 +35,9 @@ class InstanceIntent(IntEnum):
     MODIFIED = 12
     MIGRATE = 13
     MIGRATED = 14
-    DELETE = 15  # it has ended, and its outcome is wanted no longer
+    DELETE = 15  # deletes the outcome of an ended instance
     DELETED = 16
-    PROCEED = 17  # the deferred work of a tree of calls goes on
+    PROCEED = 17  # the deferred work of a tree of calls continues
 
 
 class StartTimer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -79,8 +79,8 @@ class NewInstance(Value, frozen=True, tag=50):
     version: int = 0  # 0: the latest
     variables: bytes = b"{}"  # JSON
     idempotency_key: str = ""
-    window_ms: int = 0  # for how long the idempotency key is remembered
-    keep_ms: int = 0  # for how long the outcome is kept
+    window_ms: int = 0  # how long the idempotency key is remembered
+    keep_ms: int = 0  # how long the outcome is kept
     parent: int = 0  # the element of the calling instance
     depth: int = 0  # how many calls deep
     node: int = -1  # the start event; -1: the one without a trigger
@@ -131,14 +131,14 @@ class NewVariables(Value, frozen=True, tag=55):
     """Variables to set: the value of SET_VARIABLES. Its key is the instance's or an element's."""
 
     variables: bytes  # JSON
-    local: bool = False  # exactly in that scope, not where they are known
+    local: bool = False  # set them in exactly this scope, not in the scope that defines them
 
 
 class Activate(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An element that is to get a token."""
+    """An element that gets a token."""
 
     element_id: str
-    ancestor: int = 0  # in which scope, where there are several
+    ancestor: int = 0  # the scope, if there are several
     variables: bytes = b"{}"  # JSON; local to the element's scope
 
 

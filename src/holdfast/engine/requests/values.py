@@ -26,7 +26,7 @@ class Accepted(Value, frozen=True, tag=130):
 
 
 class Answered(Value, frozen=True, tag=131):
-    """What became of the command of a request: all that its reply says."""
+    """The outcome of the command of a request, with its whole answer."""
 
     id: str
     value_type: int  # of the command: they say what the value is
@@ -34,12 +34,12 @@ class Answered(Value, frozen=True, tag=131):
     key: int
     value: bytes = b""  # msgpack; empty: none
     rejection: Rejection | None = None
-    value_bytes: int = 0  # how large the value was, if it is too large to be kept
+    value_bytes: int = 0  # the size of the value, if it is too large to be kept
     position: int = -1  # of the command, if it had to wait
 
 
 class PurgeRequests(Value, frozen=True, tag=132):
-    """Answers whose time is over, in the order in which they were given."""
+    """Expired answers, in the order in which they were given."""
 
     before: int = 0  # the number of the first one that stays
 

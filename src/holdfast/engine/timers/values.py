@@ -10,7 +10,7 @@ from holdfast.records import Value
 
 
 class ScheduleIntent(IntEnum):
-    """What is asked of a schedule and what happened to it. The numbers are on disk."""
+    """Commands and events of a schedule. The numbers are on disk."""
 
     CREATE = 0
     CREATED = 1
@@ -47,7 +47,7 @@ class Schedule(Value, frozen=True, tag=40):
     cron: str = ""
     interval_ms: int = 0
     timezone: str = "UTC"
-    catch_up: bool | CatchUp = True  # True: all, False: one, as it was said once
+    catch_up: bool | CatchUp = True  # in older records, True means all and False means one
 
     @property
     def policy(self) -> CatchUp:

@@ -17,19 +17,19 @@ from holdfast.records import Value, ValueType, partition_of
 
 
 class TransactionIntent(IntEnum):
-    """What is asked of a transaction and what happened to it. The numbers are on disk."""
+    """Commands and events of a transaction. The numbers are on disk."""
 
     BEGIN = 0  # from the client to the home
     BEGUN = 1
     PREPARE = 2  # from the home to a partition that takes part
-    PREPARED = 3  # there: what was asked is reserved
+    PREPARED = 3  # there: the operations are reserved
     VOTE = 4  # back to the home
     VOTED = 5
-    COMMITTED = 6  # at the home: all of it is done
-    ABORTED = 7  # at the home: nothing of it is done
+    COMMITTED = 6  # at the home: all operations are executed
+    ABORTED = 7  # at the home: no operation is executed
     DECIDE = 8  # from the home to a partition that prepared
-    APPLIED = 9  # there: what was reserved is done with this step
-    RELEASED = 10  # there: nothing is reserved any more
+    APPLIED = 9  # there: the reserved operations are executed in this step
+    RELEASED = 10  # there: the reservations are released
     ACKNOWLEDGE = 11  # back to the home
     ACKNOWLEDGED = 12
     EXPIRE = 13  # the home's own due time
@@ -91,7 +91,7 @@ class RefusedOperation(msgspec.Struct, frozen=True, array_like=True, gc=False):
     operation: int  # its place in the transaction; -1: the transaction as a whole
     code: Code
     reason: str
-    key: int = 0  # of what is there already, or what the reason is about
+    key: int = 0  # the existing object, or the one that the reason names
 
 
 class NewTransaction(Value, frozen=True, tag=140):
@@ -105,7 +105,7 @@ class NewTransaction(Value, frozen=True, tag=140):
 
 
 class Preparation(Value, frozen=True, tag=141):
-    """What a partition is to reserve: PREPARE. The home is the partition of the key."""
+    """What a partition must reserve: PREPARE. The home is the partition of the key."""
 
     operations: tuple[TransactionOperation, ...]
     places: tuple[int, ...]  # of the operations in the transaction
@@ -122,16 +122,16 @@ class ReservedJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class PreparedPart(Value, frozen=True, tag=142):
-    """What a partition has reserved, so that it can be done whatever happens: PREPARED."""
+    """What a partition has reserved, so that a commit cannot fail: PREPARED."""
 
     operations: tuple[TransactionOperation, ...]  # with keys, leases and versions as they will be
-    names: tuple[str, ...]  # that nobody else may use
+    names: tuple[str, ...]  # reserved names
     held: tuple[ReservedJob, ...]
     last_key: int  # the last key that was given out
 
 
 class Vote(Value, frozen=True, tag=143):
-    """What a partition says to its part: VOTE and VOTED."""
+    """The vote of a partition: VOTE and VOTED."""
 
     partition: int
     keys: tuple[int, ...] = ()  # of its operations, in their order
@@ -146,7 +146,7 @@ class TransactionOutcome(Value, frozen=True, tag=144):
     begun_ms: int
     keys: tuple[int, ...] = ()  # with COMMITTED: of what its operations made, in their order
     refused: tuple[RefusedOperation, ...] = ()  # with ABORTED: every reason that is known
-    told: tuple[int, ...] = ()  # the partitions that are told of it, and acknowledge it
+    told: tuple[int, ...] = ()  # the partitions that receive and acknowledge it
 
 
 class TransactionDecision(Value, frozen=True, tag=145):
@@ -162,7 +162,7 @@ class TransactionDecision(Value, frozen=True, tag=145):
 
 
 class Acknowledgement(Value, frozen=True, tag=146):
-    """A partition has done what was decided: ACKNOWLEDGE(D)."""
+    """A partition has executed the decision: ACKNOWLEDGE(D)."""
 
     partition: int
     failed: tuple[RefusedOperation, ...] = ()  # though it was reserved: only by a bug

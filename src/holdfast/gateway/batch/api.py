@@ -37,7 +37,7 @@ class BatchApi(Namespace, Protocol):
         takes_ms=_selection_ms,
     )  # fmt: skip
     async def create(self, new: NewBatchOperation) -> BatchOperationReceipt:
-        """Begin a batch operation of any type.
+        """Start a batch operation of any type.
 
         Durable when it returns; a dry run only tells what would be chosen.
         """
@@ -50,7 +50,7 @@ class BatchApi(Namespace, Protocol):
 
     @operation("list_batch_operations", "POST", "/v2/batch-operations/listing", _READ)
     async def page(self, query: BatchOperationQuery) -> BatchOperationPage:
-        """List batch operations, those that run first."""
+        """List batch operations, running ones first."""
         ...
 
     @operation("list_batch_operation_items", "POST", "/v2/batch-operation-items/listing", _READ)
@@ -63,7 +63,7 @@ class BatchApi(Namespace, Protocol):
 
     @operation("list_batch_operation_failures", "GET", f"{_ONE}/failures", _READ)
     async def failures(self, batch_operation_key: str) -> BatchFailureGroups:
-        """List why items of a batch operation failed, with how many for each reason.
+        """List the reasons why items of a batch operation failed, with counts.
 
         As far as the tables are.
         """
@@ -75,11 +75,11 @@ class BatchApi(Namespace, Protocol):
 
     @operation("resume_batch_operation", "POST", f"{_ONE}/resumption", _UPDATE)
     async def resume(self, batch_operation_key: str) -> None:
-        """Let a batch operation go on."""
+        """Resume a batch operation."""
 
     @operation("cancel_batch_operation", "POST", f"{_ONE}/cancellation", _UPDATE)
     async def cancel(self, batch_operation_key: str) -> None:
-        """Give up what a batch operation has not done yet."""
+        """Cancel a batch operation."""
 
     @operation("change_batch_operation", "POST", f"{_ONE}/change", _UPDATE)
     async def change(self, batch_operation_key: str, change: BatchChange) -> None:
@@ -87,5 +87,5 @@ class BatchApi(Namespace, Protocol):
 
     @operation("retry_batch_operation", "POST", f"{_ONE}/retry", of_batch(), takes_ms=_selection_ms)
     async def retry(self, batch_operation_key: str, retry: BatchRetry) -> BatchOperationReceipt:
-        """Try again what failed in a batch operation, by a new one."""
+        """Retry what failed in a batch operation, by a new one."""
         ...

@@ -232,7 +232,7 @@ class BatchService(BatchApi):
         return view
 
     async def page(self, query: BatchOperationQuery) -> BatchOperationPage:
-        """Those that run; then those that ended, the newest first."""
+        """Running operations, then ended ones, the newest first."""
         checks.within(query.page.limit, 1, PAGE_ITEMS_MAX, "limit")
         await self._catch_up()
         running = await self._live.all()

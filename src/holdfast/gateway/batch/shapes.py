@@ -21,35 +21,35 @@ class NewBatchOperation(Question, frozen=True, kw_only=True):
     filter: msgspec.Raw  # a JSON object with at least one condition
     modification: NewModification | None = None  # of MODIFY_PROCESS_INSTANCE
     migration: NewMigration | None = None  # of MIGRATE_PROCESS_INSTANCE
-    retries: Retries = 0  # what is resolved or retried may fail so often beyond the next time
-    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: Priority = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
+    retries: Retries = 0  # to resolve or retry: further retries after the next attempt
+    throttle: Throttle = 0  # items per second over all partitions; 0: no limit
+    priority: Priority = 0  # higher goes first
+    dry_run: bool = False  # only count what would be selected
 
 
 class BatchRequest(Question, frozen=True, kw_only=True):
-    """Tasks to give up."""
+    """Tasks to discard."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: Priority = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
+    throttle: Throttle = 0  # items per second over all partitions; 0: no limit
+    priority: Priority = 0  # higher goes first
+    dry_run: bool = False  # only count what would be selected
 
 
 class BatchResolution(Question, frozen=True, kw_only=True):
     """Tasks to retry."""
 
     filter: msgspec.Raw  # which ones: a JSON object with at least one condition
-    retries: Retries = 0  # each may fail so often beyond the next time
-    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: Priority = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
+    retries: Retries = 0  # further retries after the next attempt
+    throttle: Throttle = 0  # items per second over all partitions; 0: no limit
+    priority: Priority = 0  # higher goes first
+    dry_run: bool = False  # only count what would be selected
 
 
 class BatchChange(Question, frozen=True):
-    """Another pace for an operation that runs."""
+    """A new throttle or priority for a running operation."""
 
-    throttle: Throttle | None = None  # None: as it is
+    throttle: Throttle | None = None  # None: unchanged
     priority: Priority | None = None
 
 
@@ -61,10 +61,10 @@ class BatchFailures(StrEnum):
 
 
 class BatchRetry(Question, frozen=True):
-    """What failed in an operation that has ended is tried again by a new one."""
+    """A new operation that retries what failed in one that has ended."""
 
     failed: BatchFailures = BatchFailures.ITEMS
-    retries: Retries | None = None  # None: as often as in the operation before
+    retries: Retries | None = None  # None: as in the first operation
     throttle: Throttle = 0
     priority: Priority = 0
     dry_run: bool = False
@@ -81,7 +81,7 @@ class BatchShare(Shape, frozen=True):
 
 
 class BatchPreview(Shape, frozen=True):
-    """What a filter chooses now."""
+    """What a filter selects now."""
 
     items: int
     partitions: list[BatchShare]
@@ -89,7 +89,7 @@ class BatchPreview(Shape, frozen=True):
 
 
 class BatchOperationReceipt(Shape, frozen=True):
-    """The operation is durable; or it was a dry run, and there is none."""
+    """The operation is durable. A dry run has no operation."""
 
     batch_operation_type: BatchOperationType
     batch_operation_key: str | None = None
@@ -97,7 +97,7 @@ class BatchOperationReceipt(Shape, frozen=True):
 
 
 class BatchPartitionView(Shape, frozen=True):
-    """What one partition does of an operation."""
+    """The progress of an operation on one partition."""
 
     partition_id: int
     state: BatchOperationState
@@ -117,7 +117,7 @@ class BatchErrorView(Shape, frozen=True):
 
 
 class BatchOperationView(Shape, frozen=True, kw_only=True):
-    """An operation. While it runs its counts are those of this moment."""
+    """An operation. While it runs, its counts are current."""
 
     batch_operation_key: str
     batch_operation_type: BatchOperationType
@@ -129,31 +129,31 @@ class BatchOperationView(Shape, frozen=True, kw_only=True):
     operations_total_count: int = 0  # selected so far
     operations_completed_count: int = 0
     operations_failed_count: int = 0
-    operations_skipped_count: int = 0  # what they name was gone
+    operations_skipped_count: int = 0  # their target no longer existed
     operations_canceled_count: int = 0
     errors: list[BatchErrorView] = msgspec.field(default_factory=list)
-    filter: msgspec.Raw  # that chose its items
+    filter: msgspec.Raw  # the filter that selected its items
     throttle: int = 0
     priority: int = 0
-    repeats: str | None = None  # the operation whose failures it tries again
-    is_selected: bool = False  # every item is known: the total is final
+    repeats: str | None = None  # the operation whose failures it retries
+    is_selected: bool = False  # the selection is complete: the total is final
     partitions: list[BatchPartitionView] = msgspec.field(default_factory=list)
-    items_per_second: float | None = None  # while it runs: in the last seconds
-    estimated_end: datetime | None = None  # ... if it goes on like that
+    items_per_second: float | None = None  # while it runs: over the last seconds
+    estimated_end: datetime | None = None  # at that rate
 
 
 class BatchPageQuery(Question, frozen=True):
-    """Which part of an answer is wanted."""
+    """Which page of a result to return."""
 
     limit: Limit = 100
-    after: str | None = None  # the end cursor of the page before
+    after: str | None = None  # the end cursor of the previous page
 
 
 class BatchPageInfo(Shape, frozen=True):
-    """Where a page is in the whole answer."""
+    """The position of a page in the whole result."""
 
     total_items: int
-    has_more_total_items: bool = False  # there are more than were counted
+    has_more_total_items: bool = False  # there are more than totalItems
     start_cursor: str | None = None
     end_cursor: str | None = None
 
@@ -173,7 +173,7 @@ class BatchOperationQuery(Question, frozen=True):
 
 
 class BatchOperationPage(Shape, frozen=True):
-    """Those that run; then those that ended, the newest first."""
+    """Running operations, then ended ones, the newest first."""
 
     items: list[BatchOperationView]
     page: BatchPageInfo

@@ -31,7 +31,7 @@ class ClusterApi(Namespace, Protocol):
 
     @operation("get_cluster", "GET", "/v2/cluster", _READ)
     async def status(self) -> ClusterStatus:
-        """Show how the cluster is, as this member sees it."""
+        """Show the state of the cluster, as this member sees it."""
         ...
 
     @operation("list_cuts", "POST", "/v2/cluster/cuts", _READ, body=CutQuery)

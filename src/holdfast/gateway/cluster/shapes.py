@@ -18,12 +18,12 @@ class ClusterMemberView(Shape, frozen=True):
     """A member of the cluster."""
 
     member: str
-    state: MemberState  # AWAY: the others do not hear it
+    state: MemberState  # AWAY: the other members do not hear from it
     owned_partitions: list[int]
     address: str = ""  # where other members reach it
     url: str = ""  # where clients reach it
     version: str = ""
-    problems: list[str] = msgspec.field(default_factory=list[str])  # as it says itself
+    problems: list[str] = msgspec.field(default_factory=list[str])  # reported by the member itself
 
 
 class ReplicaView(Shape, frozen=True):
@@ -31,21 +31,21 @@ class ReplicaView(Shape, frozen=True):
 
     member: str
     is_heard: bool
-    lag: int | None = None  # entries that it does not have yet; None: its owner does not say
+    lag: int | None = None  # entries that it lacks; None: unknown
 
 
 class ClusterPartitionView(Shape, frozen=True):
-    """Who owns a partition, and who keeps its log."""
+    """The owner of a partition, and the members that keep its log."""
 
     partition_id: int
     state: PartitionState
     owner: str
-    epoch: int  # how often it had another owner or other replicas
+    epoch: int  # increases with every change of owner or replicas
     replicas: list[ReplicaView]
 
 
 class ClusterStatus(Shape, frozen=True):
-    """How the cluster is, as one member sees it."""
+    """The state of the cluster, as one member sees it."""
 
     cluster_id: str
     member: str  # the one that answers
@@ -54,7 +54,7 @@ class ClusterStatus(Shape, frozen=True):
     members: list[ClusterMemberView]
     partitions: list[ClusterPartitionView]
     replication_factor: int
-    problems: list[str]  # what somebody should look at
+    problems: list[str]  # problems that need attention
     journal: str = ""  # where a broker keeps the log; "": the members do, with etcd
 
 
@@ -64,8 +64,8 @@ class CutView(Shape, frozen=True):
     number: int
     writer: str
     time: datetime
-    logs: int  # that grew since the cut before
-    entries: int  # by how much, together
+    logs: int  # logs that grew since the previous cut
+    entries: int  # the number of entries that were added
 
 
 class Cuts(Shape, frozen=True):
@@ -93,7 +93,7 @@ class CutMoment(Shape, frozen=True):
 
     number: int
     time: datetime  # by the clock of the member that published it; 1970 if that is not known
-    entries: int  # in all logs: the sequence id of the first entry behind it
+    entries: int  # in all logs: the sequence id of the first entry after the cut
     logs: list[LogPosition]
 
 
@@ -119,27 +119,27 @@ class OrderPage(Shape, frozen=True):
     """A part of the order, in order."""
 
     items: list[OrderedSpan]
-    next_cut: int  # where to go on
+    next_cut: int  # the cut to continue with
     last_cut: int  # the latest one that this member has
 
 
 class OrderQuery(Question, frozen=True):
-    """Which part of the order: whole cuts from one on, until there are so many spans."""
+    """Which part of the order to return: whole cuts, up to a number of spans."""
 
     cut: CutNumber = 0  # 0: the oldest that the member keeps
     limit: OrderSpans = ORDER_SPANS_MAX
 
 
 class Draining(Question, frozen=True):
-    """Whether a member gives its partitions away."""
+    """Whether a member hands over its partitions."""
 
     is_draining: bool = True
 
 
 class Removal(Question, frozen=True):
-    """How a member is taken out."""
+    """How to remove a member."""
 
-    force: bool = False  # even where too few disks of a partition would be left
+    force: bool = False  # even if a partition would lose its quorum of disks
 
 
 class Move(Question, frozen=True):
@@ -149,16 +149,16 @@ class Move(Question, frozen=True):
 
 
 class RepairRequest(Question, frozen=True):
-    """How etcd is to be repaired."""
+    """How to repair etcd."""
 
-    confirm: bool = False  # write; else only tell what would be written
-    without: tuple[str, ...] = ()  # members that do not answer and never come back
+    confirm: bool = False  # write the changes; otherwise only list them
+    without: tuple[str, ...] = ()  # members that are lost and never return
 
 
 class ClusterRepair(Shape, frozen=True):
-    """What etcd lacks of what the members know."""
+    """What the members know and etcd lacks."""
 
     is_done: bool  # it was written back
     members: list[str]  # those that answered
-    changes: list[str]  # what is to be written, or was
-    problems: list[str]  # what stands against it
+    changes: list[str]  # the changes to write, or that were written
+    problems: list[str]  # what prevents the repair

@@ -77,7 +77,7 @@ class ContentApi(Namespace, Protocol):
         body=BlobNames, answer=MissingBlobs, resend=Resend.FREELY,
     )  # fmt: skip
     async def missing(self, blobs: Sequence[str]) -> list[str]:
-        """Tell which of some blobs are not stored; the others are kept for a package to come."""
+        """List which of these blobs are missing; the others are kept for the next package."""
         ...
 
     # --- blobs ----------------------------------------------------------------------------
@@ -95,17 +95,17 @@ class ContentApi(Namespace, Protocol):
 
     @operation("begin_upload", "POST", _UPLOADS, STORE)
     async def begin_upload(self, new: NewUpload) -> UploadView:
-        """Begin to upload a blob in pieces."""
+        """Start to upload a blob in pieces."""
         ...
 
     @operation("get_upload", "GET", f"{_UPLOADS}/{{upload_id}}", STORE)
     async def upload(self, upload_id: str) -> UploadView:
-        """Show how far an upload is."""
+        """Show the progress of an upload."""
         ...
 
     @operation("write_upload", "PUT", f"{_UPLOADS}/{{upload_id}}/{{offset}}", STORE)
     async def write_upload(self, upload_id: str, offset: str, piece: bytes) -> UploadView:
-        """Add a piece to an upload, from an offset on.
+        """Add a piece to an upload at an offset.
 
         What was there from that offset on is replaced: a piece may be sent again.
         """
@@ -116,12 +116,12 @@ class ContentApi(Namespace, Protocol):
         takes_ms=_storing_ms,
     )  # fmt: skip
     async def finish_upload(self, upload_id: str, end: UploadEnd) -> BlobView:
-        """Make an upload the blob that it is for, if it is what its name says."""
+        """Complete an upload, if its content matches its hash."""
         ...
 
     @operation("drop_upload", "DELETE", f"{_UPLOADS}/{{upload_id}}", STORE)
     async def drop_upload(self, upload_id: str) -> None:
-        """Give up an upload."""
+        """Abort an upload."""
 
     # --- reading and reporting ------------------------------------------------------------
 
@@ -135,15 +135,15 @@ class ContentApi(Namespace, Protocol):
 
     @operation("announce_subscriber", "POST", "/v2/content/announcements", SUBSCRIBE)
     async def announce(self, announcement: NewAnnouncement) -> None:
-        """Say that a subscriber is there, and how far."""
+        """Announce a subscriber and its progress."""
 
     @operation("report_packages", "POST", "/v2/content/statuses", SUBSCRIBE, body=StatusNotes)
     async def report(self, statuses: Sequence[StatusNote]) -> None:
-        """Say what became of packages at a subscriber."""
+        """Report the outcomes of packages at a subscriber."""
 
     @operation("report_snapshot", "POST", "/v2/content/snapshots", SUBSCRIBE)
     async def snapshot_taken(self, snapshot: SnapshotNote) -> None:
-        """Say that a subscriber has stored what it holds."""
+        """Report a stored snapshot of a subscriber."""
 
     # --- queues ---------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class ContentApi(Namespace, Protocol):
 
     @operation("list_subscribers", "GET", f"{_PUBLISHER}/subscribers", LOOK, answer=SubscriberViews)
     async def subscribers(self, publisher: str) -> list[SubscriberView]:
-        """List the subscribers of a publisher, and how far they are."""
+        """List the subscribers of a publisher and their progress."""
         ...
 
     @operation("get_farm", "GET", f"{_PUBLISHER}/farm", LOOK)
@@ -164,39 +164,39 @@ class ContentApi(Namespace, Protocol):
 
     @operation("search_queue", "POST", f"{_QUEUE}/queue", LOOK, resend=Resend.FREELY)
     async def queue(self, publisher: str, subscriber: str, query: QueueQuery) -> QueuePage:
-        """Show what a subscriber has still to take."""
+        """Show the queue of a subscriber."""
         ...
 
     @operation("search_failed_packages", "POST", f"{_QUEUE}/errors", LOOK, resend=Resend.FREELY)
     async def errors(self, publisher: str, subscriber: str, query: QueueQuery) -> FailedPackages:
-        """Show the packages that a subscriber gave up on."""
+        """Show the error queue of a subscriber."""
         ...
 
     @operation("clear_queue", "POST", f"{_QUEUE}/clear", ADMINISTER, body=QueueOffset)
     async def clear(self, publisher: str, subscriber: str, offset: int) -> CommandReceipt:
-        """Let an editable subscriber skip all packages up to an offset."""
+        """Make an editable subscriber skip all packages up to an offset."""
         ...
 
     @operation("remove_package", "POST", f"{_QUEUE}/removal", ADMINISTER, body=QueueOffset)
     async def remove(self, publisher: str, subscriber: str, offset: int) -> CommandReceipt:
-        """Let an editable subscriber skip one package."""
+        """Make an editable subscriber skip one package."""
         ...
 
     @operation("retry_package", "POST", f"{_QUEUE}/retry", ADMINISTER, body=QueueOffset)
     async def retry(self, publisher: str, subscriber: str, offset: int) -> CommandReceipt:
-        """Let a subscriber import a package that it gave up on."""
+        """Retry a failed package at a subscriber."""
         ...
 
     @operation("get_content_events", "POST", f"{_PUBLISHER}/events", READ, waits=True)
     async def events(self, publisher: str, query: EventQuery) -> EventPage:
-        """Show which packages every subscriber has."""
+        """Show which packages every subscriber has imported."""
         ...
 
     # --- snapshots and clean-up -----------------------------------------------------------
 
     @operation("take_content_snapshot", "POST", f"{_SUBSCRIBER}/snapshot", ADMINISTER)
     async def take_snapshot(self, subscriber: str) -> CommandReceipt:
-        """Let a subscriber store what it holds, for another one to begin with."""
+        """Make a subscriber store a snapshot, for another one to start from."""
         ...
 
     @operation(
@@ -208,11 +208,11 @@ class ContentApi(Namespace, Protocol):
 
     @operation("forget_subscriber", "DELETE", _SUBSCRIBER, ADMINISTER)
     async def forget(self, subscriber: str) -> None:
-        """Stop waiting for a subscriber that is gone for good."""
+        """Forget a subscriber that will not return."""
 
     @operation(
         "clean_up_blobs", "POST", "/v2/content/cleanup", ADMINISTER, takes_ms=lambda _: _CLEAN_UP_MS
     )
     async def clean_up(self) -> CleanUpView:
-        """Delete the blobs that nothing refers to any more."""
+        """Delete blobs without references."""
         ...

@@ -38,7 +38,7 @@ class NewPackage(Question, frozen=True):
     package_id: str  # chosen by the publisher; the same id is published once
     action: ActionWord
     paths: list[str]
-    deep_paths: list[str] = msgspec.field(default_factory=list)  # with all below them
+    deep_paths: list[str] = msgspec.field(default_factory=list)  # paths that include their subtrees
     size_bytes: BlobBytes = 0
     sha256: bytes = b""  # of the package, in base64
     content: bytes | None = None  # the package itself, in base64, or
@@ -54,11 +54,11 @@ class PackageReceipt(Shape, frozen=True):
     package_id: str
     offset: int
     number: int  # of the publisher's packages, from 1 on
-    waited_ms: int = 0  # because subscribers are behind
+    waited_ms: int = 0  # how long back-pressure delayed it
 
 
 class BlobNames(Question, frozen=True):
-    """Blobs that somebody asks about."""
+    """The names of blobs to check."""
 
     blobs: list[str]
 
@@ -80,7 +80,7 @@ class UploadView(Shape, frozen=True):
     """An upload that is not finished."""
 
     upload_id: str
-    offset: int  # how many bytes are there: the next piece begins here
+    offset: int  # the number of bytes received: the next piece starts here
 
 
 class UploadEnd(Question, frozen=True):
@@ -103,23 +103,23 @@ class TopicQuery(Question, frozen=True):
     """Which part of a topic to read."""
 
     topic: TopicWord
-    offset: Offset  # the first that is wanted; if it is no longer kept, the first that is
+    offset: Offset  # the first offset to read; if it is no longer on the log, the earliest that is
     partition: Partition = 1
-    bytes_max: ReadBytes = READ_BYTES_MAX  # about so much, but one message at least
-    wait_ms: WaitMs = 0  # how long to wait when there is none
+    bytes_max: ReadBytes = READ_BYTES_MAX  # approximate, but at least one message
+    wait_ms: WaitMs = 0  # how long to wait if there is none
 
     def at_once(self) -> "TopicQuery":
         return msgspec.structs.replace(self, wait_ms=0)
 
 
 class ProgressNote(Question, frozen=True):
-    """How far a subscriber is with one publisher."""
+    """The progress of a subscriber with one publisher."""
 
     publisher: str
-    offset: Offset = -1  # of the last package that it has done with; -1: of none
+    offset: Offset = -1  # the offset of the last processed package; -1: none
     number: Count = 0  # of that package
-    retries: Count = 0  # of the package behind it
-    reason: str = ""  # why that one fails
+    retries: Count = 0  # attempts at the next package
+    reason: str = ""  # why the next package fails
     failing_since_ms: TimestampMs = 0
     cleared: Offset = -1  # up to where its queue was cleared
 
@@ -141,7 +141,7 @@ class NewAnnouncement(Question, frozen=True):
 
 
 class StatusNote(Question, frozen=True):
-    """What became of a package at a subscriber."""
+    """The outcome of a package at a subscriber."""
 
     subscriber: str
     publisher: str
@@ -155,13 +155,13 @@ class StatusNote(Question, frozen=True):
 
 
 class StatusNotes(Question, frozen=True):
-    """What became of packages."""
+    """Outcomes of packages."""
 
     statuses: list[StatusNote]
 
 
 class SnapshotNote(Question, frozen=True):
-    """A subscriber has stored what it holds as a blob."""
+    """A subscriber has stored its content as a blob."""
 
     subscriber: str
     command_id: str
@@ -176,31 +176,31 @@ class SnapshotNote(Question, frozen=True):
 class QueueQuery(Question, frozen=True):
     """Which part of a queue to show."""
 
-    after: Offset = -1  # the last offset of the page before
+    after: Offset = -1  # the last offset of the previous page
     limit: Limit = 100
 
 
 class QueuedPackage(Shape, frozen=True):
-    """A package that a subscriber has still to take."""
+    """A package that a subscriber has not imported yet."""
 
     offset: int
     number: int
     package_id: str
-    action: ActionWord | None  # None: it failed, and the log no longer has it
+    action: ActionWord | None  # None: it failed and is no longer on the log
     paths: list[str]
     size_bytes: int
     published_ms: int
     attempts: int = 0  # that failed
     reason: str = ""  # why the last of them did
-    failed_ms: int = 0  # when the subscriber gave up, by its clock; 0: it did not
-    is_retrying: bool = False  # somebody asked for another attempt
+    failed_ms: int = 0  # when it failed, by the subscriber's clock; 0: it has not failed
+    is_retrying: bool = False  # a retry was requested
 
 
 class FailedPackages(Shape, frozen=True):
-    """Packages that a subscriber gave up on, oldest first."""
+    """Packages that failed at a subscriber, oldest first."""
 
     items: list[QueuedPackage]
-    after: int | None = None  # give it to get the next page; None at the end
+    after: int | None = None  # the cursor of the next page; None: this is the last page
 
 
 class QueuePage(Shape, frozen=True):
@@ -208,7 +208,7 @@ class QueuePage(Shape, frozen=True):
 
     items: list[QueuedPackage]
     length: int  # of the whole queue
-    after: int | None = None  # give it to get the next page; None at the end
+    after: int | None = None  # the cursor of the next page; None: this is the last page
 
 
 class QueueOffset(Question, frozen=True):
@@ -218,11 +218,11 @@ class QueueOffset(Question, frozen=True):
 
 
 class CommandReceipt(Shape, frozen=True):
-    """A command to a subscriber is on the log; it is done when the subscriber is there."""
+    """A command to a subscriber is on the log; the subscriber executes it when it is connected."""
 
     command_id: str
-    offset: int = -1  # of the package that it is about
-    blob: str = ""  # where a snapshot will be
+    offset: int = -1  # the offset of its package
+    blob: str = ""  # the blob that the snapshot will be stored in
 
 
 # --- subscribers ------------------------------------------------------------------------------
@@ -233,26 +233,26 @@ class SubscriberView(Shape, frozen=True):
 
     name: str
     publisher: str
-    state: StateWord  # DEAD: nothing was heard of it for three intervals
-    lag: int  # packages that it has still to take in
-    offset: int  # of the last package that it has done with; -1: of none
+    state: StateWord  # DEAD: no announcement for three intervals
+    lag: int  # packages that it has not imported yet
+    offset: int  # the offset of the last processed package; -1: none
     number: int  # of that package
-    retries: int  # of the package behind it
-    reason: str  # why that one fails
+    retries: int  # attempts at the next package
+    reason: str  # why the next package fails
     failing_since_ms: int
     failed: int  # packages in its error queue
     ready: bool
     editable: bool
     retries_max: int  # -1: it never gives up
-    heard_ms: int  # when it was heard of last
+    heard_ms: int  # the time of its last announcement
     store_id: str
     host: str
     imported: int  # packages since it started, of all publishers
     imported_bytes: int
     import_ms: int
     cleared: int = -1  # up to where its queue was cleared
-    is_doubled: bool = False  # another store uses its name: one of them is configured wrongly
-    misses: int = 0  # packages that it never took in and the log no longer has
+    is_doubled: bool = False  # another store uses the same name: a configuration error
+    misses: int = 0  # packages that it never imported and that are no longer on the log
 
 
 class SubscriberViews(Shape, frozen=True):
@@ -265,19 +265,19 @@ class FarmView(Shape, frozen=True):
     """All subscribers of a publisher in one view."""
 
     publisher: str
-    last_number: int  # packages that were published
+    last_number: int  # the number of published packages
     last_offset: int
     distributed: int  # the offset of the last package that every subscriber has
     subscribers: int
-    states: dict[str, int]  # how many are in which state
+    states: dict[str, int]  # the number of subscribers by state
     ready: int
-    lag_p50: int  # of those that are alive
+    lag_p50: int  # of live subscribers
     lag_p99: int
     lag_max: int
-    slowest: str | None  # who has the largest lag, of those that are alive
+    slowest: str | None  # the live subscribers with the largest lag
     failing: list[SubscriberView]  # blocked, retrying, with failed packages, or doubled
     dead: list[str]
-    delay_ms: int = 0  # by which publishing is slowed now
+    delay_ms: int = 0  # the current delay of publishing (back-pressure)
 
 
 class FarmViews(Shape, frozen=True):
@@ -289,9 +289,9 @@ class FarmViews(Shape, frozen=True):
 class EventQuery(Question, frozen=True):
     """Which events to show."""
 
-    after: Offset = -1  # the last offset of the page before
+    after: Offset = -1  # the last offset of the previous page
     limit: Limit = 100
-    wait_ms: WaitMs = 0  # how long to wait when there is none
+    wait_ms: WaitMs = 0  # how long to wait if there is none
 
     def at_once(self) -> "EventQuery":
         return msgspec.structs.replace(self, wait_ms=0)
@@ -304,18 +304,18 @@ class DistributedPackage(Shape, frozen=True):
     offset: int  # of the package
     number: int
     paths: list[str]
-    said_ms: int  # when that was known
+    said_ms: int  # when the node learned it
 
 
 class EventPage(Shape, frozen=True):
-    """Packages that every subscriber has, in the order in which that was known."""
+    """Packages that every subscriber has imported, in the order in which the node learned it."""
 
     items: list[DistributedPackage]
-    after: int  # give it to get what comes next
+    after: int  # the cursor of the next page
 
 
 class SnapshotView(Shape, frozen=True):
-    """What a subscriber held, stored for another one to begin with."""
+    """The stored content of a subscriber, for another one to start from."""
 
     subscriber: str
     blob: str
@@ -334,7 +334,7 @@ class SnapshotViews(Shape, frozen=True):
 class CleanUpView(Shape, frozen=True):
     """What a clean-up of the blobs did."""
 
-    seen: int  # blobs that were looked at
+    seen: int  # blobs that were checked
     marked: int  # that were new
     referenced: int  # that are older than the log and that it refers to all the same
     removed: int

@@ -187,7 +187,8 @@ class UploadStaging:
         try:
             yield
         except OSError as error:
-            text = f"Expected to upload {blob} to {self._folder}, but {error.strerror or error}"
+            reason = (error.strerror or str(error)).lower()
+            text = f"Failed to upload {blob} to {self._folder}: {reason}"
             if error.errno in DISK_FULL:
                 raise ResourceExhausted(
                     f"{text}; make room on the disk", retry_after_ms=DISK_FULL_RETRY_MS

@@ -35,18 +35,18 @@ class DistributionApi(Namespace, Protocol):
 
     @operation("skip_distribution", "POST", f"{_ONE}/skip", _UPDATE)
     async def skip(self, distribution_key: str, skip: DistributionSkip) -> None:
-        """Give a distribution up for one partition."""
+        """Skip a distribution for one partition."""
 
     @operation("cancel_distribution", "POST", f"{_ONE}/cancellation", _UPDATE)
     async def cancel(self, distribution_key: str, cancellation: DistributionCancellation) -> None:
-        """Give a distribution up wherever it is pending."""
+        """Cancel a distribution on all partitions where it is pending."""
 
     @operation(
         "resume_distributions", "POST", "/v2/distributions/resumption", _UPDATE,
         body=DistributionResumption, answer=DistributionsResumed,
     )  # fmt: skip
     async def resume(self, partition: int) -> int:
-        """Send all that is in flight to a partition again, at once.
+        """Send everything in flight to a partition again, at once.
 
         Says how many that are.
         """

@@ -23,7 +23,7 @@ class TargetView(Shape, frozen=True):
     state: TargetState
     attempts: int  # how often it was sent
     next_attempt: datetime | None = None
-    refusal: str | None = None  # why the partition could not do it, the last time it said so
+    refusal: str | None = None  # the reason of the partition's last refusal
     behind: str | None = None  # the distribution that it waits for
 
 
@@ -57,15 +57,15 @@ class DistributionPage(Shape, frozen=True):
 
 
 class DistributionSkip(Question, frozen=True):
-    """Give a distribution up for one partition."""
+    """Skip a distribution for one partition."""
 
     partition: Partition
-    by: str  # who decided it: goes on the log
+    by: str  # the person who decided it, for the log
     reason: str = ""
 
 
 class DistributionCancellation(Question, frozen=True):
-    """Give a distribution up wherever it is pending."""
+    """Cancel a distribution on all partitions where it is pending."""
 
     by: str
     reason: str = ""
@@ -78,6 +78,6 @@ class DistributionResumption(Question, frozen=True):
 
 
 class DistributionsResumed(Shape, frozen=True):
-    """How many distributions are sent to it at once."""
+    """The number of distributions that are sent again at once."""
 
     count: int

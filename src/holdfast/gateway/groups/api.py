@@ -71,17 +71,17 @@ class GroupApi(Namespace, Protocol):
 
     @operation("search_group_partitions", "POST", f"{_GROUP}/partitions/search", READ)
     async def partitions(self, group: str, query: GroupPartitionQuery) -> GroupPartitionPage:
-        """Show partitions of a group: where they are, and how far."""
+        """Show partitions of a group: owners and offsets."""
         ...
 
     @operation("move_group_partition", "POST", f"{_GROUP}/partitions/move", UPDATE)
     async def move(self, group: str, move: PartitionMove) -> None:
-        """Let the owner of a partition hand it over to another member."""
+        """Move a partition to another member."""
 
     @operation("park_group_partition", "POST", f"{_GROUP}/partitions/park", UPDATE)
     async def park(self, group: str, partition: PartitionToken) -> None:
-        """Let the owner of a partition stop it until it is resumed."""
+        """Park a partition until it is resumed."""
 
     @operation("resume_group_partition", "POST", f"{_GROUP}/partitions/resume", UPDATE)
     async def resume(self, group: str, partition: PartitionToken) -> None:
-        """Let the owner of a parked partition run it again, at once."""
+        """Resume a parked partition at once."""

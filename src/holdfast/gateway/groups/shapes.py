@@ -16,12 +16,12 @@ PartitionStateWord = Literal[
 
 
 class NewSession(Question, frozen=True):
-    """A member that joins: its name with the number of its start, and what it says of itself."""
+    """A member that joins: its name, its incarnation and its card."""
 
     member: str  # NAME/INCARNATION
     card: bytes = b""  # for the other members, in base64
-    generation: Count = 0  # the newest that it has seen, of this home or a former one
-    session_ms: SessionMs = GROUP_SESSION_MS  # it is given up when it is not heard for so long
+    generation: Count = 0  # the newest generation that it has seen
+    session_ms: SessionMs = GROUP_SESSION_MS  # without a heartbeat for this long it is removed
 
 
 class MemberCard(Shape, frozen=True):
@@ -32,7 +32,7 @@ class MemberCard(Shape, frozen=True):
 
 
 class GenerationView(Shape, frozen=True):
-    """Who is in the group."""
+    """The members of the group."""
 
     number: int
     leader: str
@@ -40,13 +40,13 @@ class GenerationView(Shape, frozen=True):
 
 
 class SessionView(Shape, frozen=True):
-    """The member has joined; a generation that has it follows."""
+    """The member has joined; a generation with it follows."""
 
     session_id: str
 
 
 class Heartbeat(Question, frozen=True):
-    """The member is there, and waits for another generation than the one it knows."""
+    """The member is alive, and waits for a newer generation than the one it knows."""
 
     generation: Count = 0
     wait_ms: WaitMs = 0
@@ -78,7 +78,7 @@ class GroupMemberView(Shape, frozen=True):
     parked: int = 0
     shared: int = 0  # partitions that it offers to others
     is_leader: bool = False
-    is_away: bool = False  # it has left or is not heard; its partitions do not run there any more
+    is_away: bool = False  # it has left or sends no heartbeats; its partitions no longer run there
 
 
 class PartitionGroupView(Shape, frozen=True):
@@ -90,12 +90,12 @@ class PartitionGroupView(Shape, frozen=True):
     leader: str
     is_rebalancing: bool
     members: list[GroupMemberView]
-    partitions: int = 0  # all that are not removed
+    partitions: int = 0  # without removed ones
     running: int = 0
     shared: int = 0
     parked: int = 0
     finished: int = 0
-    watermark: int | None = None  # the lowest of the partitions that live
+    watermark: int | None = None  # the minimum over all unfinished partitions
 
 
 class PartitionGroupViews(Shape, frozen=True):
@@ -105,11 +105,11 @@ class PartitionGroupViews(Shape, frozen=True):
 
 
 class GroupPartitionQuery(Question, frozen=True):
-    """Which partitions of a group to show; all, if nothing is said."""
+    """Which partitions of a group to show; all by default."""
 
     state: PartitionStateWord | None = None
     member: str | None = None
-    after: str | None = None  # the last token of the page before
+    after: str | None = None  # the last token of the previous page
     limit: Limit = 100
 
 
@@ -118,32 +118,32 @@ class GroupPartitionView(Shape, frozen=True):
 
     token: str
     state: str  # a PartitionStateWord
-    member: str  # that has it; empty: nobody
-    offset: int | str | None = None  # how far its work is committed
+    member: str  # the owner; empty: none
+    offset: int | str | None = None  # the committed offset
     watermark: int | None = None
     target: str | None = None  # the member that it is offered to
     parents: list[str] = msgspec.field(default_factory=list)
     error: str | None = None  # why it is parked
-    attempts: int = 0  # failures one after the other
-    pinned_to: str | None = None  # the name of the member that somebody has moved it to
-    is_held: bool = False  # parked by hand: it stays so until it is resumed
+    attempts: int = 0  # consecutive failures
+    pinned_to: str | None = None  # the member that it was moved to by request
+    is_held: bool = False  # parked by request: it stays parked until it is resumed
 
 
 class GroupPartitionPage(Shape, frozen=True):
     """Some partitions, by token."""
 
     items: list[GroupPartitionView]
-    after: str | None = None  # where the next page begins; None: this is the last
+    after: str | None = None  # the cursor of the next page; None: this is the last page
 
 
 class PartitionMove(Question, frozen=True):
-    """Which partition goes to which member."""
+    """The partition to move, and its new owner."""
 
     token: str
     to: str  # the name of a member, or NAME/INCARNATION
 
 
 class PartitionToken(Question, frozen=True):
-    """Which partition is meant."""
+    """A partition, by its token."""
 
     token: str

@@ -67,7 +67,7 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("delete_user", "DELETE", _USER, one(_R.USER, _P.DELETE))
     async def delete_user(self, username: str) -> None:
-        """Delete a user with all that they were given."""
+        """Delete a user with all grants."""
 
     @operation("list_users", "GET", "/v2/users", one(_R.USER, _P.READ))
     async def users(self) -> Users:
@@ -120,7 +120,7 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("list_sessions", "GET", "/v2/sessions", one(_R.TOKEN, _P.READ))
     async def sessions(self) -> ConsoleSessions:
-        """List who is signed in to the console."""
+        """List sessions of the console."""
         ...
 
     # --- authorizations -----------------------------------------------------------------------
@@ -135,7 +135,7 @@ class IdentityApi(Namespace, Protocol):
 
     @operation("update_authorization", "PUT", _AUTHORIZATION, one(_R.AUTHORIZATION, _P.UPDATE))
     async def update_authorization(self, authorization_key: str, change: NewAuthorization) -> None:
-        """Change what is permitted."""
+        """Change a grant."""
 
     @operation("delete_authorization", "DELETE", _AUTHORIZATION, one(_R.AUTHORIZATION, _P.DELETE))
     async def delete_authorization(self, authorization_key: str) -> None:
@@ -145,7 +145,7 @@ class IdentityApi(Namespace, Protocol):
         "list_authorizations", "POST", "/v2/authorizations/listing", one(_R.AUTHORIZATION, _P.READ)
     )
     async def authorizations(self, query: AuthorizationQuery) -> Authorizations:
-        """List who may do what."""
+        """List grants."""
         ...
 
     @operation("get_own_identity", "GET", "/v2/authentication/me", Everyone.KNOWN)

@@ -11,17 +11,17 @@ class NewUser(Question, frozen=True):
     """A person."""
 
     username: str
-    password: str | None = None  # to sign in with, where the node allows that
+    password: str | None = None  # for basic authentication, if the node allows it
     name: str = ""
     email: str = ""
 
 
 class UserChange(Question, frozen=True):
-    """What is to be known of a person from now on."""
+    """New properties of a user."""
 
     name: str = ""
     email: str = ""
-    password: str | None = None  # None: as it is
+    password: str | None = None  # None: unchanged
 
 
 class UserView(Shape, frozen=True):
@@ -34,13 +34,13 @@ class UserView(Shape, frozen=True):
 
 
 class Users(Shape, frozen=True):
-    """All people, by their names."""
+    """All users, by name."""
 
     items: list[UserView]
 
 
 class GroupCreation(Question, frozen=True):
-    """A group to create, as it goes over the wire."""
+    """A group to create."""
 
     group_id: str
     name: str = ""
@@ -48,7 +48,7 @@ class GroupCreation(Question, frozen=True):
 
 
 class RoleCreation(Question, frozen=True):
-    """A role to create, as it goes over the wire."""
+    """A role to create."""
 
     role_id: str
     name: str = ""
@@ -64,7 +64,7 @@ class NewGroup(Question, frozen=True):
 
 
 class GroupChange(Question, frozen=True):
-    """What is to be known of a group, or a role, from now on."""
+    """New properties of a group or a role."""
 
     name: str = ""
     description: str = ""
@@ -103,12 +103,12 @@ class Groups(Shape, frozen=True):
 class NewToken(Question, frozen=True):
     """A token for a machine."""
 
-    client_id: str  # authorizations and memberships are the client's, not the token's
+    client_id: str  # authorizations and memberships belong to the client, not to the token
     lasts_ms: TokenMs = 0  # 0: for ever
 
 
 class TokenReceipt(Shape, frozen=True):
-    """A new token. It is told this once: the node keeps only what it recognises it by."""
+    """A new token. It is shown only once: the node stores a digest of it."""
 
     token_id: str
     client_id: str
@@ -132,7 +132,7 @@ class Tokens(Shape, frozen=True):
 
 
 class ConsoleSession(Shape, frozen=True):
-    """Somebody who is signed in to the console."""
+    """A session of the console."""
 
     session_id: str
     owner_type: OwnerType
@@ -142,13 +142,13 @@ class ConsoleSession(Shape, frozen=True):
 
 
 class ConsoleSessions(Shape, frozen=True):
-    """All who are signed in to the console, once for each browser."""
+    """All sessions of the console, one for each browser."""
 
     items: list[ConsoleSession]
 
 
 class NewAuthorization(Question, frozen=True):
-    """Somebody may do something."""
+    """Permissions of a user, client, group or role on a resource."""
 
     owner_type: OwnerType
     owner_id: str
@@ -164,7 +164,7 @@ class AuthorizationReceipt(Shape, frozen=True):
 
 
 class AuthorizationView(Shape, frozen=True):
-    """Somebody may do something."""
+    """Permissions of a user, client, group or role on a resource."""
 
     authorization_key: str
     owner_type: OwnerType
@@ -175,7 +175,7 @@ class AuthorizationView(Shape, frozen=True):
 
 
 class AuthorizationQuery(Question, frozen=True):
-    """Which authorizations to list: what is named has to be so."""
+    """Which authorizations to list: those that match every given field."""
 
     owner_type: OwnerType | None = None
     owner_id: str | None = None

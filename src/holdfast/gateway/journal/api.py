@@ -31,7 +31,7 @@ class JournalApi(Namespace, Protocol):
         "get_journal_bounds_since", "POST", "/v2/journal/bounds-since", _READ, body=JournalSince
     )
     async def bounds_since(self, since_ms: int) -> JournalBounds:
-        """Show which positions of the log can be read that were written at or after a time."""
+        """Show which positions of the log can be read, from a time on."""
         ...
 
     @operation(
@@ -61,5 +61,5 @@ class JournalApi(Namespace, Protocol):
 
     @operation("trace_record", "GET", f"{_ONE}/trace", _READ)
     async def trace(self, partition: str, position: str) -> RecordTrace:
-        """Show what led to a record, and what came of it on its partition."""
+        """Show the causes and effects of a record on its partition."""
         ...

@@ -58,7 +58,7 @@ class RecordEnd(StrEnum):
 
 
 class RecordFilter(Question, frozen=True, kw_only=True):
-    """Which records to list; what is left out is met by all."""
+    """Which records to list: those that match every given field."""
 
     partition: Partition | None = None
     type: RecordType | None = None
@@ -66,12 +66,12 @@ class RecordFilter(Question, frozen=True, kw_only=True):
     intent: str | None = None  # such as COMPLETED, of one value type or of all that have it
     key: str | None = None  # the record is about it, or its value names it
     source_position: Position | None = None  # of the command that led to it; needs the partition
-    since_ms: TimestampMs | None = None  # written at or after this time
+    since_ms: TimestampMs | None = None  # records written at or after this time
     until_ms: TimestampMs | None = None  # written at or before this time
 
 
 class RecordPageQuery(Question, frozen=True):
-    """Which part of a list of records is wanted."""
+    """Which page of a list of records to return."""
 
     limit: Limit = 50
     start: RecordEnd = RecordEnd.NEWEST  # without a cursor
@@ -94,10 +94,10 @@ class RecordRejection(Shape, frozen=True):
 
 
 class RecordDelivery(Shape, frozen=True):
-    """How a command came that another partition sent."""
+    """How a command from another partition was delivered."""
 
     partition_id: int  # the one that sent it
-    queue: str  # the ordered queue it stood in; "" for none
+    queue: str  # the ordered queue; "": none
     attempt: int  # 1 for the first
 
 

@@ -28,7 +28,7 @@ class NodeApi(Namespace, Protocol):
         media_type=PROMETHEUS,
     )  # fmt: skip
     async def metrics(self) -> bytes:
-        """Give the node's numbers to Prometheus."""
+        """Metrics in the format of Prometheus."""
         ...
 
     @operation(
@@ -36,7 +36,7 @@ class NodeApi(Namespace, Protocol):
         body=BackupRequest,
     )  # fmt: skip
     async def back_up(self, target: str) -> BackupView:
-        """Begin a backup of the node as of now, which the node writes to a folder or S3 itself.
+        """Start a backup, which the node writes to a folder or S3.
 
         Returns at once; `get_backup` tells how far it is. InvalidState while one is made, and for a
         member of a cluster.
@@ -45,5 +45,5 @@ class NodeApi(Namespace, Protocol):
 
     @operation("get_backup", "GET", "/v2/backup", one(ResourceType.SYSTEM, Permission.READ))
     async def backup(self) -> BackupView:
-        """Show how far the backup is that was begun last."""
+        """Show the progress of the last backup."""
         ...

@@ -11,8 +11,8 @@ class PartitionView(Shape, frozen=True):
     partition_id: int
     next_position: int
     processed_position: int
-    member: str = ""  # the process that has it, where there are several
-    is_reached: bool = True  # False: its process is away, and how far it is is not known
+    member: str = ""  # the process that runs it, if the node has several
+    is_reached: bool = True  # False: its process does not answer, and its progress is unknown
 
 
 class MemberView(Shape, frozen=True):
@@ -39,7 +39,7 @@ class Topology(Shape, frozen=True):
 
 
 class Health(Shape, frozen=True, omit_defaults=True):
-    """How the node is: UP, CHECKING, DEGRADED, or an error.
+    """The state of the node: UP, CHECKING, DEGRADED, or an error.
 
     CHECKING: it works; not all of its state was read since it started. DEGRADED: files are damaged,
     and all work is readable; or a partition has stopped, and the others work.
@@ -47,7 +47,7 @@ class Health(Shape, frozen=True, omit_defaults=True):
 
     status: str
     damage: list[str] = msgspec.field(default_factory=list)  # what is damaged, by its file
-    # what keeps nothing from working, and somebody should look at
+    # problems that need attention but do not stop work
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
@@ -58,15 +58,15 @@ class BackupRequest(Question, frozen=True):
 
 
 class BackupView(Shape, frozen=True):
-    """The backup that was begun last since the node started, and how far it is."""
+    """The last backup since the node started, and its progress."""
 
     state: str  # NONE, RUNNING, DONE or FAILED
     target: str = ""
-    generation: int = 0  # once it is DONE
-    taken_ms: int = 0  # the moment that it shows
+    generation: int = 0  # when it is DONE
+    taken_ms: int = 0  # the moment of which it is a snapshot
     total_bytes: int = 0
     done_bytes: int = 0
-    sent_bytes: int = 0  # of them, what the target did not have
-    held_ms: float = 0.0  # how long the processes of the node waited for a common moment
-    code: str = ""  # of why it is FAILED
+    sent_bytes: int = 0  # of these, bytes that the target did not have yet
+    held_ms: float = 0.0  # how long the processes of the node paused for a common moment
+    code: str = ""  # the error code, if it is FAILED
     error: str = ""

@@ -31,7 +31,7 @@ class NewDeployment(Question, frozen=True):
 
 
 class IgnoredPart(Shape, frozen=True):
-    """Something that a BPMN file asks for and that does not happen."""
+    """A part of a BPMN file that holdfast ignores."""
 
     element: str  # the id of the element that has it; empty: the file as a whole
     line: int  # in the file, from 1
@@ -47,9 +47,9 @@ class ProcessDefinition(Shape, frozen=True):
     version: int
     name: str
     deployed: datetime
-    created: bool = False  # with a deployment: False if it had this content already
-    distributed: bool = True  # False while a partition has not taken it
-    # with a deployment: what the file asks for and nobody does
+    created: bool = False  # in the answer to a deployment: False if this version existed already
+    distributed: bool = True  # False until every partition has it
+    # in the answer to a deployment: parts of the file that holdfast ignores
     ignored: list[IgnoredPart] = msgspec.field(default_factory=list)
 
 
@@ -101,11 +101,11 @@ class ProcessInstanceReceipt(Shape, frozen=True):
     """The instance is durable."""
 
     process_instance_key: str
-    created: bool  # False: its idempotency key named an instance that was there already
+    created: bool  # False: an instance with this idempotency key existed already
 
 
 class ProcessInstanceReceipts(Shape, frozen=True):
-    """One receipt an instance, in their order."""
+    """One receipt for each instance, in the order of the request."""
 
     instances: list[ProcessInstanceReceipt]
 
@@ -147,7 +147,7 @@ class InstanceState(StrEnum):
 
 
 class ProcessInstanceView(Shape, frozen=True, omit_defaults=True):
-    """What is known of a process instance."""
+    """A process instance."""
 
     process_instance_key: str
     process_id: str
@@ -170,7 +170,7 @@ class ProcessInstanceQuery(Question, frozen=True):
     version: Version | None = None
     with_incidents: bool = False
     limit: Limit = 100
-    after: str | None = None  # as the page before says
+    after: str | None = None  # from the previous page
     scope: ListScope = ListScope.OPEN
     state: InstanceState | None = None  # one that only ended instances have lists those
 
@@ -180,7 +180,7 @@ class ProcessInstancePage(Shape, frozen=True):
 
     items: list[ProcessInstanceView]
     after: str | None = None
-    # all that ended since then are known; None: all that ever did, or none were asked for
+    # everything that ended since then is listed; None: no limit, or ended ones were not requested
     ended_since: datetime | None = None
 
 
@@ -188,19 +188,19 @@ class NewVariables(Question, frozen=True):
     """New values for variables, as seen from a process instance or an element instance."""
 
     variables: msgspec.Raw = _variables()
-    local: bool = False  # exactly in that scope, not where they are known
+    local: bool = False  # set them in exactly this scope, not in the scope that defines them
 
 
 class ActivateElement(Question, frozen=True):
-    """An element that is to get a token."""
+    """An element that gets a token."""
 
     element_id: str
-    ancestor_key: str | None = None  # in which scope, where there are several
+    ancestor_key: str | None = None  # the scope, if there are several
     variables: msgspec.Raw = _variables()
 
 
 class MoveTokens(Question, frozen=True):
-    """Every token of one element goes to another."""
+    """Moves every token of one element to another."""
 
     source_id: str
     target_id: str
@@ -241,8 +241,8 @@ class NewMessage(Question, frozen=True):
     name: str
     correlation_key: str = ""
     variables: msgspec.Raw = _variables()
-    message_id: str | None = None  # the same id is not published twice while it is kept
-    ttl_ms: TtlMs = 0  # how long it is kept for those that wait later
+    message_id: str | None = None  # published once with this id while it is buffered
+    ttl_ms: TtlMs = 0  # how long it is buffered for instances that wait later
 
 
 class MessagePublication(Question, frozen=True):

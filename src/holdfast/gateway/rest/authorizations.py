@@ -49,7 +49,7 @@ _OWNER_TYPES = {str(each): (str(each),) for each in (*OwnerType, "MAPPING_RULE",
 
 
 class AuthorizationResult(Shape, frozen=True):
-    """Somebody may do something."""
+    """Permissions of a user, client, group or role on a resource."""
 
     authorization_key: str
     owner_id: str
@@ -57,7 +57,7 @@ class AuthorizationResult(Shape, frozen=True):
     resource_type: ResourceType
     resource_id: str
     permission_types: list[Permission]
-    resource_property_name: str | None = None  # resources are known by their ids here
+    resource_property_name: str | None = None  # always null: resources are identified by id
 
 
 class AuthorizationSearchResult(Shape, frozen=True):
@@ -147,7 +147,7 @@ class Me(OwnIdentity, frozen=True, kw_only=True):
 
 
 class OwnAuthorizations(AuthorizationSearchResult, frozen=True, kw_only=True):
-    """A page of what the caller may do."""
+    """A page of the caller's authorizations."""
 
     authorizations_enabled: bool
 

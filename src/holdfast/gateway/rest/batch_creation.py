@@ -32,19 +32,19 @@ class InstanceBatch(Reference, frozen=True, kw_only=True):
 
     # which ones, with at least one condition
     filter: Annotated[dict[str, Any], filter_of(INSTANCES, conditions_min=1)]
-    throttle: Throttle = 0  # items a second, over all partitions; 0: as fast as live work lets it
-    priority: Priority = 0  # the higher the sooner
-    dry_run: bool = False  # only count what would be chosen
+    throttle: Throttle = 0  # items per second over all partitions; 0: no limit
+    priority: Priority = 0  # higher goes first
+    dry_run: bool = False  # only count what would be selected
 
 
 class IncidentBatch(InstanceBatch, frozen=True, kw_only=True):
     """Process instances whose incidents are to be resolved."""
 
-    retries: Retries = 0  # each job may fail so often beyond the next time
+    retries: Retries = 0  # further retries of each job after the next attempt
 
 
 class BatchMove(Question, frozen=True):
-    """Every token of one element goes to another."""
+    """Moves every token of one element to another."""
 
     source_element_id: str
     target_element_id: str

@@ -85,9 +85,9 @@ class OperationResult(Shape, frozen=True):
     actor_id: str | None
     operations_total_count: int  # selected so far
     operations_failed_count: int
-    operations_completed_count: int  # those whose target was gone among them
+    operations_completed_count: int  # including items whose target no longer existed
     errors: list[OperationError]
-    operations_canceled_count: int  # beyond the API: what was given up
+    operations_canceled_count: int  # an extension of the API: canceled items
     actor_type: str | None = None
 
 

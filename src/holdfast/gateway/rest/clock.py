@@ -12,7 +12,7 @@ PINNED_MS_MAX = 7_258_118_400_000  # the year 2200: what is kept for long beyond
 
 
 class Pin(Question, frozen=True):
-    """The moment that it is from now on."""
+    """The time that the node's clock is set to."""
 
     timestamp: TimestampMs  # ms since 1970
 

@@ -56,7 +56,7 @@ class SearchQuery(Question, frozen=True):
 
 
 class PageAnswer(Shape, frozen=True):
-    """Where a page is in the whole answer."""
+    """The position of a page in the whole result."""
 
     total_items: int
     has_more_total_items: bool
@@ -65,7 +65,7 @@ class PageAnswer(Shape, frozen=True):
 
 
 class Reference(Question, frozen=True):
-    """A number of the caller's own for what is asked. It is not kept."""
+    """A number of the caller for its request. It is not stored."""
 
     operation_reference: OperationReference | None = None
 

@@ -25,7 +25,7 @@ class DeployedProcess(Shape, frozen=True):
 
 
 class Deployed(Shape, frozen=True):
-    """One thing of a deployment; of all kinds that the API knows there are only processes here."""
+    """One deployed resource; of the kinds that the API knows, holdfast has processes only."""
 
     process_definition: DeployedProcess | None
     decision_definition: None = None

@@ -205,7 +205,7 @@ async def _of_state(api: RestApi, incident_key: str, found: FoundIncident) -> In
 async def resolve_incident(
     api: RestApi, incident_key: str, body: IncidentResolution | None
 ) -> None:
-    """Try again what an incident stopped."""
+    """Retries the job or element of an incident."""
     retries = body.retries if body else None
     if retries is None:
         retries = await _retries(api, incident_key)

@@ -63,9 +63,9 @@ class InstanceCreation(Question, frozen=True):
     process_definition_version: AnyVersion | None = None  # -1: the latest
     process_definition_key: str | None = None
     variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
-    await_completion: bool = False  # answer when it has ended, with its variables
+    await_completion: bool = False  # respond when the instance has ended, with its variables
     fetch_variables: list[str] | None = None  # all if none is named
-    request_timeout: RequestTimeoutMs | None = None  # ms to wait for the end; 0: the node's own
+    request_timeout: RequestTimeoutMs | None = None  # ms to wait for the end; 0: the default
     tenant_id: str | None = None
     operation_reference: OperationReference | None = None
     start_instructions: list[dict[str, Any]] | None = None
@@ -81,7 +81,7 @@ class CreatedInstance(Shape, frozen=True):
     process_definition_version: int
     process_definition_key: str
     process_instance_key: str
-    variables: msgspec.Raw  # empty, unless the end was waited for
+    variables: msgspec.Raw  # empty, unless awaitCompletion is set
     tenant_id: str = TENANT
     tags: list[str] = msgspec.field(default_factory=list)
     business_id: str | None = None

@@ -49,17 +49,17 @@ TASK = "task"  # the process and the element of a job that has none
 
 
 class JobActivation(Question, frozen=True):
-    """A worker asks for work."""
+    """A request of a worker for jobs."""
 
     type: str
-    timeout: LeaseMs  # how long the jobs are held, in ms
+    timeout: LeaseMs  # how long the leases last, in ms
     max_jobs_to_activate: JobsMax
     worker: str | None = None
     fetch_variable: list[str] | None = None  # all if none is named
-    request_timeout: RequestTimeoutMs | None = None  # ms; 0: the node's own, negative: do not wait
+    request_timeout: RequestTimeoutMs | None = None  # ms; 0: the default, negative: do not wait
     tenant_ids: list[str] | None = None
     tenant_filter: str | None = None
-    with_lease: bool | None = None  # give the token that fences reports
+    with_lease: bool | None = None  # return the lease token that fences reports
 
     @property
     def wait_ms(self) -> int:
@@ -72,7 +72,7 @@ class JobActivation(Question, frozen=True):
 
 
 class JobToDo(Shape, frozen=True):
-    """A job that the worker holds until its deadline."""
+    """A job that is leased to the worker until its deadline."""
 
     job_key: str
     type: str
@@ -100,7 +100,7 @@ class JobToDo(Shape, frozen=True):
 
 
 class JobsToDo(Shape, frozen=True):
-    """The jobs that a worker got; empty when there was none in time."""
+    """The jobs that a worker got; empty if none came in time."""
 
     jobs: list[JobToDo]
 
@@ -163,7 +163,7 @@ def _variables(payload: msgspec.Raw) -> msgspec.Raw:
 
 
 class JobDone(Question, frozen=True):
-    """A job is done."""
+    """A completed job."""
 
     variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
     result: msgspec.Raw = msgspec.field(default_factory=no_variables)
@@ -174,7 +174,7 @@ class JobDone(Question, frozen=True):
 class JobFailed(Question, frozen=True):
     """An attempt failed."""
 
-    retries: Retries = 0  # attempts that are left; 0: a person has to look at it
+    retries: Retries = 0  # retries left; 0: the job gets an incident
     error_message: str = ""
     retry_back_off: SpanMs = 0  # ms until the next attempt
     variables: msgspec.Raw = msgspec.field(default_factory=no_variables)
@@ -182,7 +182,7 @@ class JobFailed(Question, frozen=True):
 
 
 class JobThrown(Question, frozen=True):
-    """The work ended in an error that the process knows."""
+    """The job ended in a BPMN error that its process may catch."""
 
     error_code: str
     error_message: str | None = None
@@ -237,10 +237,10 @@ def _given(raw: msgspec.Raw) -> bool:
 
 
 class JobChanges(Question, frozen=True):
-    """What is to be different about a job."""
+    """Changes to a job."""
 
     retries: Attempts | None = None
-    timeout: LeaseMs | None = None  # ms that its worker may hold it from now
+    timeout: LeaseMs | None = None  # the new lease from now on, in ms
     priority: Priority | None = None
 
 

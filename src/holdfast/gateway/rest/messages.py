@@ -30,7 +30,7 @@ class MessageCorrelation(Question, frozen=True):
 
 
 class CorrelatedMessage(Shape, frozen=True):
-    """The message was given to an instance."""
+    """The message was correlated with an instance."""
 
     message_key: str
     process_instance_key: str

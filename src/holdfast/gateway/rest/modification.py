@@ -21,7 +21,7 @@ class VariableInstruction(Question, frozen=True):
 
 
 class ActivateInstruction(Question, frozen=True):
-    """An element that is to get a token."""
+    """An element that gets a token."""
 
     element_id: str
     ancestor_element_instance_key: str | None = None
@@ -29,7 +29,7 @@ class ActivateInstruction(Question, frozen=True):
 
 
 class SourceInstruction(Question, frozen=True):
-    """Where tokens are moved from."""
+    """The source of moved tokens."""
 
     source_type: str
     source_element_id: str | None = None
@@ -37,7 +37,7 @@ class SourceInstruction(Question, frozen=True):
 
 
 class MoveInstruction(Question, frozen=True):
-    """Every token of one element goes to another."""
+    """Moves every token of one element to another."""
 
     source_element_instruction: SourceInstruction
     target_element_id: str
@@ -46,7 +46,7 @@ class MoveInstruction(Question, frozen=True):
 
 
 class TerminateInstruction(Question, frozen=True):
-    """An element instance, or all instances of an element, to be ended."""
+    """An element instance, or all instances of an element, to terminate."""
 
     element_instance_key: str | None = None
     element_id: str | None = None

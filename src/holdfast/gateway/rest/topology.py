@@ -31,7 +31,7 @@ class Broker(Shape, frozen=True):
 
 
 class ClusterTopology(Topology, frozen=True, kw_only=True):
-    """What the cluster is, and how far each partition is."""
+    """The members and partitions of the cluster."""
 
     brokers: list[Broker]
     cluster_size: int = 1

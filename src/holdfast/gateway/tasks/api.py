@@ -60,12 +60,12 @@ class TaskApi(Namespace, Protocol):
 
     @operation("get_task", "GET", "/v2/tasks/{task_key}", READ_JOB)
     async def get(self, task_key: str) -> TaskView:
-        """Show what is known of a task."""
+        """Show a task."""
         ...
 
     @operation("get_task_details", "GET", "/v2/tasks/{task_key}/details", READ_JOB)
     async def details(self, task_key: str) -> TaskView:
-        """Show what is known of a task, also from the log.
+        """Show a task, including one that ended recently.
 
         A task that ended recently comes with its payload, though nothing else is kept of it.
         """
@@ -115,7 +115,7 @@ class JobApi(Namespace, Protocol):
         "complete_jobs", "POST", "/v2/jobs/completion", WORK, body=JobCompletions, answer=Answers
     )
     async def complete(self, jobs: Sequence[JobCompletion]) -> list[Answer]:
-        """Report jobs as done."""
+        """Complete jobs."""
         ...
 
     @operation("fail_jobs", "POST", "/v2/jobs/failure", WORK, body=JobFailures, answer=Answers)
@@ -125,12 +125,12 @@ class JobApi(Namespace, Protocol):
 
     @operation("throw_errors", "POST", "/v2/jobs/error", WORK, body=JobErrors, answer=Answers)
     async def throw(self, jobs: Sequence[JobError]) -> list[Answer]:
-        """Report errors that the processes of the jobs know."""
+        """Report BPMN errors of jobs."""
         ...
 
     @operation("release_jobs", "POST", "/v2/jobs/release", WORK, body=HeldJobs, answer=Answers)
     async def release(self, jobs: Sequence[HeldJob]) -> list[Answer]:
-        """Give leased jobs back untouched."""
+        """Release leased jobs."""
         ...
 
     @operation(
@@ -138,14 +138,14 @@ class JobApi(Namespace, Protocol):
         body=LeaseExtension, answer=Answers,
     )  # fmt: skip
     async def extend(self, leases: Sequence[str], lease_ms: int) -> list[Answer]:
-        """Hold leased jobs for longer."""
+        """Extend the leases of jobs."""
         ...
 
     @operation(
         "update_job_retries", "POST", "/v2/jobs/{job_key}/retries", UPDATE_JOB, body=JobRetries
     )
     async def update_retries(self, job_key: str, retries: int) -> None:
-        """Give a job another number of retries."""
+        """Set the retries of a job."""
 
 
 class IncidentApi(Namespace, Protocol):
@@ -166,11 +166,11 @@ class IncidentApi(Namespace, Protocol):
         body=IncidentResolution,
     )  # fmt: skip
     async def resolve(self, incident_key: str, retries: int) -> None:
-        """Try again what an incident stopped."""
+        """Retries the job or element of an incident."""
 
     @operation("discard_incident", "POST", "/v2/incidents/{incident_key}/discard", UPDATE_JOB)
     async def discard(self, incident_key: str) -> None:
-        """Give up the task of an incident."""
+        """Discard the task of an incident."""
 
 
 class ScheduleApi(Namespace, Protocol):

@@ -43,14 +43,14 @@ class RetryBackoff(Question, frozen=True):
 class NewTask(Question, frozen=True):
     """A task to submit."""
 
-    type: str  # the task's name: workers that take it get it
+    type: str  # the name of the task, by which workers lease it
     payload: msgspec.Raw = msgspec.field(default_factory=_null)  # any JSON
     key: str | None = None  # idempotency key: the same key within its window names the same task
     # None of the next four: as the task's worker says, else 0, 3, RetryBackoff() and 0
     priority: Priority | None = None  # higher goes first
     retries: Retries | None = None
     backoff: RetryBackoff | None = None
-    timeout_ms: SpanMs | None = None  # how long one attempt may take; 0: while its worker lives
+    timeout_ms: SpanMs | None = None  # of an attempt; 0: none, the worker renews its lease
     delay_ms: SpanMs = 0
     due: datetime | None = None  # a point in time, instead of a delay
     window_ms: PauseMs | None = (
@@ -71,17 +71,17 @@ class TaskReceipt(Shape, frozen=True):
     """The task is durable."""
 
     task_key: str
-    created: bool  # False: its idempotency key named a task that was there already
+    created: bool  # False: a task with this idempotency key existed already
 
 
 class TaskReceipts(Shape, frozen=True):
-    """One receipt a task, in their order."""
+    """One receipt for each task, in the order of the request."""
 
     tasks: list[TaskReceipt]
 
 
 class TaskView(Shape, frozen=True):
-    """What is known of a task."""
+    """A task."""
 
     task_key: str
     type: str
@@ -105,7 +105,7 @@ class TaskQuery(Question, frozen=True):
     type: str | None = None
     state: JobState | None = None  # one that only ended tasks have lists those
     limit: Limit = 100
-    after: str | None = None  # as the page before says
+    after: str | None = None  # from the previous page
     scope: ListScope = ListScope.OPEN
 
 
@@ -113,8 +113,8 @@ class TaskPage(Shape, frozen=True):
     """Tasks that have not ended, in the order of their keys; then ended ones, the last first."""
 
     items: list[TaskView]
-    after: str | None = None  # give it to get the next page; None at the end
-    # all tasks that ended since then are known; None: all that ever did, or none were asked for
+    after: str | None = None  # the cursor of the next page; None: this is the last page
+    # all tasks that ended since then are listed; None: no limit, or ended ones were not requested
     ended_since: datetime | None = None
 
 
@@ -129,22 +129,22 @@ class ResultQuery(Question, frozen=True):
 
 
 class TaskOutcome(Shape, frozen=True):
-    """How a task stands: ended, at an incident, or not there yet."""
+    """The state of a task, and its result or error."""
 
     task_key: str
-    state: JobState | None  # None: neither running nor kept
+    state: JobState | None  # None: unknown, or no longer kept
     result: msgspec.Raw | UnsetType = UNSET
     error: str | None = None
 
 
 class TaskOutcomes(Shape, frozen=True):
-    """One outcome a task, in the order that was asked for."""
+    """One outcome for each task, in the order of the request."""
 
     tasks: list[TaskOutcome]
 
 
 class TaskOptions(Question, frozen=True):
-    """How a worker wants tasks of a type to be run whose submission does not say."""
+    """Default options of a task type, for submissions without their own."""
 
     priority: Priority = 0
     retries: Retries = 3
@@ -155,16 +155,16 @@ class TaskOptions(Question, frozen=True):
 
 
 class ActivationRequest(Question, frozen=True):
-    """A worker asks for work."""
+    """A request of a worker for jobs."""
 
     types: list[str]
     worker: str = "worker"
     jobs_max: JobsMax = 32
-    lease_ms: LeaseMs = 30_000  # for jobs without a timeout of their own
-    wait_ms: WaitMs = 0  # how long to wait when there is none
-    # which variables of a process the worker wants, by type; all for a type that is not named
+    lease_ms: LeaseMs = 30_000  # for jobs without a timeout
+    wait_ms: WaitMs = 0  # how long to wait if there is none
+    # the variables of a process that the worker needs, by type; all for other types
     variables: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    # the options of its tasks, by type; the node remembers them: said once is enough
+    # the options of its tasks, by type; the node stores them, so one request is enough
     options: dict[str, TaskOptions] = msgspec.field(default_factory=dict)
 
     def at_once(self) -> "ActivationRequest":
@@ -185,16 +185,16 @@ class JobOrigin(Shape, frozen=True):
 
 
 class ActivatedJob(Shape, frozen=True, omit_defaults=True):
-    """A job that the worker holds until its deadline."""
+    """A job that is leased to the worker until its deadline."""
 
     job_key: str
     type: str
     payload: msgspec.Raw
     lease: str
-    lease_ms: int  # how long it is held from now
+    lease_ms: int  # how long the lease lasts from now
     attempt: int
     retries: int
-    extendable: bool  # False: the lease is the job's own timeout
+    extendable: bool  # False: the lease is the timeout of the job
     origin: JobOrigin | None = None  # None: it is a task
     priority: int = 0
     # those that the task was submitted with, or the process started with; None: there are none
@@ -202,13 +202,13 @@ class ActivatedJob(Shape, frozen=True, omit_defaults=True):
 
 
 class ActivatedJobs(Shape, frozen=True):
-    """The jobs that a worker got; empty when there was none in time."""
+    """The jobs that a worker got; empty if none came in time."""
 
     jobs: list[ActivatedJob]
 
 
 class JobCompletion(Question, frozen=True):
-    """A job is done."""
+    """A completed job."""
 
     job_key: str
     lease: str
@@ -216,7 +216,7 @@ class JobCompletion(Question, frozen=True):
 
 
 class JobCompletions(Question, frozen=True):
-    """Jobs that are done."""
+    """Completed jobs."""
 
     jobs: list[JobCompletion]
 
@@ -227,9 +227,9 @@ class JobFailure(Question, frozen=True):
     job_key: str
     lease: str
     error: str
-    final: bool = False  # trying again is of no use
-    retry_after_ms: SpanMs | None = None  # instead of the task's back-off
-    retries: Retries | None = None  # attempts left, instead of one fewer than before
+    final: bool = False  # no retry: the job gets an incident at once
+    retry_after_ms: SpanMs | None = None  # until the next attempt, instead of the back-off
+    retries: Retries | None = None  # retries left, instead of one fewer than before
 
 
 class JobFailures(Question, frozen=True):
@@ -239,7 +239,7 @@ class JobFailures(Question, frozen=True):
 
 
 class JobError(Question, frozen=True):
-    """The work ended in an error that the process knows."""
+    """The job ended in a BPMN error that its process may catch."""
 
     job_key: str
     lease: str
@@ -255,14 +255,14 @@ class JobErrors(Question, frozen=True):
 
 
 class HeldJob(Question, frozen=True):
-    """A job that the worker holds and gives back."""
+    """A leased job that the worker releases."""
 
     job_key: str
     lease: str
 
 
 class HeldJobs(Question, frozen=True):
-    """Jobs that the worker gives back."""
+    """Jobs that the worker releases."""
 
     jobs: list[HeldJob]
 
@@ -281,7 +281,7 @@ class JobRetries(Question, frozen=True):
 
 
 class Answer(Shape, frozen=True):
-    """What became of one item of a request about many; no code means that it was done."""
+    """The outcome of one item of a batch request; without a code it succeeded."""
 
     key: str
     code: str | None = None
@@ -289,7 +289,7 @@ class Answer(Shape, frozen=True):
 
 
 class Answers(Shape, frozen=True):
-    """One answer an item, in their order."""
+    """One answer for each item, in the order of the items."""
 
     answers: list[Answer]
 
@@ -328,29 +328,28 @@ class IncidentPage(Shape, frozen=True):
 
     items: list[IncidentView]
     after: str | None = None
-    # all that ended since then are known; None: all that ever did, or none were asked for
+    # everything that ended since then is listed; None: no limit, or ended ones were not requested
     ended_since: datetime | None = None
 
 
 class IncidentResolution(Question, frozen=True):
-    """Try again what an incident stopped."""
+    """Retries the job or element of an incident."""
 
-    # how many more failures a job may have beyond the next; None: as many as it was given since
+    # further retries after the next attempt; None: those that the job was given meanwhile
     retries: Retries | None = None
     operation_reference: OperationReference | None = (
-        None  # a number of the caller's own, which is not kept
+        None  # a number of the caller; it is not stored
     )
 
 
 class NewSchedule(Question, frozen=True):
-    """A rule that submits a task at each of its due times."""
+    """A schedule to create: it submits a task at each due time."""
 
     task: NewTask
     cron: str | None = None
     interval_ms: IntervalMs | None = None
     timezone: str = "UTC"
-    # what is done about due times that were missed: "all", "one" for the latest of them, "none";
-    # true and false are all and one
+    # missed due times that fire: "all", "one" (the latest) or "none"; true means all, false one
     catch_up: CatchUp | bool = CatchUp.ONE
 
 
@@ -365,7 +364,7 @@ class ScheduleView(Shape, frozen=True):
     catch_up: CatchUp
     next_due: datetime | None
     fired: int
-    error: str | None = None  # why its next due time is not known
+    error: str | None = None  # why its next due time is unknown
 
 
 class Schedules(Shape, frozen=True):

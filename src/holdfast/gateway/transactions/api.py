@@ -33,7 +33,7 @@ class TransactionApi(Namespace, Protocol):
         "commit_transaction", "POST", "/v2/transactions", _ANY_OPERATION, takes_ms=_decision_ms
     )
     async def commit(self, request: TransactionRequest) -> TransactionResult:
-        """Do all of some operations, or none of them.
+        """Execute operations as one transaction: all or none.
 
         It is decided and durable when it returns: committed, or aborted with every known reason.
         """

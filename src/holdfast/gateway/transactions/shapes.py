@@ -23,12 +23,12 @@ class TransactionRequest(Question, frozen=True):
     """A whole transaction."""
 
     operations: list[TransactionStep]
-    # a repetition with the same id and operations gets the first answer
+    # a repeated request with the same id and operations gets the first answer
     id: str | None = None
     # a job whose partition decides it: jobs of processes can be completed there only; None: one
     # where jobs are completed, if there are any, with most of the operations
     home_job: str | None = None
-    timeout_ms: TransactionMs = TRANSACTION_MS  # to be decided; it is aborted after this time
+    timeout_ms: TransactionMs = TRANSACTION_MS  # until it is decided; then it is aborted
 
 
 class RefusedStep(Shape, frozen=True):
@@ -37,11 +37,11 @@ class RefusedStep(Shape, frozen=True):
     operation: int  # its place among the operations, from 0; -1: the transaction as a whole
     code: str
     reason: str
-    key: str | None = None  # of what is there already, or what the reason is about
+    key: str | None = None  # the existing object, or the one that the reason names
 
 
 class TransactionResult(Shape, frozen=True):
-    """What became of a transaction."""
+    """The outcome of a transaction."""
 
     transaction_key: str
     state: TransactionState  # COMMITTED: all of it is done; ABORTED: nothing of it
@@ -51,7 +51,7 @@ class TransactionResult(Shape, frozen=True):
 
 
 class TransactionPart(Shape, frozen=True):
-    """One operation, as far as it is shown to those who look after the node."""
+    """One operation, without its payload."""
 
     kind: str  # submit, complete, start or publish
     partition: int
@@ -59,7 +59,7 @@ class TransactionPart(Shape, frozen=True):
 
 
 class TransactionView(Shape, frozen=True):
-    """A transaction that is not done everywhere, or was lately."""
+    """A transaction that is not finished on all partitions, or was until recently."""
 
     transaction_key: str
     partition: int  # its home, which decides it
@@ -82,7 +82,7 @@ class TransactionQuery(Question, frozen=True):
 
 
 class TransactionPage(Shape, frozen=True):
-    """Transactions that are not done everywhere, in the order of their keys."""
+    """Transactions that are not finished on all partitions, in the order of their keys."""
 
     items: list[TransactionView]
     after: str | None = None

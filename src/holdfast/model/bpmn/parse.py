@@ -1,5 +1,7 @@
 """XML from strangers, parsed without following anything it points to."""
 
+import re
+
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from holdfast.limits import ENTRY_BYTES_MAX, KIB
@@ -49,7 +51,8 @@ def parse(xml: bytes | str) -> Node:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         line = error.lineno or 0
-        raise _refused("a BPMN file", f"line {line} is not XML: {error.msg}", line) from None
+        said = re.sub(r", line \d+, column \d+$", "", str(error.msg))
+        raise _refused("a BPMN file", f"line {line} is not XML: {said}", line) from None
     except ValueError as error:  # lxml's word for what libxml2 cannot even begin to read
         raise _refused("a BPMN file", f"this is not XML: {error}") from None
     if root.getroottree().docinfo.internalDTD is not None:

@@ -29,6 +29,7 @@ from holdfast.model.bpmn.picture import read_drawing
 from holdfast.model.bpmn.support import BESIDE, Verdict, verdict
 from holdfast.model.bpmn.texts import expression
 from holdfast.model.definition import Definition, Element, Flow
+from holdfast.model.rules.structure import loose_ends
 
 
 class ReadProcess(NamedTuple):
@@ -151,6 +152,9 @@ def _is_feel(text: str) -> bool:
 def _check(definition: Definition, node: Node, *, is_whole: bool) -> Iterator[Problem]:
     """Whether the definition makes sense as a process, told with the line of what does not."""
     found = check.problems(definition, is_whole=is_whole)
+    if not is_whole:  # elements that could not be read are there nevertheless
+        there = {each.get("id", "") for each in node.iter()}
+        found += [each for flow in definition.flows for each in loose_ends(flow, there)]
     lines = {each.get("id"): each.sourceline for each in node.iter()} if found else {}
     for problem in found:
         line = lines.get(problem.element) or node.sourceline or 0

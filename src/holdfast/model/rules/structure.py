@@ -1,10 +1,10 @@
 """Ids, sizes, scopes and flows: what has to hold before an element's meaning can be asked about."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from holdfast.limits import NAME_CHARS_MAX
-from holdfast.model.definition import Element, ElementKind
+from holdfast.model.definition import Element, ElementKind, Flow
 from holdfast.model.graph import Graph
 from holdfast.model.rules.problem import Problem
 
@@ -123,15 +123,7 @@ def flows(graph: Graph) -> Iterator[Problem]:
     """A flow joins two elements of one scope, and neither enters a start nor leaves an end."""
     for flow in graph.definition.flows:
         source, target = graph.elements.get(flow.source), graph.elements.get(flow.target)
-        for what, id_, found in (
-            ("leave", flow.source, source),
-            ("lead to", flow.target, target),
-        ):
-            if found is None:
-                yield Problem(
-                    flow.id,
-                    f"Expected flow '{flow.id}' to {what} an element, but there is no '{id_}'",
-                )
+        yield from loose_ends(flow, graph.elements)
         if source and target and source.scope != target.scope:
             yield Problem(
                 flow.id,
@@ -148,6 +140,15 @@ def flows(graph: Graph) -> Iterator[Problem]:
             yield Problem(
                 source.id,
                 f"Expected no flow to leave the end '{source.id}', but flow '{flow.id}' does",
+            )
+
+
+def loose_ends(flow: Flow, ids: Collection[str]) -> Iterator[Problem]:
+    """The ends of a flow that are at none of these elements."""
+    for what, id_ in (("leave", flow.source), ("lead to", flow.target)):
+        if id_ not in ids:
+            yield Problem(
+                flow.id, f"Expected flow '{flow.id}' to {what} an element, but there is no '{id_}'"
             )
 
 

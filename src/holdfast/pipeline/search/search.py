@@ -51,10 +51,10 @@ Item = dict[str, Any]  # a row by the names of its columns; a time is a datetime
 
 
 class PageInfo(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a page is in the whole answer."""
+    """The position of a page in the whole result."""
 
     total_items: int
-    has_more_total_items: bool  # there are more than were counted
+    has_more_total_items: bool  # there are more than totalItems
     start_cursor: str | None = None
     end_cursor: str | None = None
 

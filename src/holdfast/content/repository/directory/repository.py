@@ -262,7 +262,8 @@ class DirectoryRepository:
         try:
             yield
         except OSError as error:
-            text = f"Expected {what} in {self.url}, but {error.strerror or error}"
+            reason = (error.strerror or str(error)).lower()
+            text = f"Failed {what} in {self.url}: {reason}"
             if error.errno in _DISK_FULL:
                 raise ResourceExhausted(
                     f"{text}; make room on the disk",
