@@ -121,7 +121,7 @@ def test_prune_and_backup_stay_out_of_each_others_way(
         assert done.is_put_off and target.pieces() == pieces
     with (
         target.working("prune", "elsewhere", NOW_MS),
-        pytest.raises(Unavailable, match="prune is at work"),
+        pytest.raises(Unavailable, match="A prune is removing backups"),
     ):
         taken(folder, target)
     assert prune(target, 1, "here", NOW_MS).pieces > 0

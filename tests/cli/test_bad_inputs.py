@@ -28,7 +28,7 @@ _BAD: list[tuple[int, str, str]] = [
     (2, "start data --port high", "expected a whole number for --port, but found 'high'"),
     (2, "start data --partitions 0", "expected 1 to 4095, but found 0"),
     (2, "start data --tls-certificate file", "a certificate (PEM) in file, but the file has none"),
-    (2, "start data --tls-certificate gone", "TLS certificate in gone"),
+    (2, "start data --tls-certificate gone", "cannot read the TLS certificate gone: no such file"),
     (2, "start data --snapshot-store ftp://x/y", "a blob store as a folder"),
     (2, "start other --cluster nonsense", "nonsense"),
     (2, "start data --journal nonsense", "expected a URL of the form kafka://"),

@@ -123,12 +123,12 @@ def test_a_partition_that_is_back_gets_all_of_it_at_once(stuck: tuple[Shell, str
 def test_what_is_given_up_is_on_the_log_with_who_did_it(stuck: tuple[Shell, str, str]) -> None:
     shell, order, packing = stuck
     skipped = shell.run("distributions", "skip", order, "--partition", "2")
-    assert skipped.out == f"{order}  given up for partition 2\n"
+    assert skipped.out == f"{order}  skipped for partition 2\n"
     options = ("--by", "ann", "--reason", "it is broken")
     again = shell.run("distributions", "skip", order, "--partition", "3", *options, "--json")
     assert again.json == {"distributionKey": order, "partition": 3, "state": "SKIPPED"}
     canceled = shell.run("distributions", "cancel", packing, *options)
-    assert canceled.out == f"{packing}  given up for all partitions that did not have it\n"
+    assert canceled.out == f"{packing}  canceled for all partitions that lack it\n"
     assert shell.run("distributions", "list").out == "nothing is being distributed\n"
 
     read = shell.run("journal", "cat", "data", "--partition", "1", "--json").out.splitlines()

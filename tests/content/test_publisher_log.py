@@ -79,7 +79,7 @@ def test_a_package_whose_append_fails_takes_no_number_and_one_that_is_there_is_k
         there.journal.failure = ResourceExhausted("no room on the disk", retry_after_ms=1)
         with pytest.raises(ResourceExhausted, match="no room"):
             await there.service.publish(package(4))
-        there.journal.failure, there.journal.is_kept = Unknown("nobody answered"), True
+        there.journal.failure, there.journal.is_kept = Unknown("there was no answer"), True
         with pytest.raises(Unknown):
             await there.service.publish(package(5))
         there.journal.failure = None

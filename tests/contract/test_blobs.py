@@ -246,7 +246,7 @@ def test_a_disk_that_is_full_or_fails_says_what_to_do(
         monkeypatch.setattr(os, "write", write)
 
     fails(28)
-    with pytest.raises(ResourceExhausted, match=r"write the blob one in .*No space.*make room"):
+    with pytest.raises(ResourceExhausted, match=r"write the blob one in .*no space.*make room"):
         put(blobs, "one", [b"1"])
     fails(5)
     with pytest.raises(Unavailable, match=r"write the blob one in .*check the folder"):

@@ -693,7 +693,7 @@ def test_a_schema_of_somebody_else_is_refused(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA theirs")
         connection.execute("CREATE TABLE theirs.nodes (x int)")
-    with pytest.raises(InvalidArgument, match="tables of somebody else"):
+    with pytest.raises(InvalidArgument, match="tables of another application"):
         open_repository(f"{postgres}?schema=theirs")
     with pytest.raises(InvalidArgument, match="schema of PostgreSQL"):
         open_repository(f"{postgres}?schema=a;drop")

@@ -63,8 +63,7 @@ class BackupTaking:
         self._stack.enter_context(target.working("backup", cut.source, cut.taken_ms))
         if any(other.what == "prune" for _, other in target.workers()):
             raise Unavailable(
-                f"Expected nobody to remove backups from {target.url}, but a prune is at work"
-                " there; try again when it has ended",
+                f"A prune is removing backups from {target.url}; try again when it has ended",
                 target=target.url,
             )
         generations = target.generations()

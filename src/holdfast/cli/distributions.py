@@ -18,7 +18,7 @@ app = typer.Typer(
     name="distributions",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Commands on their way to other partitions: list, give up, send again.",
+    help="Commands in flight to other partitions: list, skip, cancel, resend.",
 )
 
 _Key = Annotated[str, key_argument("a distribution")]
@@ -138,7 +138,7 @@ def skip(
     if json:
         print_json({"distributionKey": key, "partition": partition, "state": "SKIPPED"})
     else:
-        print_line(f"{key}  given up for partition {partition}")
+        print_line(f"{key}  skipped for partition {partition}")
 
 
 @app.command(
@@ -168,7 +168,7 @@ def cancel(
     if json:
         print_json({"distributionKey": key, "state": "CANCELED"})
     else:
-        print_line(f"{key}  given up for all partitions that did not have it")
+        print_line(f"{key}  canceled for all partitions that lack it")
 
 
 @app.command(epilog=examples("holdfast distributions resume 3"))

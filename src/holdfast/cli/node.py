@@ -137,8 +137,8 @@ def _check_host(host: str, allow_remote: bool) -> None:
         is_here = False
     if not is_here and not allow_remote:
         raise InvalidArgument(
-            f"Expected a loopback address, but found {host}: without authorization anybody"
-            " who reaches the port may do anything; add --authorization, or, if that is wanted,"
+            f"Expected a loopback address, but found {host}: without authorization any client"
+            " that reaches the port may do anything; add --authorization, or, if you want that,"
             " --allow-remote-without-authorization",
             host=host,
         )

@@ -215,7 +215,7 @@ class ContentPublisher:
         return ContentQueue(self._portal, self._api, self.name, subscriber)
 
     def errors(self, subscriber: str) -> list[QueuedPackage]:
-        """The packages that a subscriber gave up on."""
+        """The packages that failed at a subscriber."""
         return self._portal.call(self._errors(subscriber))
 
     async def errors_async(self, subscriber: str) -> list[QueuedPackage]:
@@ -232,7 +232,7 @@ class ContentPublisher:
         return found
 
     def clear(self, subscriber: str, *, up_to: int) -> CommandReceipt:
-        """Lets an editable subscriber skip all packages up to an offset."""
+        """Makes an editable subscriber skip all packages up to an offset."""
         return self._portal.call(self._content.clear(self.name, subscriber, up_to))
 
     async def clear_async(self, subscriber: str, *, up_to: int) -> CommandReceipt:
@@ -240,7 +240,7 @@ class ContentPublisher:
         return await self._portal.reach(self._content.clear(self.name, subscriber, up_to))
 
     def remove(self, subscriber: str, offset: int) -> CommandReceipt:
-        """Lets an editable subscriber skip one package, or drops one that failed."""
+        """Makes an editable subscriber skip one package, or drop a failed one."""
         return self._portal.call(self._content.remove(self.name, subscriber, offset))
 
     async def remove_async(self, subscriber: str, offset: int) -> CommandReceipt:
@@ -248,7 +248,7 @@ class ContentPublisher:
         return await self._portal.reach(self._content.remove(self.name, subscriber, offset))
 
     def retry(self, subscriber: str, offset: int) -> CommandReceipt:
-        """Lets a subscriber import a package that it gave up on."""
+        """Retries a failed package at a subscriber."""
         return self._portal.call(self._content.retry(self.name, subscriber, offset))
 
     async def retry_async(self, subscriber: str, offset: int) -> CommandReceipt:

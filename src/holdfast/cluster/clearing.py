@@ -77,6 +77,6 @@ class Clearing:
 
         try:
             if await self._leaving.leave(partition, remove_rows):
-                log.info("partition given up on this disk", partition=partition)
+                log.info("partition removed from this disk", partition=partition)
         except HoldfastError as error:
-            log.info("partition not given up", partition=partition, why=error.message)
+            log.info("partition not removed", partition=partition, why=error.message)

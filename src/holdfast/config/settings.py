@@ -25,9 +25,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a node is set up. Every field can be set as `HOLDFAST_<FIELD>` in the environment."""
 
-    partitions: int | None = (
-        None  # fixed at the first start on a folder; None: unchanged, 4 if new
-    )
+    partitions: int | None = None  # fixed at the first start on a folder; None: unchanged, 4 if new
     host: str = "127.0.0.1"  # beyond this machine only with authorization
     port: int = 8080  # 0: any free one
     console: bool = True  # serve the web console at /console

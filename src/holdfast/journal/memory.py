@@ -302,7 +302,7 @@ class MemoryJournal:
             found.late.append(append)
         return Unknown(
             f"expected to hear what became of an append to partition {append.partition} of topic"
-            f" {append.topic!r}, but nobody answered",
+            f" {append.topic!r}, but there was no answer",
             partition=append.partition,
         )
 

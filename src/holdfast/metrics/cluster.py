@@ -35,14 +35,14 @@ class ClusterMetrics:
         numbers = self.numbers()
         for name, text, value in (
             ("members", "Members that are registered", numbers.members),
-            ("members_heard", "Members that are heard, with this one", numbers.members_heard),
+            ("members_heard", "Connected members, including this one", numbers.members_heard),
             ("owned_partitions", "Partitions that are open here", numbers.owned),
             (
                 "under_replicated_ranges",
-                "Partitions owned here that are on fewer disks than they should be",
+                "Partitions owned here with fewer replicas than configured",
                 numbers.under_replicated,
             ),
-            ("partitions_without_owner", "Partitions whose owner is not heard", numbers.no_owner),
+            ("partitions_without_owner", "Partitions without a connected owner", numbers.no_owner),
             (
                 "standby_lag_records",
                 "Records that standbys here have not applied yet",
@@ -56,10 +56,10 @@ class ClusterMetrics:
         ):
             yield GaugeMetricFamily(f"holdfast_cluster_{name}", text, value=value)
         for name, text, value in (
-            ("take_overs", "Partitions taken from owners that were gone", numbers.take_overs),
+            ("take_overs", "Partitions taken over from lost owners", numbers.take_overs),
             (
                 "take_over_seconds",
-                "Time that take-overs took until the partition was open, in all",
+                "Total time of take-overs until the partition was open",
                 numbers.take_over_seconds,
             ),
             ("moves", "Partitions handed to other members", numbers.moves),

@@ -63,7 +63,7 @@ class ContentMetrics:
             value=numbers.published_bytes,
         )  # fmt: skip
         yield CounterMetricFamily(
-            "holdfast_content_held_back_seconds", "Time that publishing waited for subscribers",
+            "holdfast_content_held_back_seconds", "Time that back-pressure delayed publishing",
             value=numbers.held_back_ms / 1_000,
         )  # fmt: skip
         yield from _deliveries(numbers.deliveries)
@@ -78,7 +78,7 @@ class ContentMetrics:
 
 def _deliveries(deliveries: list[DeliveryNumbers]) -> Iterable[Metric]:
     lag = GaugeMetricFamily(
-        "holdfast_content_lag_packages", "Packages that a subscriber has still to take in",
+        "holdfast_content_lag_packages", "Packages that a subscriber has not imported yet",
         labels=_PAIR,
     )  # fmt: skip
     blocked = GaugeMetricFamily(
@@ -101,8 +101,8 @@ def _imports(imports: list[ImportNumbers]) -> Iterable[Metric]:
         CounterMetricFamily(f"holdfast_content_{name}", text, labels=["subscriber"])
         for name, text in (
             ("imported_packages", "Packages imported since the subscriber started"),
-            ("imported_bytes", "Their bytes"),
-            ("import_seconds", "Time that their import took"),
+            ("imported_bytes", "Bytes imported since the subscriber started"),
+            ("import_seconds", "Time spent on imports since the subscriber started"),
         )
     ]
     for each in imports:

@@ -95,7 +95,7 @@ _DISTRIBUTING = (
     (
         "in_flight",
         "holdfast_distributions_in_flight",
-        "Of these, how many are on their way; the others wait for their turn",
+        "Of these, the number in flight; the others are queued",
         "target",
     ),
 )
@@ -132,14 +132,14 @@ class TransactionMetrics:
             yield gauge
         yield GaugeMetricFamily(
             "holdfast_transactions_oldest_seconds",
-            "How long ago the oldest undecided transaction began, or was prepared",
+            "Age of the oldest undecided transaction",
             value=gauges.oldest_seconds,
         )
 
 
 _UNDECIDED = (
     ("open", "Transactions that the partition has begun and not decided"),
-    ("prepared", "Transactions for which the partition has reserved something"),
+    ("prepared", "Transactions with reservations on the partition"),
 )
 
 
@@ -184,6 +184,6 @@ class BatchMetrics:
             yield family
         yield GaugeMetricFamily(
             "holdfast_batch_items_per_second",
-            "Items of batch operations in the last seconds, all operations together",
+            "Rate of items over the last seconds, for all batch operations",
             value=numbers.per_second,
         )

@@ -52,7 +52,7 @@ class EtcdMetrics:
             value=source.available,
         )  # fmt: skip
         yield GaugeMetricFamily(
-            "holdfast_etcd_rolled_back", "Whether etcd was found to be older than before: 1, or 0",
+            "holdfast_etcd_rolled_back", "Whether etcd was rolled back to an older state: 1, or 0",
             value=bool(source.rolled_back),
         )  # fmt: skip
         numbers = source.numbers
@@ -64,8 +64,8 @@ class EtcdMetrics:
         )  # fmt: skip
         for name, text, value in (
             ("call_failures", "Calls that etcd refused or did not answer", numbers.failures),
-            ("unknown_writes", "Writes that may have been done", numbers.unknowns),
-            ("leases_lapsed", "Leases of this member that ran out", numbers.lapses),
-            ("watches", "Watches begun: one, and one for each that broke", numbers.watches),
+            ("unknown_writes", "Writes with an unknown outcome", numbers.unknowns),
+            ("leases_lapsed", "Leases of this member that expired", numbers.lapses),
+            ("watches", "Watches started: the first, and one for each that broke", numbers.watches),
         ):
             yield CounterMetricFamily(f"holdfast_etcd_{name}", text, value=value)

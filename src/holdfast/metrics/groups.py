@@ -24,19 +24,19 @@ class GroupNumbers(NamedTuple):
 
 
 _GAUGES = {
-    "members": "Members of the present epoch",
-    "owned": "Partitions that a member has",
+    "members": "Members of the current epoch",
+    "owned": "Partitions with an owner",
     "running": "Partitions that run",
     "shared": "Partitions that are offered to a member and not picked yet",
     "parked": "Partitions that wait for a retry or for an operator",
-    "epoch": "The present epoch",
+    "epoch": "The current epoch",
     "generation": "The newest generation of the membership",
-    "answers": "Members that have answered the rebalance under way",
-    "watermark_lag": "Between the highest and the lowest watermark of live partitions",
+    "answers": "Members that have answered the current rebalance",
+    "watermark_lag": "Difference between the highest and the lowest watermark of live partitions",
 }
 _COUNTERS = {
     "rebalances": "Rebalances since the home of the group started",
-    "alarms": "Broken invariants that were seen since the home of the group started",
+    "alarms": "Violated invariants since the home of the group started",
 }
 
 

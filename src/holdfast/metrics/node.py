@@ -139,11 +139,11 @@ class Metrics:
         yield from self._pipeline()
         clock = self.clock()
         yield CounterMetricFamily(
-            "holdfast_clock_jumps", "How often the machine's clock was set", value=clock.jumps
+            "holdfast_clock_jumps", "Times that the machine's clock was set", value=clock.jumps
         )
         yield GaugeMetricFamily(
             "holdfast_clock_ahead_seconds",
-            "How far the machine's clock is ahead of the time of the node",
+            "Lead of the machine's clock over the time of the node",
             value=clock.ahead_seconds,
         )
         yield HistogramMetricFamily(
@@ -175,7 +175,7 @@ class Metrics:
         yield records
         yield GaugeMetricFamily(
             "holdfast_pipeline_lag_seconds",
-            "How long ago the last record was written that is in the tables; 0 if none is missing",
+            "Age of the last record in the tables; 0 if they are up to date",
             value=lag.seconds,
         )
 

@@ -48,11 +48,11 @@ class OrderMetrics:
         yield tries
         yield CounterMetricFamily(
             "holdfast_cuts_late",
-            "Cuts more than a tick after their time",
+            "Cuts published more than a tick late",
             value=numbers.late,
         )
         yield CounterMetricFamily(
-            "holdfast_cuts_missed", "Times that cuts were missed for good", value=numbers.jumps
+            "holdfast_cuts_missed", "Times that cuts were missed for ever", value=numbers.jumps
         )
         yield CounterMetricFamily(
             "holdfast_cut_store_failures", "Calls that etcd did not answer", value=numbers.away
@@ -61,7 +61,7 @@ class OrderMetrics:
             "holdfast_cut_bytes", "Size of the last cut of this member", value=numbers.cut_bytes
         )
         yield HistogramMetricFamily(
-            "holdfast_tick_lateness_seconds", "How long after its time a cut was published",
+            "holdfast_tick_lateness_seconds", "Delay of a cut after its due time",
             buckets=_buckets(numbers.lateness), sum_value=numbers.lateness_seconds,
         )  # fmt: skip
 

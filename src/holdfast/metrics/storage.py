@@ -19,7 +19,7 @@ class HttpMetrics:
 
     def collect(self) -> Iterable[Metric]:
         refused = CounterMetricFamily(
-            "holdfast_http_refused", "Requests and connections that were refused at the door",
+            "holdfast_http_refused", "Requests and connections refused before they were processed",
             labels=["reason"],
         )  # fmt: skip
         for reason, count in self._refused.items():
@@ -64,17 +64,17 @@ class StorageMetrics:
         """The numbers of now, for Prometheus."""
         for name, text, value in (
             ("holdfast_snapshots", "Snapshots taken and verified", self.snapshots_taken),
-            ("holdfast_snapshots_failed", "Snapshots not taken", self.snapshots_failed),
+            ("holdfast_snapshots_failed", "Snapshots that failed", self.snapshots_failed),
             ("holdfast_snapshots_stored", "Snapshots in the snapshot store", self.uploads),
-            ("holdfast_snapshots_not_stored", "Attempts that failed", self.uploads_failed),
+            ("holdfast_snapshots_not_stored", "Failed uploads of snapshots", self.uploads_failed),
             ("holdfast_backups", "Backups made since the start", self.backups),
-            ("holdfast_backups_failed", "Backups not made", self.backups_failed),
+            ("holdfast_backups_failed", "Backups that failed", self.backups_failed),
             ("holdfast_state_rebuilds", "Damaged states that were rebuilt", self.rebuilds),
-            ("holdfast_scrubs", "Times that everything at rest was read", self.scrubs),
+            ("holdfast_scrubs", "Completed scrubs of all stored data", self.scrubs),
         ):
             yield CounterMetricFamily(name, text, value=value)
         found = CounterMetricFamily(
-            "holdfast_damage_found", "Stored bytes found damaged", labels=["what"]
+            "holdfast_damage_found", "Damage found in stored data", labels=["what"]
         )
         for what, count in self._damage.items():
             found.add_metric([what], count)
@@ -91,9 +91,9 @@ class StorageMetrics:
         if (disk := self.disk()) is None:
             return
         for name, text, value in (
-            ("log", "Bytes of the log on disk, with room that is prepared for it", disk.log),
+            ("log", "Bytes of the log on disk, including preallocated space", disk.log),
             ("state", "Bytes of the state on disk, without snapshots", disk.state),
-            ("disk_free", "Bytes that the disk with the data has left", disk.free),
-            ("disk_size", "Bytes of the disk with the data", disk.size),
+            ("disk_free", "Free bytes of the disk with the data", disk.free),
+            ("disk_size", "Size of the disk with the data", disk.size),
         ):
             yield GaugeMetricFamily(f"holdfast_{name}_bytes", text, value=value)

@@ -118,14 +118,14 @@ class WorkMetrics:
         workers = self.workers()
         for name, text, counts in (
             ("workers", "Workers that asked for jobs of a type recently", workers.workers),
-            ("workers_idle", "Of these, requests that wait for jobs now", workers.idle),
+            ("workers_idle", "Of these, requests that are waiting for jobs", workers.idle),
         ):
             gauge = GaugeMetricFamily(f"holdfast_{name}", text, labels=["type"])
             for type_, count in self._types.added_up(counts).items():
                 gauge.add_metric([type_], count)
             yield gauge
         ended = CounterMetricFamily(
-            "holdfast_job_attempts", "Attempts at jobs that ended", labels=["type", "outcome"]
+            "holdfast_job_attempts", "Ended attempts at jobs", labels=["type", "outcome"]
         )
         for type_, numbers in self._numbers.items():
             for outcome in _REPORTS:
@@ -133,7 +133,7 @@ class WorkMetrics:
         yield ended
         for name, text, attribute in (
             ("wait", "Time that jobs waited for a worker", "waited"),
-            ("run", "Time that a worker had a job, for each attempt", "held"),
+            ("run", "Run time of a job, for each attempt", "held"),
         ):
             found = [([type_], getattr(each, attribute)) for type_, each in self._numbers.items()]
             yield histogram_family(f"holdfast_job_{name}_seconds", text, ["type"], found)
@@ -142,11 +142,11 @@ class WorkMetrics:
         labels = ["partition", "type"]
         waiting = GaugeMetricFamily("holdfast_jobs_waiting", "Jobs that wait for a worker",
                                     labels=labels)  # fmt: skip
-        running = GaugeMetricFamily("holdfast_jobs_running", "Jobs that a worker has",
+        running = GaugeMetricFamily("holdfast_jobs_running", "Jobs that are leased to a worker",
                                     labels=labels)  # fmt: skip
         oldest = GaugeMetricFamily(
             "holdfast_jobs_oldest_waiting_seconds",
-            "For how long the job has waited that waits longest", labels=labels,
+            "The age of the job that has waited longest", labels=labels,
         )  # fmt: skip
         for partition, found in self.gauges.items():
             place = str(partition)
@@ -164,7 +164,7 @@ class WorkMetrics:
     def _incidents(self) -> Metric:
         gauge = GaugeMetricFamily(
             "holdfast_incidents_open",
-            "Open incidents by their reason, and by the type of job or the process they stop",
+            "Open incidents by reason, and by the type of the job or the process",
             labels=["partition", "reason", "type"],
         )
         for partition, found in self.gauges.items():

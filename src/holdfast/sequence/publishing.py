@@ -188,7 +188,7 @@ class Publisher:
 
     def _answered(self) -> None:
         if self._failures:
-            log.info("the store of the cluster answers again: cuts go on", cut=self.number)
+            log.info("the store of the cluster answers again: cuts continue", cut=self.number)
         self._failures = 0
 
     def _failed(self, error: Exception) -> float:

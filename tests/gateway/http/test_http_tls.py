@@ -224,8 +224,8 @@ def test_what_is_wrong_with_the_files_is_said(authority: Authority, tmp_path: Pa
     noise = tmp_path / "noise.pem"
     noise.write_bytes(b"noise")
     for files, found in (
-        ((str(tmp_path / "none.pem"), key), "certificate in .*none.pem, but No such file"),
-        ((certificate, str(tmp_path / "none.pem")), "key in .*none.pem, but No such file"),
+        ((str(tmp_path / "none.pem"), key), "TLS certificate .*none.pem: no such file"),
+        ((certificate, str(tmp_path / "none.pem")), "TLS key .*none.pem: no such file"),
         ((str(tmp_path), key), "Is a directory"),
         ((certificate, other_key), "other-key.pem belongs to another"),
         ((certificate, hidden_key), "without a passphrase"),

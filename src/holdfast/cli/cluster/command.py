@@ -176,8 +176,8 @@ def _wait_until_drained(url: str, member: str, timeout_s: float) -> int:
             told = left
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"Member {member} still owns {left} partitions after {timeout_s:g} s; it goes on."
-                " Look at holdfast cluster status: another member must be up and have all of their"
+                f"Member {member} still owns {left} partitions after {timeout_s:g} s; the drain"
+                " continues. Look at holdfast cluster status: another member must be up and have all of their"
                 " logs",
                 member=member,
             )
@@ -230,7 +230,7 @@ def move(
 
 @app.command(
     epilog=examples(
-        "holdfast cluster repair                  what etcd lacks, and what stands against it",
+        "holdfast cluster repair                  what etcd lacks, and what prevents a repair",
         "holdfast cluster repair --yes            write it back",
         "holdfast cluster repair --without 5f2a90c1d3e4 --yes   that member is lost for ever",
     )

@@ -123,7 +123,7 @@ def _partitions(rows: Rows) -> list[dict[str, str]]:
 def _content(rows: Rows) -> list[dict[str, str]]:
     return [
         {
-            "SUBSCRIBER": row["subscriber"] or "nobody",
+            "SUBSCRIBER": row["subscriber"] or "none",
             "OF": row["publisher"],
             "HAS": f"{count_text(row['number'] or 0)} of {count_text(row['published'] or 0)}",
             "BEHIND": "" if row["lag"] is None else count_text(row["lag"]),

@@ -69,7 +69,7 @@ class Administration:
         return CommandSent(command.command_id, offset)
 
     async def retry(self, publisher: str, subscriber: str, offset: int) -> CommandSent:
-        """Lets a subscriber import a package that it gave up on."""
+        """Retries a failed package at a subscriber."""
         self._pair(publisher, subscriber)
         if offset not in self._state.errors.of(subscriber, publisher):
             raise NotFound(

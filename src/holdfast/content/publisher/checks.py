@@ -53,7 +53,7 @@ def checked_discovery(discovery: Discovery, state: ContentState) -> Discovery:
     if discovery.subscriber not in known and len(known) >= CONTENT_SUBSCRIBERS_MAX:
         raise ResourceExhausted(
             f"Expected at most {CONTENT_SUBSCRIBERS_MAX} subscribers on a node, but"
-            f" {discovery.subscriber} is another one; forget those that are gone for good, or use a"
+            f" {discovery.subscriber} is another one; forget those that will not return, or use a"
             " second node",
             subscriber=discovery.subscriber,
         )

@@ -272,7 +272,7 @@ class ContentService:
     # --- what people ask of subscribers ---------------------------------------------------------
 
     async def clear(self, publisher: str, subscriber: str, up_to: int) -> CommandSent:
-        """Lets an editable subscriber skip all packages up to an offset."""
+        """Makes an editable subscriber skip all packages up to an offset."""
         return await (await self._administration()).clear(publisher, subscriber, up_to)
 
     async def remove(self, publisher: str, subscriber: str, offset: int) -> CommandSent:
@@ -280,7 +280,7 @@ class ContentService:
         return await (await self._administration()).remove(publisher, subscriber, offset)
 
     async def retry(self, publisher: str, subscriber: str, offset: int) -> CommandSent:
-        """Lets a subscriber import a package that it gave up on."""
+        """Retries a failed package at a subscriber."""
         return await (await self._administration()).retry(publisher, subscriber, offset)
 
     async def take_snapshot(self, subscriber: str) -> CommandSent:

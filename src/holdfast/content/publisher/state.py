@@ -229,7 +229,7 @@ class ContentState:
             found = KnownPublisher(PublisherMark(name, 0, NOWHERE), 0)
         if found is None:
             raise NotFound(
-                f"Expected a publisher named {name}, but nobody has published or subscribed to it;"
+                f"Expected a publisher named {name}, but it has no packages and no subscribers;"
                 f" known are {', '.join(self.names()[:10]) or 'none'}",
                 publisher=name,
             )

@@ -166,7 +166,7 @@ class PostgresTables:
         asked = "SELECT 1 FROM pg_tables WHERE schemaname = %s"
         if connection.execute(asked, (self._schema,)).fetchone() is not None:
             raise InvalidArgument(
-                f"The schema {self._schema} of {self.url} has tables of somebody else; name"
+                f"The schema {self._schema} of {self.url} has tables of another application; name"
                 " another one: ?schema=NAME",
                 store=self.url,
             )

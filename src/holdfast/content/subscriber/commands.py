@@ -47,7 +47,7 @@ def after_command(
             return _remove(done, habits, command, now_ms)
         case RetryPackage():
             failed = find_failed(ledger, command.publisher, command.offset)
-            refused = "" if failed else f"it has not given up on offset {command.offset}"
+            refused = "" if failed else f"the package at offset {command.offset} has not failed"
             return AfterCommand(done, [], failed, refused)
 
 

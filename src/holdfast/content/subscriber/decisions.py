@@ -148,8 +148,8 @@ def gap_reason(ledger: StoreLedger, offset: int, package: Package) -> str:
     progress = ledger.progress_of(package.publisher)
     return (
         f"Expected package {progress.number + 1} of {package.publisher} behind offset"
-        f" {progress.offset}, but the log goes on with package {package.number} at offset {offset};"
-        " seed the store from another subscriber (seed_from), or accept the gap (accept_gap)"
+        f" {progress.offset}, but the log continues with package {package.number} at offset"
+        f" {offset}; seed the store from another subscriber (seed_from), or accept the gap (accept_gap)"
     )
 
 

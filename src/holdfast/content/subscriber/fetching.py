@@ -77,7 +77,7 @@ class Fetcher:
     def _take(self, page: TopicEntries) -> bool:
         if page.end < self.next:
             raise InvalidState(
-                f"Expected the log of packages to go on at offset {self.next}, but it ends at"
+                f"Expected the log of packages to continue at offset {self.next}, but it ends at"
                 f" {page.end}: it is not the log that this store was filled from; use the right"
                 " node, or begin with an empty store"
             )

@@ -66,7 +66,8 @@ class Certificate:
                 path.read_bytes()
             except OSError as error:
                 raise InvalidArgument(
-                    f"Expected the TLS {what} in {path}, but {error.strerror}", file=str(path)
+                    f"Cannot read the TLS {what} {path}: {os.strerror(error.errno or 0).lower()}",
+                    file=str(path),
                 ) from error
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.minimum_version = ssl.TLSVersion.TLSv1_2

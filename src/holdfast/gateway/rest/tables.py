@@ -79,5 +79,5 @@ def no_tables() -> TablesMissing:
     """The error of a search without tables."""
     return TablesMissing(
         "Expected tables to answer this from, but this node has none yet: start it with"
-        " `holdfast start --pipeline`, or run `holdfast pipeline run` beside it"
+        " `holdfast start --pipeline`, or run `holdfast pipeline run` on its folder"
     )

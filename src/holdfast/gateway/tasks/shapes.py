@@ -233,7 +233,7 @@ class JobFailure(Question, frozen=True):
 
 
 class JobFailures(Question, frozen=True):
-    """Attempts that failed."""
+    """Failed attempts to store a snapshot."""
 
     jobs: list[JobFailure]
 

@@ -123,8 +123,8 @@ def decode_noted(data: bytes, path: str) -> DiskNoted:
             pass
     raise DataLoss(
         f"expected the promises of this disk in {path}, but they do not match their checksum; a"
-        " member that forgets its promises must not go on: move its folder away and start it with"
-        " an empty one, it then gets everything from the other members",
+        " member that forgets its promises must not continue: move its folder away and start it"
+        " with an empty one, it then gets everything from the other members",
         file=path,
         position=0,
     )
@@ -150,8 +150,8 @@ def no_promises(path: str) -> DataLoss:
     """The error for a log whose promises are gone."""
     return DataLoss(
         f"expected the promises of this disk in {path}, but the file is missing beside a log; a"
-        " member that forgets its promises must not go on: move its folder away and start it with"
-        " an empty one, it then gets everything from the other members",
+        " member that forgets its promises must not continue: move its folder away and start it"
+        " with an empty one, it then gets everything from the other members",
         file=path,
         position=0,
     )

@@ -185,7 +185,7 @@ class OwnerSending:
         chain = self._positions.chain(partition)
         last = chain.last
         following = self._positions.mark(topic, partition)
-        owner = f"{last.owner} has the partition" if last is not None else "nobody has taken it"
+        owner = f"{last.owner} has the partition" if last is not None else "it has no owner"
         return Refused(partition, chain.epoch, following, f"{owner}, in epoch {chain.epoch}")
 
     # --- reports ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ class Verdict(StrEnum):
 
     RUNS = "runs"
     SKIPPED = "skipped"  # it is for the reader of the drawing, and asks for nothing
-    IGNORED = "ignored"  # it asks for something that nobody does; the deployment's answer names it
+    IGNORED = "ignored"  # it has no effect; the answer to the deployment names it
     REFUSED = "refused"  # it would change how the process runs; a file that has it is not read
 
 

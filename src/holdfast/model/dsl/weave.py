@@ -222,9 +222,9 @@ class Weaver:
         for path in onward:
             if path.ended:
                 raise ModelError(
-                    f"Expected each path of '{fork}' either to go on or to end, but one can end at "
-                    f"'{path.ended}' and can go on after '{path.ways[0].source}': '{meeting.id}' "
-                    "would wait for it for ever",
+                    f"Expected each path of '{fork}' either to continue or to end, but one can end "
+                    f"at '{path.ended}' and can continue after '{path.ways[0].source}': "
+                    f"'{meeting.id}' would wait for it for ever",
                     element=path.ended,
                 )
         self.joins.add(meeting.id)

@@ -61,7 +61,7 @@ def ids(graph: Graph) -> Iterator[Problem]:
             yield Problem(
                 id_,
                 f"Expected the id of {what} '{id_}' to begin with a letter or an underscore and "
-                "to go on with letters, digits, '.', '-' and '_', but it does not",
+                "to continue with letters, digits, '.', '-' and '_', but it does not",
             )
         elif id_ in seen:
             yield Problem(

@@ -56,7 +56,7 @@ INCIDENTS_REPORT = Report(
     "by process, element, job type, reason and error, open and resolved",
     "Which incidents are open, which error causes most of them, and how soon are they resolved?",
     "for each kind of incident, those first of which the most are open; at most 100",
-    "a bar for each of the eight kinds that come first, parted into open, resolved and given up.",
+    "a bar for each of the eight kinds that come first, divided into open, resolved and discarded.",
     "incidents that are open, and those that ended since.",
     (
         text("process_id", "of the instance that is stopped"),
@@ -67,7 +67,7 @@ INCIDENTS_REPORT = Report(
         count("total", "how many there were", "incidents"),
         count("open", "how many wait for a person now", "incidents"),
         count("resolved", "how many were resolved", "incidents"),
-        count("discarded", "how many were given up", "incidents"),
+        count("discarded", "the number of discarded incidents", "incidents"),
         span("resolve_mean_ms", "how long it took to resolve one, on average"),
         time("open_since", "since when the oldest open one waits"),
         time("last", "when the last one began"),

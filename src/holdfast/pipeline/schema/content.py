@@ -53,7 +53,7 @@ CONTENT_SUBSCRIBERS = Table(
         whole("retries", "attempts at the next package"),
         text("reason", "why the next package fails"),
         Column("editable", ColumnKind.FLAG, "whether its queue may be cleared"),
-        whole("retries_max", "after which it gives up; -1: never"),
+        whole("retries_max", "retries before a package fails; -1: no limit"),
         Column("ready", ColumnKind.FLAG, "whether it has caught up since it started"),
         long("imported", "packages since it started"),
         long("imported_bytes", "of them"),

@@ -210,7 +210,7 @@ _OUTCOMES = (
     whole("completed", "items that were done", is_sum=True),
     whole("failed", "items that were refused", is_sum=True),
     whole("skipped", "items whose target was gone", is_sum=True),
-    whole("canceled", "items that were given up", is_sum=True),
+    whole("canceled", "canceled items", is_sum=True),
 )
 
 BATCH_OPERATIONS = Table(
@@ -235,7 +235,7 @@ BATCH_OPERATIONS = Table(
         text("selection", "the name of the snapshot that it works on"),
         long("repeats", "the operation whose failed items or partitions it tries again"),
         time("created", "when"),
-        time("ended", "when every partition was done, or it was given up everywhere"),
+        time("ended", "when every partition had finished, or it was canceled"),
         *_OUTCOMES,
         text("errors", "of partitions that failed: partition, type and message, as JSON"),
         _POSITION,
@@ -279,7 +279,7 @@ BATCH_OPERATION_ITEMS = Table(
 
 QUARANTINE = Table(
     "quarantine",
-    "what stands in the log and could not be read",
+    "entries of the log that could not be decoded",
     (
         long("position", "in the partition's log"),
         _PARTITION,

@@ -191,11 +191,11 @@ class DirectoryRepository:
                 os.close(folder)
         with index.told("to commit changes"):
             index.commit()
-        with self.told("to let the new files stand"):
+        with self.told("to put the new files in place"):
             self._places.swap(side)
         self._stands, self._swapped, self._suspect = side, time.monotonic(), False
         self._open = None
-        with self.told("to remove files that nobody needs"):
+        with self.told("to remove files that are no longer needed"):
             self.bodies.drop_waiting()
             for name in dropped:
                 self.bodies.drop(name)

@@ -1,4 +1,4 @@
-"""Built-in functions about what is true and what is there."""
+"""Built-in functions about booleans and missing values."""
 
 from typing import Any
 
