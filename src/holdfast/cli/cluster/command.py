@@ -177,8 +177,8 @@ def _wait_until_drained(url: str, member: str, timeout_s: float) -> int:
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
                 f"Member {member} still owns {left} partitions after {timeout_s:g} s; the drain"
-                " continues. Look at holdfast cluster status: another member must be up and have all of their"
-                " logs",
+                " continues. See holdfast cluster status: another member must be up and have all of"
+                " their logs",
                 member=member,
             )
         time.sleep(_DRAIN_LOOK_S)

@@ -149,7 +149,8 @@ def gap_reason(ledger: StoreLedger, offset: int, package: Package) -> str:
     return (
         f"Expected package {progress.number + 1} of {package.publisher} behind offset"
         f" {progress.offset}, but the log continues with package {package.number} at offset"
-        f" {offset}; seed the store from another subscriber (seed_from), or accept the gap (accept_gap)"
+        f" {offset}; seed the store from another subscriber (seed_from), or accept the gap"
+        " (accept_gap)"
     )
 
 
