@@ -44,12 +44,17 @@ def test_every_package_is_in_the_table_of_rooms() -> None:
     assert [name for name in packages if f"`{name}/" not in rooms] == []
 
 
-def test_decisions_are_numbered_in_their_order_and_referred_to_by_number() -> None:
+def test_decisions_are_numbered_in_their_order() -> None:
     numbers = [int(each) for each in re.findall(r"^#### (\d+)\. ", TEXT, re.MULTILINE)]
     assert numbers == list(range(1, len(numbers) + 1))
-    systems = section("Systems that this one learned from")
-    referred = [int(each) for each in re.findall(r"(?<=[( ])(\d{1,2})(?=[,)])", systems)]
-    assert referred and set(referred) <= set(numbers)
+
+
+def test_a_decision_is_referred_to_by_a_link_with_its_number_and_title() -> None:
+    """A new decision moves the numbers; a link with the title then leads nowhere, and is found."""
+    assert re.findall(r"\(\d{1,3}(?:, \d{1,3})*\)", TEXT) == []
+    referred = re.findall(r"\[(\d+)\]\(#(\d+)-[\w-]+\)", TEXT)
+    assert len(referred) > 15
+    assert [each for each in referred if each[0] != each[1]] == []
 
 
 def test_rooms_of_decisions_exist() -> None:

@@ -1,5 +1,6 @@
 """The documents say what is true: examples run, links lead somewhere, the reference is current."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -76,3 +77,17 @@ def test_every_document_is_in_the_index():
     listed = [*DOCS.glob("tutorial*.md")]
     listed += [path for kind in kinds for path in (DOCS / kind).glob("*.md")]
     assert {path.resolve() for path in listed} <= index
+
+
+_RIDDLES = re.compile(
+    r"\b(whoever|somebody|everybody|anybody|mended|manieth|says so|said so|is told|are told"
+    r"|in the hands of|of its own accord|as it stands)\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("path", documents(), ids=_name)
+def test_sentences_name_their_subject(path: Path):
+    """Words that leave open who does what, or that no technical text has."""
+    lines = enumerate(path.read_text().splitlines(), 1)
+    assert not [f"{path.name}:{number}: {line}" for number, line in lines if _RIDDLES.search(line)]

@@ -82,7 +82,7 @@ class Discovery(msgspec.Struct, frozen=True, array_like=True, tag=3):
     retries_max: int  # -1: it never gives up, and has no error queue
     progress: list[SubscriberProgress]
     ready: bool = False
-    interval_ms: int = 10_000  # it says so at least so often
+    interval_ms: int = 10_000  # the longest time between two announcements
     imported: int = 0  # packages since it started
     imported_bytes: int = 0
     import_ms: int = 0  # that took in all

@@ -133,7 +133,7 @@ class NewAnnouncement(Question, frozen=True):
     retries_max: EndlessRetries = -1  # of one package; -1: it never gives up
     progress: list[ProgressNote] = msgspec.field(default_factory=list)
     ready: bool = False
-    interval_ms: AnnounceMs = 10_000  # it says so at least so often
+    interval_ms: AnnounceMs = 10_000  # the longest time between two announcements
     imported: Count = 0  # packages since it started
     imported_bytes: Count = 0
     import_ms: Count = 0  # that took in all

@@ -74,9 +74,9 @@ BACKLOG = Report(
     "the pieces begin then; what was begun before counts in the first.",
     (
         time("time", "the moment"),
-        count("jobs", "waiting, scheduled or active then", "jobs"),
-        count("jobs_at_incident", "that waited for a person then", "jobs"),
-        count("instances", "of processes, running then", "instances"),
+        count("jobs", "waiting, scheduled or active at that time", "jobs"),
+        count("jobs_at_incident", "with an open incident at that time", "jobs"),
+        count("instances", "of processes, running at that time", "instances"),
     ),
     backlog,
 )

@@ -11,8 +11,8 @@ CONTENT_PACKAGES = Table(
         long("number", "counts the publisher's packages from 1"),
         text("package_id", "names it"),
         text("action", "ADD, DELETE, INVALIDATE or TEST"),
-        text("paths", "which it is about, as a JSON list"),
-        text("deep_paths", "of them, those with all below them, as a JSON list"),
+        text("paths", "its paths, as a JSON list"),
+        text("deep_paths", "of them, those that include their subtrees, as a JSON list"),
         long("size_bytes", "of the package, without the binaries that are elsewhere"),
         whole("binaries", "how many binaries are elsewhere"),
         text("blob", "where the package itself is, if it was too large for the log"),
@@ -25,7 +25,7 @@ CONTENT_PACKAGES = Table(
 
 CONTENT_DELIVERIES = Table(
     "content_deliveries",
-    "results of packages at editable subscribers, and at those that gave up",
+    "outcomes of packages at editable subscribers, and of failed packages",
     (
         long("position", "in the topic of statuses"),
         text("subscriber", "where"),
