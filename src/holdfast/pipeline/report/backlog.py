@@ -68,10 +68,10 @@ BACKLOG = Report(
     "Backlog",
     "jobs that have not ended and running process instances, over time",
     "Do the workers keep up, and how much work is waiting?",
-    "for each piece of time, with what was there at its end, the earliest first; at most 120",
+    "for each interval, with the values at its end, the earliest first; at most 120",
     "a strip each for jobs, for jobs at incidents if there were any, and for instances that run,"
     " over one axis of time, each with its peak.",
-    "the pieces begin then; what was begun before counts in the first.",
+    "the intervals start then; earlier work counts in the first.",
     (
         time("time", "the moment"),
         count("jobs", "waiting, scheduled or active at that time", "jobs"),

@@ -78,11 +78,10 @@ THROUGHPUT = Report(
     "Throughput",
     "jobs and process instances completed and records written, over time",
     "What is the throughput, when is the peak, and did work stop at some time?",
-    "for each piece of time, the earliest first; at most 120, and pieces in which nothing happened"
-    " are there too",
+    "for each interval, the earliest first; at most 120, including those in which nothing happened",
     "three strips over one axis of time, for jobs, instances and records, each with its peak."
-    " Text and picture leave out pieces that are not whole, if two others are.",
-    "the pieces begin then.",
+    " Text and picture omit incomplete intervals, if there are two complete ones.",
+    "the intervals start then.",
     (
         time("time", "the start of the interval"),
         rate("seconds", "its length", "s"),
