@@ -254,7 +254,7 @@ def test_a_disk_that_is_full_or_fails_says_what_to_do(
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match="to use the folder"):
+    with pytest.raises(Unavailable, match=r"Failed to open the store in .*: not a directory"):
         open_blobs(str(tmp_path / "file" / "blobs"))
 
 

@@ -226,7 +226,7 @@ def test_what_is_wrong_with_the_files_is_said(authority: Authority, tmp_path: Pa
     for files, found in (
         ((str(tmp_path / "none.pem"), key), "TLS certificate .*none.pem: no such file"),
         ((certificate, str(tmp_path / "none.pem")), "TLS key .*none.pem: no such file"),
-        ((str(tmp_path), key), "Is a directory"),
+        ((str(tmp_path), key), "is a directory"),
         ((certificate, other_key), "other-key.pem belongs to another"),
         ((certificate, hidden_key), "without a passphrase"),
         ((str(noise), key), "a certificate .PEM. in .*noise.pem, but the file has none"),
