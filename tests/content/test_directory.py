@@ -425,7 +425,7 @@ def test_a_folder_in_the_place_of_the_link_is_told(tmp_path: Path) -> None:
     (tmp_path / "www").unlink()
     (tmp_path / "www").mkdir()
     (tmp_path / "www" / "mine").write_text("mine")
-    with pytest.raises(Unavailable, match="let the new files stand"):
+    with pytest.raises(Unavailable, match="put the new files in place"):
         write(repository, {"/a": b"2"})
     assert (tmp_path / "www" / "mine").read_text() == "mine"
     repository.close()
