@@ -59,7 +59,7 @@ class TransactionPart(Shape, frozen=True):
 
 
 class TransactionView(Shape, frozen=True):
-    """A transaction that is not finished on all partitions, or was until recently."""
+    """A transaction that is not finished on all partitions, or finished recently."""
 
     transaction_key: str
     partition: int  # its home, which decides it
