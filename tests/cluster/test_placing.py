@@ -152,6 +152,7 @@ class World:
                 assert self.open[partition] == last.owner
                 if there & staying:
                     assert last.owner in staying
+                    assert last.owner in there or not self.is_calm
 
 
 def test_all_partitions_are_opened_once_and_shared_evenly() -> None:
@@ -191,6 +192,19 @@ def test_more_members_than_replicas_share_evenly_too() -> None:
     world.change("e", runs=False)
     world.settle()
     assert world.shares() == [2, 2, 2, 2]
+    world.check()
+
+
+def test_an_owner_whose_disk_is_no_longer_one_of_the_partitions_hands_it_over() -> None:
+    world = World()
+    world.settle()
+    world.is_rebalancing = False
+    for name in "de":
+        world.processes[name] = Process(True, 0, 0)
+    world.settle()
+    for partition in world.chains:
+        last = world.last(partition)
+        assert last.owner in {each.member for each in last.replicas}
     world.check()
 
 

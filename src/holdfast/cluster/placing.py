@@ -13,6 +13,8 @@ act both: the chain of ranges lets one of them win, so the rule need not be righ
     its owner drains           it hands it to the least loaded that has all of its log
     its disks are not those    the owner closes the range and opens the next one on the right ones,
       that are wanted          once nobody comes or goes any more
+    its owner keeps no log     it hands it to the least loaded that has all of its log: it took the
+                               partition over, and its disk was then not one of the right ones
     another one has too few    after members came or went and it is calm again, the owner hands it
                                over, if that narrows the difference and the other has all of its log
 
@@ -157,7 +159,8 @@ def _owners_action(partition: int, last: Range, sight: Sight, plan: PlacementPla
         return None
     if is_wrong_set(partition, last, sight):
         return HandOver(sight.me)
-    return _hand_over(partition, sight, plan) if sight.is_rebalancing else None
+    is_kept = any(each.member == sight.me for each in last.replicas)
+    return _hand_over(partition, sight, plan) if sight.is_rebalancing or not is_kept else None
 
 
 def _hand_over(partition: int, sight: Sight, plan: PlacementPlan) -> HandOver | None:
