@@ -6,7 +6,7 @@ indented line is what a member does.
 
 from tests.groups.group_story import GroupStory, shown
 
-from holdfast.groups.api import NewPartition
+from holdfast.groups.api import Generation, NewPartition
 from holdfast.groups.merge import Verdict
 from holdfast.groups.messages import Ask, AskKind, Committed, Picked, Regular
 from holdfast.limits import GROUP_ANSWER_MS_MAX, GROUP_RESEND_MS, GROUP_RETRY_MS_MIN
@@ -212,6 +212,25 @@ def test_a_member_that_was_left_out_stops_and_its_late_messages_do_not_count() -
         "  y/1 is left out",
         "  y/1 stops b",
     ]
+
+
+def test_a_member_that_hears_late_of_a_generation_whose_epoch_is_without_it_is_left_out() -> None:
+    story = settled("a b", "x/1")
+    story.start("y/1")
+    heard = Generation(2, "x/1", ("x/1", "y/1"))
+    story.do("x/1", story.cores["x/1"].joined(heard))
+    for _ in range(2):
+        story.say("x/1")
+        story.read("x/1")
+    story.tick(GROUP_ANSWER_MS_MAX)  # y is paused
+    story.read("y/1")
+    assert story.told() == [
+        "x/1 UPDATE_EPOCH 1 generation 2",
+        "x/1 REBALANCE_ANSWER 1 generation 2",
+        "x/1 NEW_EPOCH 2",
+    ]
+    story.do("y/1", story.cores["y/1"].joined(heard))  # it was told, and looks only now
+    assert story.told() == ["  y/1 is left out"]
 
 
 def test_a_partition_splits() -> None:

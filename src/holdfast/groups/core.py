@@ -100,12 +100,18 @@ class GroupCore:
         self.generation = generation
         was_out = self._is_out
         self._is_out = self.member not in generation.members
-        if self._is_out == was_out:
-            return []
-        effects = list(self._settle_all())
-        if self._is_out:
+        effects = list(self._settle_all()) if self._is_out != was_out else []
+        if self._is_out and not was_out:
             effects.append(LeftOut(f"generation {generation.number} is without this member"))
+        elif not self._is_out and self._has_begun_without(generation):
+            effects.append(LeftOut(f"epoch {self.epoch} is without this member"))
         return effects
+
+    def _has_begun_without(self, generation: Generation) -> bool:
+        """Whether the epoch of a generation was read before this member heard that it is in it."""
+        state = self.state
+        is_begun = state.generation == generation.number and state.rebalance is None
+        return is_begun and self.member not in state.members
 
     def read(self, entry: Entry) -> list[Effect]:
         """The next entry of the sync log."""

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from holdfast.errors import ResourceExhausted, Unavailable, Unknown
 from holdfast.journal import Append, Appended, Entry, Journal, Outcome, Refused, Start, Taken
 
 pytest.importorskip("confluent_kafka")
+from confluent_kafka import Producer
+
 from holdfast.journal.kafka import producing
+from holdfast.journal.kafka.address import parse_kafka_url
 
 pytestmark = pytest.mark.xdist_group("kafka")
 
@@ -116,6 +120,45 @@ def test_of_several_that_take_a_partition_at_once_one_has_it(kafka_url: str) -> 
                 written = [isinstance(each, Appended) for each in outcomes]
                 assert written == [each is owners[0] for each in opened]
         assert await fresh_view(kafka_url) == [b"x"] * 4
+
+    asyncio.run(story())
+
+
+def open_transaction(url: str) -> Producer:
+    """Of a program that writes to the topic, though it should not, and then hangs."""
+    address = parse_kafka_url(url)
+    settings = {
+        "bootstrap.servers": ",".join(address.servers),
+        "transactional.id": uuid.uuid4().hex,
+    }
+    producer = Producer({**settings, "log_level": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(address.topic("t"), b"not ours", partition=0)
+    producer.flush(30)
+    return producer
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_transaction_that_somebody_has_left_open_holds_nobody_up(
+    kafka_url: str, is_committed: bool
+) -> None:
+    async def story() -> None:
+        async with journals(kafka_url, 2) as (old, new):
+            first = await take(old)
+            end = await append(old, [b"a"], first.epoch, first.next)
+            assert isinstance(end, Appended)
+            stranger = open_transaction(kafka_url)
+            assert isinstance(await append(old, [b"b"], first.epoch, end.next), Appended)
+            second = await take(new)
+            end = await append(new, [b"c"], second.epoch, second.next)
+            assert isinstance(end, Appended)
+            assert await everything(new) == await fresh_view(kafka_url) == [b"a", b"b", b"c"]
+            end_it = stranger.commit_transaction if is_committed else stranger.abort_transaction
+            end_it(30)
+            assert isinstance(await append(new, [b"d"], second.epoch, end.next), Appended)
+            assert await everything(new) == await everything(old) == [b"a", b"b", b"c", b"d"]
+        assert await fresh_view(kafka_url) == [b"a", b"b", b"c", b"d"]
 
     asyncio.run(story())
 
