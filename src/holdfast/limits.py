@@ -153,6 +153,7 @@ TRANSFER_RETRY_MS = 500  # ... with this pause between them: ten seconds without
 STANDBY_RETRY_MS = 500  # before a standby whose log cannot be read tries again
 INGEST_FILE_BYTES = 64 * MIB  # of rows in one file of RocksDB, as its own files are
 REPLAY_BYTES = 4 * MIB  # of the log in one read while replaying
+REPLAY_ENTRIES = 1_024  # ... decoded at a time before they are applied, while they are cached
 SETTLE_BRIEFLY_MS = 100  # that a snapshot waits for running steps; it does without the rest
 STANDBY_ENTRIES = 128  # of a log that a standby applies at a time: 1 ms
 STANDBY_PAUSE_MS = 20  # between two batches of a standby: a hundredth of a take-over

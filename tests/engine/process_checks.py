@@ -229,4 +229,4 @@ def _is_ending(view: Any, row: Any) -> bool:
 
 
 def _plan(view: Any, instance: int) -> Any:
-    return view.processes.plan(view.processes.instances.get(instance).definition)
+    return view.processes.plans[view.processes.instances.get(instance).definition]

@@ -126,7 +126,7 @@ class Talk(Driver):
     def migrate(self, key: int, definition: int, **elements: str) -> Reply:
         """Every element of the same id goes along, unless it is named with another or with ''."""
         source = self.plan_of(key)
-        target = self.view.processes.plan(definition)
+        target = self.view.processes.plans[definition]
         same = {
             id_: id_
             for id_, node in source.by_id.items()
@@ -195,7 +195,7 @@ class Talk(Driver):
 
     def plan_of(self, key: int) -> Any:
         processes = self.view.processes
-        return processes.plan(processes.instances.get(key).definition)
+        return processes.plans[processes.instances.get(key).definition]
 
     def instances(self, process_id: str | None = None) -> list[int]:
         found = [key for key, _ in self.view.processes.instances.scan()]

@@ -308,7 +308,7 @@ class Story(Talk):
         key = self.random.choice(instances)
         plan = self.plan_of(key)
         known = [each for id_ in ("p", TWIN) for each in self.view.processes.versions_of(id_)]
-        target = self.view.processes.plan(self.random.choice(known))
+        target = self.view.processes.plans[self.random.choice(known)]
         pairs = []
         for id_ in plan.by_id:
             to = next((each for each in (id_, f"{id_}n", id_[:-1]) if each in target.by_id), None)

@@ -20,7 +20,7 @@ def nowhere(node: Node) -> Node | None:
 
 
 def straight_nodes(talk: Talk) -> int:
-    plans = talk.view.processes._plans.values()
+    plans = talk.view.processes.plans.values()
     return sum(node.straight is not None for plan in plans for node in plan.nodes)
 
 

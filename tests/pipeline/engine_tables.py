@@ -125,7 +125,7 @@ def _check_elements(tables: Any, view: Any) -> None:
     for key, element in known.items():
         row = live[key]
         definition = view.processes.instances.get(element.instance).definition
-        node = view.processes.plan(definition).nodes[element.node]
+        node = view.processes.plans[definition].nodes[element.node]
         assert row["element_id"] == node.id
         assert row["scope_key"] == element.scope
         assert row["process_instance_key"] == element.instance

@@ -21,7 +21,7 @@ from holdfast.client.attempt import (
     RetryLaterError,
     log_failure,
 )
-from holdfast.client.running import current_job, enter_job, failed, is_async, returned
+from holdfast.client.running import current_job, enter_job, failed, returned
 from holdfast.client.task import Task
 from holdfast.client.views import JobDetails
 from holdfast.errors import HoldfastError, InvalidArgument
@@ -86,7 +86,7 @@ class Hooks:
                 await self._call(member, "before", wait, catching, seen)
                 entered.append((member, seen))
             result = task.function(**task.arguments.decode(job.payload))
-            if is_async(task):
+            if task.is_async:
                 result = await wait(result)
             done = returned(task, job, result)
         except catching as error:

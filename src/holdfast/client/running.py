@@ -1,6 +1,5 @@
 """A function that runs for a job: how it is called, and how it knows what it was called for."""
 
-import inspect
 import traceback
 from collections.abc import Collection
 from contextvars import ContextVar
@@ -76,8 +75,3 @@ def failed(job: ActivatedJob, error: BaseException) -> Done:
         text = "".join(traceback.format_exception(error)).rstrip()
         return Done(job, error=text, is_over=True)
     return raised(job, error, PLAIN_VALUES if running is None else running.values)
-
-
-def is_async(task: Task[..., Any]) -> bool:
-    """Whether the task's function is a coroutine function."""
-    return inspect.iscoroutinefunction(task.function)

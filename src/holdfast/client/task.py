@@ -157,6 +157,7 @@ class Task(Generic[P, R]):
         self.options = options
         self.said = said_by(options)
         self.arguments = Arguments(function, app.values)
+        self.is_async = inspect.iscoroutinefunction(function)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,6 @@ from holdfast.client.execution import Executor, Loop, Processes, Threads
 from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
 from holdfast.client.reports import completions_of, failures_of, pieces, too_large
-from holdfast.client.running import is_async
 from holdfast.client.task import Task
 from holdfast.errors import (
     DeadlineExceeded,
@@ -197,10 +196,12 @@ class Worker:
                 self._room.clear()
                 await self._room.wait()
                 continue
-            for job in await self._ask(room):
-                self._held[job.job_key] = _Held(job, asyncio.get_running_loop().time())
+            jobs = await self._ask(room)
+            now = asyncio.get_running_loop().time()
+            for job in jobs:
+                self._held[job.job_key] = _Held(job, now)
                 task = self._tasks[job.type]
-                self._executor(is_async(task)).run(task, job)
+                self._executor(task.is_async).run(task, job)
 
     async def _ask(self, room: int) -> list[ActivatedJob]:
         wanted = {name: task.arguments.names for name, task in self._tasks.items()}

@@ -66,8 +66,10 @@ def add_job(turn: Turn[EngineState], new: NewJob) -> int:
 
 def add_job_with_key(turn: Turn[EngineState], key: int, new: NewJob) -> None:
     """Writes a job whose key was given out before."""
-    turn.event(JOB, _CREATED, key, new)
-    if new.due_ms <= turn.now_ms and new.type not in turn.said:
+    now_ms = turn.now_ms
+    turn.recorded(JOB, _CREATED, key, new)
+    turn.state.jobs.create(key, new, now_ms)
+    if new.due_ms <= now_ms and new.type not in turn.said:
         say_available(turn, new.type)
 
 
@@ -90,15 +92,17 @@ def define_task(turn: Turn[EngineState], command: Record) -> None:
     turn.answer(None, key)
 
 
-def complete(turn: Turn[EngineState], key: int, done: Completion) -> None:
+def complete(turn: Turn[EngineState], key: int, job: Job, done: Completion) -> None:
     """The task is done, with its result."""
-    turn.event(JOB, _COMPLETED, key, done)
-    turn.effect(JobEnded(key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms)))
+    turn.recorded(JOB, _COMPLETED, key, done)
+    turn.state.jobs.complete(key, job, done.result, turn.now_ms)
+    turn.effects.append(JobEnded(key, Outcome(_STATE_COMPLETED, done.result, "", turn.now_ms)))
 
 
-def finish_job(turn: Turn[EngineState], key: int) -> None:
+def finish_job(turn: Turn[EngineState], key: int, job: Job) -> None:
     """The job of an element is done; its result is in the variables."""
-    turn.event(JOB, _COMPLETED, key, _NO_RESULT)
+    turn.recorded(JOB, _COMPLETED, key, _NO_RESULT)
+    turn.state.jobs.complete(key, job, _NO_RESULT.result, turn.now_ms)
 
 
 _NO_RESULT = Completion(0)

@@ -22,7 +22,6 @@ from holdfast.engine.jobs.values import (
 from holdfast.engine.state import EngineState
 from holdfast.records import Record
 
-_COMPLETED = JobState.COMPLETED
 _replace = msgspec.structs.replace
 
 
@@ -39,13 +38,7 @@ def task_defined(state: EngineState, event: Record) -> None:
 def completed(state: EngineState, event: Record) -> None:
     done: Completion = event.value
     job = _job(state, event.key)
-    new = job.submitted
-    outcome = (
-        Outcome(_COMPLETED, done.result, "", event.timestamp_ms, new.type, 0, 0, True)
-        if new.keep_ms
-        else None
-    )
-    state.jobs.end(event.key, job, outcome)
+    state.jobs.complete(event.key, job, done.result, event.timestamp_ms)
 
 
 def failed(state: EngineState, event: Record) -> None:

@@ -24,7 +24,7 @@ def complete(owner: Owner) -> CommandHandler:
         if job.submitted.element_key:
             owner.done(turn, command.key, job, command.value)
         else:
-            jobs.complete(turn, command.key, command.value)
+            jobs.complete(turn, command.key, job, command.value)
 
     return handle
 

@@ -20,6 +20,7 @@ from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, check_u32
 
+_COMPLETED = JobState.COMPLETED
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
 
@@ -140,7 +141,7 @@ class Jobs:
     def create(self, key: int, submitted: NewJob, now_ms: int) -> None:
         delayed = submitted.due_ms > now_ms
         due_ms = submitted.due_ms if delayed else 0
-        self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, created_ms=now_ms))
+        self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, 0, 0, 0, now_ms))
         check_u32(_PRIORITY_TOP - submitted.priority)  # also if it is to wait there later
         if delayed:
             self._due.add(due_ms, DueKind.JOB, key)
@@ -229,6 +230,14 @@ class Jobs:
             self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
         self._open.add(lease_key, 1)
         self.active.put(key, lease_key)
+
+    def complete(self, key: int, job: Job, result: bytes, now_ms: int) -> None:
+        """The job is done: its rows go, its result stays for as long as was asked."""
+        new = job.submitted
+        outcome = None
+        if new.keep_ms:
+            outcome = Outcome(_COMPLETED, result, "", now_ms, new.type, 0, 0, True)
+        self.end(key, job, outcome)
 
     def end(self, key: int, job: Job, outcome: Outcome | None) -> None:
         """The job is over: its rows go, its outcome stays for as long as was asked."""

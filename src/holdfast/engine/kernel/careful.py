@@ -1,7 +1,7 @@
 """Processing with every record looked at: the slow way, taken when the quick one has failed.
 
-The quick way encodes many records of a step at once. If that fails, or the journal refuses the step,
-the step is taken back and processed again with a `Careful`: what each command wrote is encoded by
+The quick way encodes many records of a step at once. If that fails, or the journal refuses the
+step, it is taken back and processed again with a `Careful`: what each command wrote is encoded by
 itself, so the one command whose records cannot be stored is rejected and the others are done.
 """
 

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.engine.kernel.processor import Processor
 from holdfast.errors import DataLoss
 from holdfast.journal import Journal
-from holdfast.limits import REPLAY_BYTES, STORE_ROWS_MAX
+from holdfast.limits import REPLAY_BYTES, REPLAY_ENTRIES, STORE_ROWS_MAX
 from holdfast.state import Store, Writing
 
 TOPIC = "records"  # the topic in which every partition has its log
@@ -48,7 +48,9 @@ async def recover_one(
         )
     last_position = applied_position
     while entries := await journal.read(TOPIC, partition, processor.next_offset, REPLAY_BYTES):
-        applied = processor.replay(entries)
+        applied = 0
+        for first in range(0, len(entries), REPLAY_ENTRIES):
+            applied += processor.replay(entries[first : first + REPLAY_ENTRIES])
         last_position = processor.replayed_position
         if processor.state.changed_rows() > STORE_ROWS_MAX:
             write_state([processor], store)

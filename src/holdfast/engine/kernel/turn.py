@@ -125,11 +125,6 @@ class Turn(Generic[S_co]):
 
     def event(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
         """Tells that something happened: it is recorded, and applied to the state at once."""
-        record = self.recorded(value_type, intent, key, value)
-        self._appliers[value_type, intent](self.state, record)
-
-    def recorded(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> Record:
-        """Like `event`, for what was applied bit by bit while it was decided."""
         record = Record(
             self.next_position, _EVENT, value_type, intent, key,
             self._source, self.now_ms, value,
@@ -138,7 +133,19 @@ class Turn(Generic[S_co]):
         self.records.append(record)
         if self.reply is None:
             self.reply = Reply(key)
-        return record
+        self._appliers[value_type, intent](self.state, record)
+
+    def recorded(self, value_type: ValueType, intent: IntEnum, key: int, value: Any) -> None:
+        """Like `event`, for what its decider applies to the state by itself."""
+        self.records.append(
+            Record(
+                self.next_position, _EVENT, value_type, intent, key,
+                self._source, self.now_ms, value,
+            )
+        )  # fmt: skip
+        self.next_position += 1
+        if self.reply is None:
+            self.reply = Reply(key)
 
     def command(
         self, value_type: ValueType, intent: IntEnum, key: int, value: Any,
@@ -254,4 +261,7 @@ class Turn(Generic[S_co]):
         self.reply = None
         self.is_distributed = False
         self.distributed_key = self._first_key + self.key_counter
-        return self.mark()
+        return (
+            len(self.records), len(self._rows.undo_log), len(self.effects), len(self.follow_ups),
+            len(self.said), self.key_counter,
+        )  # fmt: skip

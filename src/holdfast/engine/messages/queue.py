@@ -22,7 +22,7 @@ def next_start(
     if definition is None:
         return None
     oldest: tuple[int, StartMessage] | None = None
-    for node in processes.plan(definition).triggers:
+    for node in processes.plans[definition].triggers:
         if node.element.message is None:
             continue
         for key in messages.kept(node.element.message.name, correlation):

@@ -148,7 +148,7 @@ def _call(
     seen = prepared[0] if prepared is not None else walk.seen(scope)
     process_id = walk.text(node.called, seen, f"the called process of {node.id!r}")
     definition, version = _called(walk, node, process_id)
-    if walk.processes.plan(definition).start is None:
+    if walk.processes.plans[definition].start is None:
         raise Stuck(
             IncidentReason.CALLED_PROCESS_MISSING,
             f"Expected process {process_id!r}, which {node.id!r} calls, to have a start without a"

@@ -127,7 +127,7 @@ def _callers(walk: "Walk") -> list[str]:
         if above is None:
             break
         row = above
-        found.append(walk.processes.plan(row.definition).process_id)
+        found.append(walk.processes.plans[row.definition].process_id)
     return found[::-1]
 
 

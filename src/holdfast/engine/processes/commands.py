@@ -47,7 +47,7 @@ def create(turn: Turn[EngineState], command: Record) -> None:
         which = f" version {new.version}" if new.version else ""
         reason = f"Expected a process {new.process_id!r}{which}, but none is deployed"
         return turn.reject(command, Code.NOT_FOUND, reason)
-    if new.node < 0 and turn.state.processes.plan(definition).start is None:
+    if new.node < 0 and turn.state.processes.plans[definition].start is None:
         reason = (
             f"Expected process {new.process_id!r} to have a start without a trigger,"
             " but it is started by messages or timers only"

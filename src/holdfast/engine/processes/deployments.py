@@ -106,7 +106,7 @@ def fire(turn: Turn[EngineState], command: Record) -> None:
     stored = processes.definitions.get(command.key)
     timers = [
         timer
-        for node in (processes.plan(command.key).triggers if stored else ())
+        for node in (processes.plans[command.key].triggers if stored else ())
         if (timer := processes.start_timers.get((command.key, node.index))) is not None
         and timer.due_ms == due.due_ms
     ]

@@ -39,7 +39,7 @@ def find(
         scope, instance = row.parent, caller.instance
         calling = processes.instances.get(instance)
         assert calling is not None
-        plan = processes.plan(calling.definition)
+        plan = processes.plans[calling.definition]
 
 
 def _match(node: Node, code: str) -> Node | None:

@@ -117,7 +117,7 @@ def deleted(state: EngineState, event: Record) -> None:
     state.jobs.forget(event.key)
 
 
-def _began(state: EngineState, place: Place, op: ops.Began) -> None:
+def began(state: EngineState, place: Place, op: ops.Began) -> None:
     instance = Instance(
         place.definition, 1, ops.Phase.ACTIVE, op.parent, op.depth, op.keep_ms, place.now_ms,
         op.lock, root=op.root,
@@ -202,8 +202,7 @@ def _variables_set(state: EngineState, place: Place, op: ops.VariablesSet) -> No
             processes.elements.put(op.scope, _replace(element, local=True))
             processes.variables.insert(op.scope, op.values)
             return
-    known = processes.variables.get(op.scope) or {}
-    processes.variables.put(op.scope, {**known, **op.values})
+    processes.set_variables(op.scope, op.values)
 
 
 def _timer_set(state: EngineState, place: Place, op: ops.TimerSet) -> None:
@@ -274,7 +273,7 @@ def _loop_ended(state: EngineState, place: Place, op: ops.LoopEnded) -> None:
         state.processes.loop_results.delete((op.body, number))
 
 
-def _ended(state: EngineState, place: Place, op: ops.Ended) -> None:
+def ended(state: EngineState, place: Place, op: ops.Ended) -> None:
     instance = state.processes.instances.get(place.instance)
     assert instance is not None
     if instance.tree is not None and instance.tree.due_ms:
@@ -344,7 +343,7 @@ def _headed(state: EngineState, place: Place, op: ops.Headed) -> None:
 
 
 APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
-    ops.Began: _began,
+    ops.Began: began,
     ops.Activated: _activated,
     ops.Passed: _passed,
     ops.Completed: _removed,
@@ -362,7 +361,7 @@ APPLY: dict[type, Callable[[EngineState, Place, Any], None]] = {
     ops.LoopTaken: _loop_taken,
     ops.LoopDone: _loop_done,
     ops.LoopEnded: _loop_ended,
-    ops.Ended: _ended,
+    ops.Ended: ended,
     ops.Deferred: deferred,
     ops.Resumed: resumed,
     ops.Rebased: _rebased,

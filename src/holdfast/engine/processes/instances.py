@@ -15,7 +15,7 @@ def begin(
     variables: dict[str, bytes],
 ) -> None:  # fmt: skip
     """A new instance runs, with its variables decoded, until all its tokens wait."""
-    plan = turn.state.processes.plan(definition)
+    plan = turn.state.processes.plans[definition]
     node = plan.nodes[new.node] if new.node >= 0 else plan.start
     assert node is not None, "an instance begins at a start event"
     if straight.begins(turn, new, node):
@@ -56,7 +56,7 @@ def take_up(turn: Turn[EngineState], instance: int) -> Walk:
     """A walk in an instance that is there."""
     row = turn.state.processes.instances.get(instance)
     assert row is not None, f"instance {instance} is not there"
-    return Walk(turn, instance, row, turn.state.processes.plan(row.definition), BEHAVIOURS)
+    return Walk(turn, instance, row, turn.state.processes.plans[row.definition], BEHAVIOURS)
 
 
 def is_ending(turn: Turn[EngineState], element: ElementInstance) -> bool:

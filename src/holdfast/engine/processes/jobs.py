@@ -25,7 +25,7 @@ def done(turn: Turn[EngineState], key: int, job: Job, completion: Completion) ->
     element = processes.elements.get(element_key)
     row = processes.instances.get(element.instance) if element is not None else None
     assert element is not None and row is not None, "a job is there whose element is not"
-    plan = processes.plan(row.definition)
+    plan = processes.plans[row.definition]
     node = plan.nodes[element.node]
     name = node.element.result
     try:
@@ -37,8 +37,8 @@ def done(turn: Turn[EngineState], key: int, job: Job, completion: Completion) ->
         )
         jobs.fail_job(turn, key, job, Failure(completion.lease, error, final=True))
         return
-    jobs.finish_job(turn, key)
-    if straight.leads_on(turn, row, element, node, values):
+    jobs.finish_job(turn, key, job)
+    if straight.leads_on(turn, row, element, node, len(result)):
         straight.go_on(turn, element_key, row, element, plan, values)
         return
     walk = Walk(turn, element.instance, row, plan, BEHAVIOURS)

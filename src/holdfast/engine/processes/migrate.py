@@ -60,7 +60,7 @@ def migrate(turn: Turn[EngineState], command: Record) -> None:
         reason = f"There is no definition with key {wanted.definition}"
         return turn.reject(command, Code.NOT_FOUND, reason)
     walk = take_up(turn, command.key)
-    target = processes.plan(wanted.definition)
+    target = processes.plans[wanted.definition]
     holder = turn.state.messages.locked_by(target.process_id, instance.lock)
     if instance.lock and holder not in (None, command.key):
         reason = (

@@ -187,7 +187,7 @@ def _may_read(reader: Reader, row: Instance) -> bool:
 
 def _running(reader: Reader, key: int, row: Instance, is_whole: bool) -> FoundInstance:
     processes = reader.state.processes
-    plan = processes.plan(row.definition)
+    plan = processes.plans[row.definition]
     found = FoundInstance(
         key, plan.process_id, plan.version, row.definition, row.parent,
         (processes.instance_of(row.parent) or 0) if row.parent else 0,
@@ -327,7 +327,7 @@ def find_element(reader: Reader, query: FindElement) -> FoundElementInstance | N
     instance = processes.instances.get(row.instance) if row is not None else None
     if row is None or instance is None or not _may_read(reader, instance):
         return None
-    plan = processes.plan(instance.definition)
+    plan = processes.plans[instance.definition]
     found = element_of(reader.state, plan, query.key, row)
     return FoundElementInstance(found, row.instance, instance.definition, plan.process_id)
 

@@ -10,7 +10,7 @@ from holdfast.engine.processes.ops import Phase
 from holdfast.engine.processes.plan import ProcessPlan, compile_plan
 from holdfast.engine.processes.values import StartTimer
 from holdfast.model.definition import decode_definition
-from holdfast.state import EMPTY, PartitionState
+from holdfast.state import EMPTY, Family, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_U64
 
 LOOP_CHUNK_ITEMS = 256  # items of a multi-instance activity that are stored and begun together
@@ -120,6 +120,21 @@ class StartMessage(_Row, frozen=True):
 _NO_TREE = Tree()
 
 
+class _Plans(dict[int, ProcessPlan]):
+    """The plans of definitions, each compiled when it is first asked for."""
+
+    def __init__(self, definitions: Family[int, StoredDefinition]) -> None:
+        super().__init__()
+        self._definitions = definitions
+
+    def __missing__(self, definition: int) -> ProcessPlan:
+        stored = self._definitions.get(definition)
+        assert stored is not None, f"definition {definition} is not in the state"
+        plan = compile_plan(definition, stored.version, decode_definition(stored.body))
+        self[definition] = plan
+        return plan
+
+
 class Processes:
     """Everything a partition knows about processes."""
 
@@ -142,20 +157,10 @@ class Processes:
         self.loop_results = state.family(Tag.LOOP_RESULTS, U64_U64, tuple[bytes, ...])
         self._version_tags = state.family(Tag.VERSION_TAGS, TEXT, int)  # process id, tag -> latest
         self.deferred = state.family(Tag.DEFERRED, U64_U64, bytes)  # (root, element or instance)
-        self._plans: dict[int, ProcessPlan] = {}
-        state.when_undone(self._plans.clear)
+        self.plans = _Plans(self.definitions)  # definition -> what its instances follow
+        state.when_undone(self.plans.clear)
 
     # --- definitions --------------------------------------------------------------------------
-
-    def plan(self, definition: int) -> ProcessPlan:
-        """What an instance of a definition follows."""
-        plan = self._plans.get(definition)
-        if plan is None:
-            stored = self.definitions.get(definition)
-            assert stored is not None, f"definition {definition} is not in the state"
-            body = decode_definition(stored.body)
-            plan = self._plans[definition] = compile_plan(definition, stored.version, body)
-        return plan
 
     def definition_of(self, process_id: str, version: int) -> int | None:
         """The key of a version; of the latest with version 0."""
@@ -233,9 +238,12 @@ class Processes:
             values = self.visible(element if row.local else row.scope, instance)
         else:
             values = self.variables.get(instance) or {}
-        if wanted is not None:
-            values = {name: values[name] for name in wanted if name in values}
-        return json_object(values), self._origin(element, row, root), root.headers
+        if wanted is None:
+            payload = json_object(values)
+        else:
+            some = [_quoted(name) + b":" + values[name] for name in wanted if name in values]
+            payload = b"{" + b",".join(some) + b"}"
+        return payload, self._origin(element, row, root), root.headers
 
     def origin(self, element: int) -> JobOrigin | None:
         """What a worker is told about the element that it works for."""
@@ -246,7 +254,7 @@ class Processes:
         return self._origin(element, row, instance)
 
     def _origin(self, element: int, row: ElementInstance, instance: Instance) -> JobOrigin:
-        plan = self.plan(instance.definition)
+        plan = self.plans[instance.definition]
         node = plan.nodes[row.node]
         root = self.root_of(row.instance, instance) if instance.parent else row.instance
         return JobOrigin(
@@ -285,6 +293,11 @@ class Processes:
             tree = change(row.tree or _NO_TREE)
             kept = None if tree == _NO_TREE else tree
             self.instances.put(root, msgspec.structs.replace(row, tree=kept))
+
+    def set_variables(self, scope: int, values: dict[str, bytes]) -> None:
+        """Changes some of the variables of a scope that has some of its own."""
+        known = self.variables.get(scope) or {}
+        self.variables.put(scope, {**known, **values})
 
     def activate(self, key: int, element: ElementInstance) -> None:
         self.elements.insert(key, element)

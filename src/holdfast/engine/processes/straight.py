@@ -11,7 +11,7 @@ from holdfast.engine.jobs.commands import add_job_with_key
 from holdfast.engine.jobs.values import Backoff, JobEnded, JobState, NewJob, Outcome
 from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import ops
-from holdfast.engine.processes.events import APPLY, Place
+from holdfast.engine.processes.events import Place, began, ended
 from holdfast.engine.processes.ops import Op, Phase
 from holdfast.engine.processes.plan import Node, ProcessPlan
 from holdfast.engine.processes.state import ElementInstance, Instance, json_object
@@ -45,19 +45,20 @@ def begin(
     variables: dict[str, bytes],
 ) -> None:  # fmt: skip
     """A new instance, whose token waits for its first job."""
-    assert start.straight is not None, "the way is not straight"
-    way = _StraightWay(turn, key, plan)
-    way.do(ops.Began(variables, 0, new.depth, new.keep_ms, "", new.root))
-    way.passed(start)
-    way.to_job(start.straight, InstanceIntent.CREATED)
+    target = start.straight
+    assert target is not None, "the way is not straight"
+    begun = ops.Began(variables, 0, new.depth, new.keep_ms, "", new.root)
+    began(turn.state, Place(key, plan.key, turn.now_ms), begun)
+    passed = ops.Passed(turn.new_key(), start.index, key)
+    _to_job(turn, key, plan, target, InstanceIntent.CREATED, (begun, passed))
     turn.moves += 2
 
 
 def leads_on(
     turn: "Turn[EngineState]", row: Instance, element: ElementInstance, node: Node,
-    values: dict[str, bytes],
+    values_bytes: int,
 ) -> bool:  # fmt: skip
-    """Whether the token of a job that is done goes straight on."""
+    """Whether the token of a job that is done, with so much to say, goes straight on."""
     target = node.straight
     return (
         target is not None
@@ -65,7 +66,7 @@ def leads_on(
         and row.phase is _ACTIVE
         and not (element.item or element.local or element.due_ms or turn.is_braked)
         and (target.kind is _JOB or _ends_with_it(row))
-        and sum(map(len, values.values())) <= SMALL_VARIABLES_BYTES
+        and values_bytes <= SMALL_VARIABLES_BYTES
     )
 
 
@@ -79,55 +80,47 @@ def go_on(
     plan: ProcessPlan, values: dict[str, bytes],
 ) -> None:  # fmt: skip
     """The job of an element is done, with these variables: its token goes on."""
-    target = plan.nodes[element.node].straight
+    target, instance = plan.nodes[element.node].straight, element.instance
     assert target is not None, "the way is not straight"
-    way = _StraightWay(turn, element.instance, plan)
+    processes = turn.state.processes
+    done: tuple[Op, ...] = (ops.Completed(key, element.node, element.scope, False),)
     if values:
-        way.do(ops.VariablesSet(element.instance, values))
-    way.do(ops.Completed(key, element.node, element.scope, False))
+        processes.set_variables(instance, values)
+        done = (ops.VariablesSet(instance, values), *done)
+    processes.remove(key, element.scope, False)
     if target.kind is _JOB:
-        way.to_job(target, InstanceIntent.ADVANCED)
+        _to_job(turn, instance, plan, target, InstanceIntent.ADVANCED, done)
     else:
-        way.to_end(target, row)
+        _to_end(turn, instance, plan, target, row, done)
     turn.moves += 1
 
 
-class _StraightWay:
-    """The pen for one instance on its straight way: what happens there is one event."""
+def _to_job(
+    turn: "Turn[EngineState]", instance: int, plan: ProcessPlan, node: Node,
+    intent: InstanceIntent, before: tuple[Op, ...],
+) -> None:  # fmt: skip
+    """The token comes to a job, after what came before in the same step."""
+    type_, retries = node.job_type, node.retries
+    assert isinstance(type_, str) and isinstance(retries, int), "a plain job: no expressions"
+    job, key = turn.new_key(), turn.new_key()
+    element = ElementInstance(instance, node.index, instance, _ACTIVE, job, created_ms=turn.now_ms)
+    turn.state.processes.activate(key, element)
+    activated = ops.Activated(key, node.index, instance, _ACTIVE, job)
+    turn.recorded(_INSTANCE, intent, instance, Advance(plan.key, (*before, activated), key))
+    new = NewJob(type_, b"", 0, retries, _BACKOFF, element_key=key, instance_key=instance)
+    add_job_with_key(turn, job, new)
 
-    def __init__(self, turn: "Turn[EngineState]", key: int, plan: ProcessPlan) -> None:
-        self._turn = turn
-        self._key = key
-        self._plan = plan
-        self._place = Place(key, plan.key, turn.now_ms)
-        self._ops: list[Op] = []
 
-    def do(self, op: Op) -> None:
-        self._ops.append(op)
-        APPLY[type(op)](self._turn.state, self._place, op)
-
-    def passed(self, node: Node) -> None:
-        self._ops.append(ops.Passed(self._turn.new_key(), node.index, self._key))  # it only tells
-
-    def to_job(self, node: Node, intent: InstanceIntent) -> None:
-        turn, type_, retries = self._turn, node.job_type, node.retries
-        assert isinstance(type_, str) and isinstance(retries, int), "a plain job: no expressions"
-        job, key = turn.new_key(), turn.new_key()
-        self.do(ops.Activated(key, node.index, self._key, _ACTIVE, job))
-        self._tell(intent)
-        new = NewJob(type_, b"", 0, retries, _BACKOFF, element_key=key, instance_key=self._key)
-        add_job_with_key(turn, job, new)
-
-    def to_end(self, node: Node, row: Instance) -> None:
-        turn, key = self._turn, self._key
-        self.passed(node)
-        variables = json_object(turn.state.processes.variables.get(key) or {})
-        self.do(ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms))
-        self._tell(InstanceIntent.COMPLETED)
-        outcome = Outcome(_COMPLETED, variables, "", turn.now_ms, self._plan.process_id)
-        turn.effect(JobEnded(key, outcome))
-
-    def _tell(self, intent: InstanceIntent) -> None:
-        turn = self._turn
-        step = Advance(self._plan.key, tuple(self._ops), turn.last_key())
-        turn.recorded(_INSTANCE, intent, self._key, step)
+def _to_end(
+    turn: "Turn[EngineState]", instance: int, plan: ProcessPlan, node: Node, row: Instance,
+    before: tuple[Op, ...],
+) -> None:  # fmt: skip
+    """The token comes to the end, and the instance with it."""
+    state, now_ms, key = turn.state, turn.now_ms, turn.new_key()
+    variables = json_object(state.processes.variables.get(instance) or {})
+    end = ops.Ended(variables if row.keep_ms else b"", False, row.keep_ms)
+    ended(state, Place(instance, plan.key, now_ms), end)
+    told = (*before, ops.Passed(key, node.index, instance), end)
+    turn.recorded(_INSTANCE, InstanceIntent.COMPLETED, instance, Advance(plan.key, told, key))
+    outcome = Outcome(_COMPLETED, variables, "", now_ms, plan.process_id)
+    turn.effect(JobEnded(instance, outcome))

@@ -176,7 +176,7 @@ class Walk:
 
     def in_another(self, key: int, row: Instance) -> "Walk":
         """A walk in another instance, in the same turn."""
-        return Walk(self.turn, key, row, self.processes.plan(row.definition), self._behaviours)
+        return Walk(self.turn, key, row, self.processes.plans[row.definition], self._behaviours)
 
     def follow_plan(self, plan: ProcessPlan) -> None:
         """The instance goes over to another definition."""
