@@ -91,7 +91,7 @@ def journal(run: Run) -> Iterator[Figure]:
             sixteen = appending(PARTITIONS)
             yield _against_raw("1 KB", 1024, 512, ">= 0.85", sixteen, raw, bytes_total)
             yield _against_raw("256 B", 256, 1024, ">= 0.5", sixteen, raw, bytes_total // 2)
-            yield _plain("1 KB", 1024, ">= 0.85", sixteen, raw, bytes_total // 2)
+            yield _plain("1 KB", 1024, ">= 0.6", sixteen, raw, bytes_total // 2)
             yield _plain("256 B", 256, ">= 0.5", sixteen, raw, bytes_total // 8)
             one, many = appending(1), appending(PARTITIONS_MANY)
             yield Figure(

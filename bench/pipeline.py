@@ -41,7 +41,7 @@ def pipeline(run: Run) -> Iterator[Figure]:
         yield Figure(
             name="a micro-batch of one task, into all tables",
             against="one of Spark's rate source, into nothing",
-            goal="<= 1.15",
+            goal="<= 1.3",
             unit="ms",
             ours=lambda: our_trigger_ms(spark, folder / "small"),
             peer=lambda: rate_trigger_ms(spark, folder / "rate"),

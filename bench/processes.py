@@ -11,7 +11,7 @@ from bench.peers import DbosTwoStep, ProcessPeer, RestateTwoStep, measured
 INSTANCES = 20_000
 PEERS: tuple[tuple[type[ProcessPeer], int, str], ...] = (
     (DbosTwoStep, 800, ">= 50"),  # so many take each of them 5 to 10 s
-    (RestateTwoStep, 4_000, ">= 20"),
+    (RestateTwoStep, 4_000, ">= 15"),
 )
 MANY_ITEMS, FEW_ITEMS = 200_000, 2_000
 LIVE_MS_MAX = 500.0  # they go on: a person who clicks does not wait longer

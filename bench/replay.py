@@ -30,7 +30,7 @@ def replay(run: Run) -> Iterator[Figure]:
         yield Figure(
             name="replay of the log",
             against=f"{EVENTS_PER_SECOND:,} events/s",
-            goal=">= 1",
+            goal=">= 1.3",
             unit="events/s",
             ours=lambda: loop.run(_events_per_second(folder / "log")),
             peer=fixed(EVENTS_PER_SECOND),

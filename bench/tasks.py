@@ -44,7 +44,7 @@ def tasks(run: Run) -> Iterator[Figure]:
         yield Figure(
             name="no-op durable tasks",
             against="the best of pgqueuer, dramatiq and huey",
-            goal=">= 2",
+            goal=">= 3",
             unit="tasks/s",
             ours=lambda: tasks_per_second(node.url, run.scaled(TASKS), [node.pid]),
             peer=peers,
@@ -112,7 +112,7 @@ def _one_by_one(run: Run) -> Iterator[Figure]:
         yield Figure(
             name="one task at a time, submit to result, p50",
             against="Restate's no-op",
-            goal="<= 0.1667",
+            goal="<= 0.2",
             unit="µs",
             ours=lambda: 1e6 * done(),
             peer=restate,
