@@ -23,7 +23,7 @@ from holdfast.engine.kernel.domain import Dispatch
 from holdfast.engine.kernel.due import DueTurn
 from holdfast.engine.kernel.quarantine import Quarantine
 from holdfast.engine.kernel.standing import LogStanding
-from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step
+from holdfast.engine.kernel.step import Awaited, Before, Demand, DueSource, Step, no_demand
 from holdfast.engine.kernel.turn import (
     FROM_OUTSIDE,
     Command,
@@ -36,6 +36,7 @@ from holdfast.engine.kernel.turn import (
 from holdfast.errors import Code, DataLoss, Internal
 from holdfast.journal import Appended, Entry
 from holdfast.limits import (
+    RECORDS_HELD_MAX,
     STEP_COMMANDS_MAX,
     STEP_LIVE_MS_MAX,
     STEP_MOVES_MAX,
@@ -48,17 +49,7 @@ from holdfast.state import PartitionState, Progress
 S = TypeVar("S")
 
 _COMMAND, _EVENT = RecordKind.COMMAND, RecordKind.EVENT
-
-
 _NOT_YET = Reply()
-
-# So many records become bytes together, while they are in the processor's cache: with 512 a process
-# of two steps costs a node a tenth more, with a whole step of thousands a fifth.
-_RECORDS_HELD_MAX = 128
-
-
-def _no_demand(effects: list[Any]) -> Iterable[Submission]:
-    return ()
 
 
 class Processor(LogStanding, Generic[S]):
@@ -139,7 +130,7 @@ class Processor(LogStanding, Generic[S]):
         self,
         submissions: Sequence[Submission],
         now_ms: int,
-        demand: Demand = _no_demand,
+        demand: Demand = no_demand,
         careful: Careful | None = None,
     ) -> Step:
         """Processes what is left over, what is due and what was submitted; nothing leaves yet.
@@ -289,7 +280,7 @@ class Processor(LogStanding, Generic[S]):
 
     def _process(self, command: Record, step: Step, request_id: str | None = None) -> Reply:
         turn, records = self._turn, self._turn.records
-        if len(records) > _RECORDS_HELD_MAX:
+        if len(records) > RECORDS_HELD_MAX:
             self._encode(step)
         written = len(records)
         mark = turn.begin(command.position)
@@ -333,9 +324,8 @@ class Processor(LogStanding, Generic[S]):
 
     def _encode(self, step: Step) -> None:
         """What was written so far becomes bytes."""
-        records = self._turn.records
-        step.entries += self._tables.codec.encode_many(records)
-        records.clear()
+        step.entries += self._tables.codec.encode_many(self._turn.records)
+        self._turn.records.clear()
 
     def commit(self, step: Step, appended: Appended | None) -> None:
         """The step's entries are durable; None: it had none."""

@@ -61,3 +61,8 @@ class Before(msgspec.Struct, frozen=True):
 
 Demand = Callable[[list[Any]], Iterable[Submission]]
 """Asked with the effects of a step, before it ends: commands that they call for at once."""
+
+
+def no_demand(effects: list[Any]) -> Iterable[Submission]:
+    """Nothing is called for."""
+    return ()
