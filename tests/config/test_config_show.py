@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import run
-from holdfast.cli.settings import hidden
 from holdfast.config import Config
+from holdfast.config.showing import hidden
 
 
 def test_every_setting_is_shown_with_its_source(

@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.cli.beside import Beside
 from holdfast.cli.output import print_json, print_line, print_note
 from holdfast.config import Config
+from holdfast.config.showing import running_settings
 from holdfast.errors import DataLoss, Unavailable
 from holdfast.gateway.http.app import WebConsole
 from holdfast.gateway.http.connections import ConnectionLimits
@@ -32,6 +33,7 @@ async def serve_folder(folder: Path, config: Config, *, as_json: bool, with_pipe
     certificate_of(config.tls_certificate, config.tls_key)  # a wrong one leaves no folder behind
     node = await LocalNode.open(folder, config)
     try:
+        node.gateway.show_settings(running_settings(config, folder))
         await let_first_in(node, folder, config)
         tables = ["--tables", config.tables] if config.tables else []
         beside = Beside(["pipeline", "run", str(folder), *tables]) if with_pipeline else None

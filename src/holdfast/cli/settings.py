@@ -1,15 +1,11 @@
 """`holdfast config`: the settings that a node would start with, and where each comes from."""
 
-import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.help_text import examples
 from holdfast.cli.options import DEFAULT_FOLDER, Folder, Json
-
-if TYPE_CHECKING:
-    from holdfast.config import Loaded
 
 app = typer.Typer(
     name="config",
@@ -17,10 +13,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Settings of a node: their values, and where each comes from.",
 )
-
-_HIDDEN = "***"
-_LOGIN = re.compile(r"//[^@\s]+@")
-_SECRET = re.compile(r"([\w.-]*(?:password|secret|token|key)[\w.-]*=)[^,&\s]+", re.IGNORECASE)
 
 
 @app.command(
@@ -44,17 +36,13 @@ def show(
     """
     from holdfast.cli.output import print_json, print_line, print_table
     from holdfast.config import Source, load_settings
+    from holdfast.config.showing import settings_of
 
     loaded = load_settings(folder)
     items = [
-        {
-            "name": name,
-            "value": hidden(getattr(loaded.config, name)),
-            "source": source,
-            "place": _place(loaded, name),
-        }
-        for name, source in loaded.sources.items()
-        if not changed or source is not Source.DEFAULT
+        each._asdict()
+        for each in settings_of(loaded)
+        if not changed or each.source is not Source.DEFAULT
     ]
     if json:
         print_json({"items": items})
@@ -66,24 +54,6 @@ def show(
     )
     if loaded.path is None:
         print_line(f"there is no {folder / 'holdfast.toml'}")
-
-
-def hidden(value: object) -> object:
-    """A value without the secrets in it: logins in URLs, and what is called a password or key."""
-    if not isinstance(value, str):
-        return value
-    return _SECRET.sub(rf"\1{_HIDDEN}", _LOGIN.sub(f"//{_HIDDEN}@", value))
-
-
-def _place(loaded: "Loaded", name: str) -> str:
-    """Where somebody would change it."""
-    from holdfast.config import Source
-    from holdfast.config.environment import variable_of
-
-    source = loaded.sources[name]
-    if source is Source.FILE:
-        return str(loaded.path)
-    return variable_of(name) if source is Source.ENVIRONMENT else str(source)
 
 
 def _text(value: object) -> str:

@@ -18,6 +18,7 @@ from holdfast.cli.exit_codes import ExitCode
 from holdfast.cli.output import print_json
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.config import DEFAULT_PARTITIONS, Config
+from holdfast.config.showing import running_settings
 from holdfast.errors import DataLoss, HoldfastError, InvalidArgument, Unavailable
 from holdfast.gateway.http.server import cannot_listen
 from holdfast.gateway.http.tls import certificate_of
@@ -97,6 +98,7 @@ async def run_member(folder: Path, number: int) -> None:
     _watch_supervisor(asyncio.get_running_loop(), stop)
     member = await Member.open(layout, number, config)
     try:
+        member.node.gateway.show_settings(running_settings(config, folder))
         if number == layout.owner(1) and config.authorization:
             await member.reached(_REACHED_SECONDS_MAX)
             await let_first_in(member.node, folder, config)

@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.clock import Clock
 from holdfast.config import Config
+from holdfast.config.showing import Setting
 from holdfast.engine.batch.selector import Selector
 from holdfast.gateway.access.access import Access
 from holdfast.gateway.access.asking import Asked
@@ -103,6 +104,10 @@ class Gateway(RestApi):
     def show_health(self, health_now: Callable[[], Health]) -> None:
         """From now on this tells how the node is."""
         self._node.health_now = health_now
+
+    def show_settings(self, settings: list[Setting]) -> None:
+        """From now on these are shown: they know which come from a file or the environment."""
+        self._node.settings_now = settings
 
     async def close(self) -> None:
         """Nothing: the code that opened the node of this gateway closes it."""

@@ -10,6 +10,7 @@ from holdfast.cli.beside import Beside
 from holdfast.cli.serving import announce_start, let_first_in, serve
 from holdfast.cluster.joining import open_member
 from holdfast.config import Config
+from holdfast.config.showing import running_settings
 from holdfast.gateway.http.tls import certificate_of
 from holdfast.limits import CLUSTER_START_MS_MAX
 
@@ -21,6 +22,7 @@ async def serve_member(folder: Path, config: Config, *, as_json: bool, with_pipe
     member = await (open_brokered if config.journal else open_member)(folder, config)
     try:
         await member.placed(CLUSTER_START_MS_MAX / 1_000)
+        member.node.gateway.show_settings(running_settings(config, folder))
         if config.authorization and member.is_first:
             await let_first_in(member.node, folder, config)
         took_ms = round((time.monotonic() - began) * 1000)

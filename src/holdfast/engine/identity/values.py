@@ -145,7 +145,7 @@ PERMISSIONS: dict[ResourceType, frozenset[Permission]] = {
     _R.DISTRIBUTION: frozenset({_P.READ, _P.UPDATE}),
     _R.GROUP: _ALL_FOUR,
     _R.JOURNAL: frozenset({_P.READ}),
-    _R.MESSAGE: frozenset({_P.CREATE}),
+    _R.MESSAGE: frozenset({_P.CREATE, _P.READ}),
     _R.PARTITION_GROUP: frozenset({_P.READ, _P.UPDATE, _P.WORK}),
     _R.PROCESS_DEFINITION: frozenset(
         {

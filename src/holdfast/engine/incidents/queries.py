@@ -4,7 +4,7 @@ from itertools import islice
 
 import msgspec
 
-from holdfast.engine.incidents.values import Incident
+from holdfast.engine.incidents.values import Incident, IncidentReason, cause_line, error_line
 from holdfast.engine.kernel.query import Query, questions
 from holdfast.engine.reader import Reader
 from holdfast.limits import QUERY_ROWS_MAX
@@ -34,6 +34,9 @@ class ListIncidents(Query[IncidentRows], frozen=True):
     type: str | None = None
     process_id: str | None = None
     instance_key: int | None = None
+    element_id: str | None = None
+    reason: IncidentReason | None = None
+    cause: str | None = None  # what `cause_line` makes of its error
 
 
 def list_incidents(reader: Reader, query: ListIncidents) -> IncidentRows:
@@ -47,16 +50,21 @@ def list_incidents(reader: Reader, query: ListIncidents) -> IncidentRows:
     )
     for key, incident in islice(rows, QUERY_ROWS_MAX):
         looked_at += 1
-        if (
-            query.type not in (None, incident.job_type)
-            or query.process_id not in (None, incident.process_id)
-            or not reader.may_read_incident(incident)
-        ):
-            continue
-        items.append(_found(reader, key, incident))
+        if _is_asked(query, incident) and reader.may_read_incident(incident):
+            items.append(_found(reader, key, incident))
         if len(items) == query.limit:
             return IncidentRows(items, key)
     return IncidentRows(items, key if looked_at == QUERY_ROWS_MAX else 0)
+
+
+def _is_asked(query: ListIncidents, incident: Incident) -> bool:
+    return (
+        query.type in (None, incident.job_type)
+        and query.process_id in (None, incident.process_id)
+        and query.element_id in (None, incident.element_id)
+        and query.reason in (None, incident.reason)
+        and (query.cause is None or query.cause == cause_line(incident.error))
+    )
 
 
 def _found(reader: Reader, key: int, incident: Incident) -> FoundIncident:
@@ -80,4 +88,74 @@ def find_incident(reader: Reader, query: FindIncident) -> FoundIncident | None:
     return _found(reader, query.key, incident)
 
 
-QUERIES = questions(list_incidents, find_incident)
+class IncidentCause(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What incidents have in common that have the same cause."""
+
+    process_id: str  # "": they are of tasks
+    element_id: str
+    type: str  # of the job; "": they are of elements themselves
+    reason: IncidentReason
+    line: str  # what `cause_line` makes of their errors
+
+
+class CountedCause(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How many incidents a cause has, and the first of them."""
+
+    cause: IncidentCause
+    incidents: int
+    example_key: int
+    example: str  # the last line of its error
+    first_ms: int
+    last_ms: int
+
+
+class CauseRows(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The causes of some incidents, and behind which key to go on; 0 if there are no more."""
+
+    items: list[CountedCause]
+    looked_at: int
+    next_after: int = 0
+
+
+class CountCauses(Query[CauseRows], frozen=True):
+    """Open incidents behind a key, counted by their causes; a bounded look."""
+
+    after: int
+    type: str | None = None
+    process_id: str | None = None
+
+
+def count_causes(reader: Reader, query: CountCauses) -> CauseRows:
+    wanted = ListIncidents(query.after, 0, query.type, query.process_id)
+    found: dict[IncidentCause, CountedCause] = {}
+    key = looked_at = 0
+    rows = reader.state.incidents.open.scan(start=query.after + 1)
+    for key, incident in islice(rows, QUERY_ROWS_MAX):
+        looked_at += 1
+        if _is_asked(wanted, incident) and reader.may_read_incident(incident):
+            new = _counted(key, incident)
+            known = found.get(new.cause)
+            found[new.cause] = new if known is None else joined(known, new)
+    counted = list(found.values())
+    return CauseRows(counted, looked_at, key if looked_at == QUERY_ROWS_MAX else 0)
+
+
+def _counted(key: int, incident: Incident) -> CountedCause:
+    cause = IncidentCause(
+        incident.process_id, incident.element_id, incident.job_type, incident.reason,
+        cause_line(incident.error),
+    )  # fmt: skip
+    created = incident.created_ms
+    return CountedCause(cause, 1, key, error_line(incident.error), created, created)
+
+
+def joined(one: CountedCause, other: CountedCause) -> CountedCause:
+    """Two counts of the same cause; the example is that of the first."""
+    assert one.cause == other.cause
+    return CountedCause(
+        one.cause, one.incidents + other.incidents, one.example_key, one.example,
+        min(one.first_ms, other.first_ms), max(one.last_ms, other.last_ms),
+    )  # fmt: skip
+
+
+QUERIES = questions(list_incidents, find_incident, count_causes)

@@ -1,5 +1,6 @@
 """The words of incidents."""
 
+import re
 from enum import IntEnum, StrEnum
 
 import msgspec
@@ -73,6 +74,14 @@ class JobIncident(Value, frozen=True, tag=34):
 def error_line(error: str) -> str:
     """The line of an error that says what was raised, cut to the length that a list shows."""
     return raised_line(error)[:ERROR_LINE_CHARS_MAX]
+
+
+_NUMBER = re.compile(r"[0-9]{4,}")  # such as a key; the status codes of HTTP are shorter
+
+
+def cause_line(error: str) -> str:
+    """The last line of an error without its numbers: what incidents of one cause have in common."""
+    return _NUMBER.sub("#", error_line(error))
 
 
 VALUES: dict[IncidentIntent, type[msgspec.Struct]] = {

@@ -4,7 +4,13 @@ from typing import Protocol
 
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import Everyone, one
-from holdfast.gateway.node.shapes import BackupRequest, BackupView, Health, Topology
+from holdfast.gateway.node.shapes import (
+    BackupRequest,
+    BackupView,
+    Health,
+    NodeSettings,
+    Topology,
+)
 from holdfast.gateway.operation import Namespace, operation
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -29,6 +35,11 @@ class NodeApi(Namespace, Protocol):
     )  # fmt: skip
     async def metrics(self) -> bytes:
         """Metrics in the format of Prometheus."""
+        ...
+
+    @operation("get_settings", "GET", "/v2/settings", one(ResourceType.SYSTEM, Permission.READ))
+    async def settings(self) -> NodeSettings:
+        """Show every setting of the node and where it comes from. Secrets are left out."""
         ...
 
     @operation(

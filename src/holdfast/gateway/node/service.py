@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from holdfast.config import Config
+from holdfast.config.showing import running_settings
 from holdfast.engine.progress import FindProgress
 from holdfast.errors import InvalidState, Moved, Unavailable, Unknown
 from holdfast.gateway.access.asking import Asked
@@ -17,7 +18,9 @@ from holdfast.gateway.node.shapes import (
     BackupView,
     Health,
     MemberView,
+    NodeSettings,
     PartitionView,
+    SettingView,
     Topology,
 )
 from holdfast.metrics import Metrics
@@ -72,6 +75,7 @@ class NodeService(NodeApi):
         self.members: AllMembers | None = None  # of a node that has several
         self.cluster: ClusterHome | None = None  # that the node is a member of
         self.backups: BackupHome = NoBackups()
+        self.settings_now = running_settings(config)
 
     async def topology(self) -> Topology:
         views = await asyncio.gather(*(self._partition(each) for each in self._asked.placement()))
@@ -98,6 +102,14 @@ class NodeService(NodeApi):
     async def metrics(self) -> bytes:
         return await (self.own_metrics() if self.members is None else self.members.metrics())
 
+    async def settings(self) -> NodeSettings:
+        return NodeSettings(
+            [
+                SettingView(each.name, _plain(each.value), each.source, each.place)
+                for each in self.settings_now
+            ]
+        )
+
     async def back_up(self, target: str) -> BackupView:
         return await self.backups.start(target)
 
@@ -109,6 +121,10 @@ class NodeService(NodeApi):
         await self._count()
         await self._metrics.refresh()
         return self._metrics.exposition()
+
+
+def _plain(value: object) -> str | int | bool | None:
+    return value if isinstance(value, str | int | bool | None) else str(value)
 
 
 def _members(status: ClusterStatus) -> list[MemberView]:

@@ -51,6 +51,21 @@ class Health(Shape, frozen=True, omit_defaults=True):
     warnings: list[str] = msgspec.field(default_factory=list)
 
 
+class SettingView(Shape, frozen=True):
+    """A setting of the node, without secrets: logins in URLs and passwords are ***."""
+
+    name: str
+    value: str | int | bool | None
+    source: str  # default, file, environment or option
+    place: str  # where somebody would change it: a file, or a variable of the environment
+
+
+class NodeSettings(Shape, frozen=True):
+    """All settings of the process that answers."""
+
+    items: list[SettingView]
+
+
 class BackupRequest(Question, frozen=True):
     """Where a backup goes."""
 

@@ -13,8 +13,14 @@ from holdfast.gateway.access.needs import (
 )
 from holdfast.gateway.operation import Namespace, operation
 from holdfast.gateway.processes.shapes import (
+    MessagePage,
     MessagePublication,
+    MessageQuery,
     MessageReceipt,
+    MessageStarts,
+    MessageStartView,
+    MessageSubscriptionPage,
+    MessageSubscriptionQuery,
     NewDeployment,
     NewMessage,
     NewMigration,
@@ -140,4 +146,23 @@ class MessageApi(Namespace, Protocol):
     )  # fmt: skip
     async def publish(self, new: NewMessage) -> MessageReceipt:
         """Publish a message."""
+        ...
+
+    @operation("list_messages", "POST", "/v2/messages/listing", one(_R.MESSAGE, _P.READ))
+    async def page(self, query: MessageQuery) -> MessagePage:
+        """List messages that are kept for those that wait later."""
+        ...
+
+    @operation(
+        "list_message_subscriptions", "POST", "/v2/message-subscriptions/listing", READ_INSTANCE
+    )
+    async def subscriptions(self, query: MessageSubscriptionQuery) -> MessageSubscriptionPage:
+        """List the elements of process instances that wait for messages."""
+        ...
+
+    @operation(
+        "list_message_starts", "GET", "/v2/messages/starts", READ_DEFINITION, answer=MessageStarts
+    )
+    async def starts(self) -> list[MessageStartView]:
+        """List the processes that messages start."""
         ...

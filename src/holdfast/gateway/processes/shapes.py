@@ -257,6 +257,78 @@ class MessagePublication(Question, frozen=True):
     business_id: str | None = None
 
 
+class MessageQuery(Question, frozen=True):
+    """Which of the messages to list that are kept for those that wait later."""
+
+    name: str | None = None
+    limit: Limit = 100
+    after: str | None = None
+
+
+class MessageView(Shape, frozen=True):
+    """A message that is kept for those that wait later."""
+
+    message_key: str
+    name: str
+    correlation_key: str
+    message_id: str | None
+    published: datetime | None
+    expires: datetime | None
+    size_bytes: int  # of its variables
+
+
+class MessagePage(Shape, frozen=True):
+    """Messages in the order of their keys."""
+
+    items: list[MessageView]
+    after: str | None = None
+
+
+class MessageSubscriptionQuery(Question, frozen=True):
+    """Which of the elements to list that wait for messages."""
+
+    name: str | None = None
+    correlation_key: str | None = None
+    process_id: str | None = None
+    limit: Limit = 100
+    after: str | None = None
+
+
+class MessageSubscriptionView(Shape, frozen=True):
+    """An element of a process instance that waits for a message."""
+
+    subscription_key: str
+    name: str
+    correlation_key: str
+    process_id: str
+    interrupting: bool  # it waits for one message only
+    process_instance_key: str | None = None  # None: it ends, or is given up, right now
+    element_instance_key: str | None = None
+    element_id: str | None = None
+    offered_message_key: str | None = None  # that it was given and has not answered
+
+
+class MessageSubscriptionPage(Shape, frozen=True):
+    """Subscriptions, partition by partition."""
+
+    items: list[MessageSubscriptionView]
+    after: str | None = None
+
+
+class MessageStartView(Shape, frozen=True):
+    """A process that a message starts, in its latest version."""
+
+    name: str
+    process_id: str
+    process_definition_key: str
+
+
+class MessageStarts(Shape, frozen=True):
+    """The processes that messages start, by the names of the messages."""
+
+    items: list[MessageStartView]
+
+
 class MessageReceipt(Shape, frozen=True):
     """The message is durable."""
 

@@ -6,6 +6,7 @@ from typing import Protocol
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import READ_JOB, UPDATE_JOB, WORK, one
 from holdfast.gateway.operation import Namespace, operation
+from holdfast.gateway.tasks.causes import IncidentGroupQuery, IncidentGroups
 from holdfast.gateway.tasks.shapes import (
     ActivatedJob,
     ActivatedJobs,
@@ -154,6 +155,15 @@ class IncidentApi(Namespace, Protocol):
     @operation("list_incidents", "POST", "/v2/incidents/listing", READ_JOB)
     async def page(self, query: IncidentQuery) -> IncidentPage:
         """List open incidents, or those that ended recently."""
+        ...
+
+    @operation("group_incidents", "POST", "/v2/incidents/groups", READ_JOB)
+    async def groups(self, query: IncidentGroupQuery) -> IncidentGroups:
+        """Group open incidents by their cause.
+
+        Incidents have the same cause if they stop the same element, or jobs of the same type, for
+        the same reason, and if their errors differ in numbers only. A bounded number is looked at.
+        """
         ...
 
     @operation("get_incident_details", "GET", "/v2/incidents/{incident_key}/details", READ_JOB)

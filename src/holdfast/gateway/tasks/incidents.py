@@ -6,7 +6,15 @@ import msgspec
 
 from holdfast.config import Config
 from holdfast.engine.ended.values import EndedKind, EndedThing
-from holdfast.engine.incidents.queries import FindIncident, FoundIncident, ListIncidents
+from holdfast.engine.incidents.queries import (
+    CountCauses,
+    CountedCause,
+    FindIncident,
+    FoundIncident,
+    IncidentCause,
+    ListIncidents,
+    joined,
+)
 from holdfast.engine.incidents.values import (
     IncidentIntent,
     IncidentState,
@@ -14,15 +22,26 @@ from holdfast.engine.incidents.values import (
     Resolution,
 )
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.others import others
 from holdfast.errors import InvalidArgument, NotFound
 from holdfast.gateway import checks
 from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.ended import OLDER, EndedPage, EndedThings, page_of
 from holdfast.gateway.shapes import ListScope
 from holdfast.gateway.tasks.api import IncidentApi
-from holdfast.gateway.tasks.shapes import IncidentPage, IncidentQuery, IncidentView
+from holdfast.gateway.tasks.causes import IncidentGroup, IncidentGroupQuery, IncidentGroups
+from holdfast.gateway.tasks.shapes import (
+    IncidentPage,
+    IncidentQuery,
+    IncidentView,
+)
 from holdfast.gateway.walk import walk
-from holdfast.limits import PAGE_ITEMS_MAX, RETRIES_MAX
+from holdfast.limits import (
+    INCIDENT_CAUSES_MAX,
+    INCIDENTS_GROUPED_MAX,
+    PAGE_ITEMS_MAX,
+    RETRIES_MAX,
+)
 from holdfast.records import ValueType, partition_of
 
 
@@ -45,16 +64,18 @@ class IncidentService(IncidentApi):
             except (InvalidArgument, NotFound):
                 return IncidentPage([])  # no instance has a wrong key
 
+        def asked(after: int, left: int) -> ListIncidents:
+            return ListIncidents(
+                after, left, query.type, query.process_id, instance, query.element_id,
+                query.reason, query.cause,
+            )  # fmt: skip
+
         async def list_open(after: str | None, left: int) -> tuple[list[IncidentView], int]:
             start = checks.key_after(after, self._asked.count, "incident")
             if instance is None:
-                found, last = await walk(
-                    self._asked, start, left,
-                    lambda after, left: ListIncidents(after, left, query.type, query.process_id),
-                )  # fmt: skip
+                found, last = await walk(self._asked, start, left, asked)
             else:
-                asked = ListIncidents(start, left, query.type, query.process_id, instance)
-                rows = await self._asked.ask(partition_of(instance), asked)
+                rows = await self._asked.ask(partition_of(instance), asked(start, left))
                 found, last = rows.items, rows.next_after
             return [_view(each) for each in found], last
 
@@ -67,8 +88,37 @@ class IncidentService(IncidentApi):
         scope = query.scope
         if query.state is not None:
             scope = ListScope.OPEN if query.state is IncidentState.OPEN else ListScope.ENDED
+        if scope is not ListScope.OPEN and (query.element_id or query.reason or query.cause):
+            raise InvalidArgument(
+                "Expected elementId, reason and cause for open incidents only, but found the scope"
+                f" {scope}; the tables have those that ended"
+            )
         page = await page_of(scope, query.after, limit, list_open, list_ended, ended_view)
         return IncidentPage(page.items, page.after, page.ended_since)
+
+    async def groups(self, query: IncidentGroupQuery) -> IncidentGroups:
+        """Partition by partition, until all or enough were looked at."""
+        found: dict[IncidentCause, CountedCause] = {}
+        looked_at = left_out = 0
+        partition, after = 1, 0
+        while partition <= self._asked.count and looked_at < INCIDENTS_GROUPED_MAX:
+            await others()  # a partition that is here answers without a turn for anybody else
+            asked = CountCauses(after, query.type, query.process_id)
+            rows = await self._asked.ask(partition, asked)
+            looked_at += rows.looked_at
+            for each in rows.items:
+                if (known := found.get(each.cause)) is not None:
+                    found[each.cause] = joined(known, each)
+                elif len(found) < INCIDENT_CAUSES_MAX:
+                    found[each.cause] = each
+                else:
+                    left_out += each.incidents
+            after = rows.next_after
+            if not after:
+                partition += 1
+        groups = sorted(found.values(), key=lambda each: (-each.incidents, each.example_key))
+        is_whole = partition > self._asked.count
+        return IncidentGroups([_group(each) for each in groups], looked_at, left_out, is_whole)
 
     async def get(self, incident_key: str) -> IncidentView:
         key = checks.key_from(incident_key, self._asked.count, "incident")
@@ -109,6 +159,16 @@ def ended_view(thing: EndedThing) -> IncidentView:
     return msgspec.structs.replace(
         _view(found), state=IncidentState(thing.state), ended=checks.moment(thing.ended_ms)
     )
+
+
+def _group(counted: CountedCause) -> IncidentGroup:
+    cause = counted.cause
+    return IncidentGroup(
+        counted.incidents, cause.process_id or None, cause.element_id or None, cause.type or None,
+        cause.reason, cause.line, str(counted.example_key), counted.example,
+        datetime.fromtimestamp(counted.first_ms / 1000, UTC),
+        datetime.fromtimestamp(counted.last_ms / 1000, UTC),
+    )  # fmt: skip
 
 
 def _view(found: FoundIncident) -> IncidentView:

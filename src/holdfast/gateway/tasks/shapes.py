@@ -321,6 +321,10 @@ class IncidentQuery(Question, frozen=True):
     process_instance_key: str | None = None
     scope: ListScope = ListScope.OPEN
     state: IncidentState | None = None  # one that only ended incidents have lists those
+    # of open incidents alone, as a group of incidents has them
+    element_id: str | None = None
+    reason: IncidentReason | None = None
+    cause: str | None = None
 
 
 class IncidentPage(Shape, frozen=True):
