@@ -3,13 +3,14 @@
 from functools import partial
 from typing import Any
 
+from holdfast.console.forms import chosen, whole
 from holdfast.console.live import Produce, event
 from holdfast.console.page import ConsolePage, PageAsk, PageReply, PageStream
-from holdfast.console.pages.batches import READ, chosen
+from holdfast.console.pages.batches import READ
 from holdfast.console.rendering import Templates
 from holdfast.engine.batch.values import BatchOperationState
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.errors import Forbidden, InvalidArgument, Unavailable
+from holdfast.errors import Forbidden, Unavailable
 from holdfast.gateway.access.needs import of_batch, one
 from holdfast.gateway.as_of import noted_as_of
 from holdfast.gateway.batch.shapes import (
@@ -143,19 +144,6 @@ async def retry(ask: PageAsk) -> PageReply:
         f"/console/batches/{receipt.batch_operation_key}",
         f"What failed in {ask.parameters['key']} is tried again by this operation.",
     )
-
-
-def whole(ask: PageAsk, name: str) -> int | None:
-    """A whole number of the form; None where it is empty."""
-    text = ask.form.get(name, "").strip()
-    if not text:
-        return None
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidArgument(
-            f"Expected a whole number for {name}, but found {text!r}", field=name
-        ) from error
 
 
 def _back(ask: PageAsk, notice: str) -> PageReply:

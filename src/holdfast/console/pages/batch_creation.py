@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.console.forms import json_of, whole
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
-from holdfast.console.pages.batch import whole
 from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import Forbidden, HoldfastError, InvalidArgument
 from holdfast.gateway.access.needs import of_batch
@@ -36,20 +36,13 @@ WORDS = {
 
 def filter_in(query: Any) -> dict[str, Any]:
     """The filter that an address asks for."""
-    wanted = _json(query["filter"], "filter") if "filter" in query else {}
+    wanted = json_of(query["filter"], "filter") if "filter" in query else {}
     if not isinstance(wanted, dict):
         raise InvalidArgument("Expected a JSON object for filter, but found other JSON")
     for name, value in query.items():
         if name not in ("do", "filter"):
-            wanted[name] = _json(value, name) if value.startswith("{") else value
+            wanted[name] = json_of(value, name) if value.startswith("{") else value
     return wanted
-
-
-def _json(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InvalidArgument(f"Expected JSON for {name}, but {error}", field=name) from error
 
 
 async def show(ask: PageAsk) -> PageReply:
@@ -115,7 +108,7 @@ def _asked(ask: PageAsk, *, dry_run: bool = False) -> NewBatchOperation:
     do = ask.wanted("do")
     if do not in list(_T):
         raise InvalidArgument(f"Expected a type of operations, but found {do!r}", field="do")
-    filter_ = _json(ask.wanted("filter"), "filter")
+    filter_ = json_of(ask.wanted("filter"), "filter")
     return NewBatchOperation(
         type=_T(do),
         filter=msgspec.Raw(json.dumps(filter_).encode()),

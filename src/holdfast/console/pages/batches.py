@@ -1,12 +1,9 @@
 """Batch operations: those that run and those that ended."""
 
-from enum import StrEnum
-from typing import TypeVar
-
+from holdfast.console.forms import chosen
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
 from holdfast.engine.batch.values import BatchOperationState, BatchOperationType
 from holdfast.engine.identity.values import Permission, ResourceType
-from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.needs import of_batch, one
 from holdfast.gateway.batch.shapes import (
     BatchOperationFilter,
@@ -16,22 +13,6 @@ from holdfast.gateway.batch.shapes import (
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
 READ = one(ResourceType.BATCH, Permission.READ)
-
-E = TypeVar("E", bound=StrEnum)
-
-
-def chosen(ask: PageAsk, name: str, words: type[E]) -> E | None:
-    """A word of the address; None if it has none."""
-    text = ask.query.get(name)
-    if text is None:
-        return None
-    try:
-        return words(text)
-    except ValueError as error:
-        known = ", ".join(words)
-        raise InvalidArgument(
-            f"Expected one of {known} for {name}, but found {text!r}", field=name
-        ) from error
 
 
 async def show(ask: PageAsk) -> PageReply:

@@ -18,6 +18,7 @@ _KINDS: tuple[tuple[str, FindKey], ...] = (
     ("incidents", lambda ask, key: ask.api.incidents.get(key)),
     ("definitions", lambda ask, key: ask.api.processes.source(key)),
     ("batches", lambda ask, key: ask.api.batches.get(key)),
+    ("distributions", lambda ask, key: ask.api.distributions.get(key)),
 )
 _TABLES = (("instances", "process_instances"), ("tasks", "jobs"), ("incidents", "incidents"))
 

@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from holdfast.console.bulk import offers
 from holdfast.console.lists import ListedPage, TableList, between, listed
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
+from holdfast.engine.batch.values import BatchOperationType
 from holdfast.errors import InvalidArgument
 from holdfast.gateway.access.needs import READ_INSTANCE
 from holdfast.gateway.processes.shapes import (
@@ -16,8 +18,12 @@ from holdfast.gateway.rest.tables import Row
 from holdfast.gateway.shapes import ListScope
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
+_T = BatchOperationType
 _STUCK = "INCIDENT"
 _STATES = (InstanceState.ACTIVE, InstanceState.COMPLETED, InstanceState.CANCELED)
+
+
+_NOT_DELETED = {"$neq": "DELETED"}
 
 
 class InstanceRow(NamedTuple):
@@ -60,7 +66,7 @@ def _version(ask: PageAsk) -> int | None:
 
 
 def _filter(ask: PageAsk) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"state": {"$neq": "DELETED"}}
+    wanted: dict[str, Any] = {"state": _NOT_DELETED}
     if "process" in ask.query:
         wanted["processId"] = ask.query["process"]
     if (version := _version(ask)) is not None:
@@ -92,9 +98,29 @@ async def show_list(ask: PageAsk) -> PageReply:
         rows = [_of_view(each) for each in page.items]
         return ListedPage(rows, page.after, ended_since=page.ended_since)
 
-    tables = TableList("process_instances", _filter(ask), _SORTABLE, "started", _of_row)
+    filter_ = _filter(ask)
+    tables = TableList("process_instances", filter_, _SORTABLE, "started", _of_row)
     found = await listed(ask, tables, from_state)
-    return await ask.show("instances.html", found=found, states=[_STUCK, *_STATES])
+    return await ask.show(
+        "instances.html",
+        found=found,
+        states=[_STUCK, *_STATES],
+        offers=await offers(ask, _chosen(filter_), *_operations(wanted)),
+    )
+
+
+def _chosen(filter_: dict[str, Any]) -> dict[str, Any]:
+    """What the visitor asked for: a batch operation leaves out by itself what it cannot do."""
+    return {name: value for name, value in filter_.items() if value != _NOT_DELETED}
+
+
+def _operations(state: str | None) -> tuple[BatchOperationType, ...]:
+    """What can be done with instances in a state."""
+    if state in (InstanceState.COMPLETED, InstanceState.CANCELED):
+        return (_T.DELETE_PROCESS_INSTANCE,)
+    return (
+        _T.CANCEL_PROCESS_INSTANCE, _T.MIGRATE_PROCESS_INSTANCE, _T.MODIFY_PROCESS_INSTANCE,
+    )  # fmt: skip
 
 
 PAGES = (ConsolePage("/console/instances", "Instances", show_list, READ_INSTANCE, "Work"),)

@@ -144,7 +144,7 @@ async def record(ask: PageAsk) -> PageReply:
 
 
 PAGES = (
-    ConsolePage("/console/log", "Log", show, _READ, group="System"),
+    ConsolePage("/console/log", "Log", show, _READ, group="Node"),
     ConsolePage("/console/log/live", "Newest records", live, _READ),
     ConsolePage("/console/log/{partition}/{position}", "Record", record, _READ),
 )

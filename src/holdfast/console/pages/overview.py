@@ -1,7 +1,7 @@
 """The overview: what got done, what waits, what is stuck, and how far everything is behind."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from holdfast.console.page import ConsolePage, PageAsk, PageReply, PageStream
 from holdfast.console.rendering import Templates
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import one
+from holdfast.gateway.cluster.shapes import ClusterStatus
 from holdfast.gateway.rest.common import RestApi
 from holdfast.limits import CONSOLE_HISTORY_SAMPLES, CONSOLE_TICK_MS
 
@@ -80,11 +81,21 @@ async def _read(api: RestApi, history: OverviewHistory) -> dict[str, Any]:
         "numbers": numbers,
         "history": history,
         "work": _work(samples),
-        "reasons": samples.by("holdfast_incidents_open", "reason").most_common(),
         "health": health,
         "topology": topology,
+        "behind": _behind(await api.cluster.status()) if topology.members else {},
         "away": [each for each in topology.partitions if not each.is_reached],
     }
+
+
+def _behind(status: ClusterStatus) -> dict[str, int]:
+    """How many records a member misses of the partitions that it stands by for, as far as told."""
+    found: Counter[str] = Counter()
+    for partition in status.partitions:
+        for replica in partition.replicas:
+            if replica.member != partition.owner and replica.lag is not None:
+                found[replica.member] += replica.lag
+    return found
 
 
 def _work(samples: NumberSamples) -> list[WorkRow]:

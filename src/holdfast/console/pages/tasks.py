@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from holdfast.console.bulk import offers
 from holdfast.console.life import life_of
 from holdfast.console.lists import ListedPage, TableList, between, listed
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
+from holdfast.engine.batch.values import BatchOperationType
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.jobs.values import FINAL_STATES, JobState
 from holdfast.errors import InvalidArgument, NotFound
@@ -94,9 +96,17 @@ async def show_list(ask: PageAsk) -> PageReply:
         rows = [_of_view(each) for each in page.items]
         return ListedPage(rows, page.after, ended_since=page.ended_since)
 
-    tables = TableList("jobs", _filter(ask), _SORTABLE, "created", _of_row)
+    filter_ = _filter(ask)
+    tables = TableList("jobs", filter_, _SORTABLE, "created", _of_row)
     found = await listed(ask, tables, from_state)
-    return await ask.show("tasks.html", found=found, states=[_OPEN, *JobState])
+    stuck = (BatchOperationType.RETRY_TASK, BatchOperationType.DISCARD_TASK)
+    may_be_stuck = wanted in (None, _OPEN, JobState.INCIDENT)
+    return await ask.show(
+        "tasks.html",
+        found=found,
+        states=[_OPEN, *JobState],
+        offers=await offers(ask, filter_, *stuck) if may_be_stuck else [],
+    )
 
 
 async def _stuck(ask: PageAsk) -> ListedPage[TaskRow]:

@@ -118,6 +118,13 @@
     field.setAttribute("aria-invalid", problem ? "true" : "false");
   });
 
+  // A file that is chosen is read into a field.
+  document.addEventListener("change", async (event) => {
+    const into = event.target.dataset && document.querySelector(event.target.dataset.readInto || null);
+    const file = into && event.target.files[0];
+    if (file) into.value = await file.text();
+  });
+
   // Times say how long ago they were, and go on doing so.
   const units = [[172800, 86400, "d"], [7200, 3600, "h"], [120, 60, "min"], [0, 1, "s"]];
   const ago = () => {
