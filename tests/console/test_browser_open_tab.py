@@ -1,0 +1,96 @@
+"""A tab that is left open: it shows what is new for hours, and grows by nothing."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from holdfast.console.pages import log, overview
+from holdfast.console.pages.overview import OverviewHistory
+from holdfast.limits import CONSOLE_HISTORY_SAMPLES
+
+from .browser import Tab
+from .conftest import ConsoleSite
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+TICK_MS = 5  # instead of a second: an hour of ticks takes a minute
+HOUR_TICKS = 3_600
+SHORT_TICKS, SHORT_SAMPLES = 120, 30
+WARM_TICKS = 20  # ... when the charts are full
+DEADLINE_SECONDS = 600
+GROWN_BYTES_MAX = 400_000  # of the heap, which is never quite the same twice
+
+
+class TabSize(NamedTuple):
+    """What the browser keeps for a page."""
+
+    nodes: int
+    listeners: int
+    heap_bytes: int
+
+
+async def _measure(tab: Tab) -> TabSize:
+    session = await tab.page.context.new_cdp_session(tab.page)
+    await session.send("Performance.enable")
+    for _ in range(2):
+        await session.send("HeapProfiler.collectGarbage")
+    told = (await session.send("Performance.getMetrics"))["metrics"]
+    found: dict[str, Any] = {each["name"]: each["value"] for each in told}
+    await session.detach()
+    return TabSize(
+        int(found["Nodes"]), int(found["JSEventListeners"]), int(found["JSHeapUsedSize"])
+    )
+
+
+def _until(tab: Tab, ticks: int, work: Callable[[], object]) -> None:
+    """Works until the page has shown so many news."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while tab.ask("window.shown") < ticks:
+        assert time.monotonic() < deadline, f"{tab.ask('window.shown')} of {ticks} were shown"
+        work()
+
+
+def _stays_open(tab: Tab, path: str, warm: int, ticks: int, work: Callable[[], object]) -> None:
+    tab.go(path)
+    tab.ask("window.shown = 0")
+    tab.ask("document.addEventListener('htmx:sseMessage', () => window.shown++)")
+    _until(tab, warm, work)
+    before = tab.call(_measure(tab))
+    _until(tab, warm + ticks, work)
+    after = tab.call(_measure(tab))
+    # what is shown differs by a few rows and digits from one moment to the next
+    assert after.nodes <= before.nodes + 100, (before, after)
+    assert after.listeners <= before.listeners + 5, (before, after)
+    assert after.heap_bytes <= before.heap_bytes + GROWN_BYTES_MAX, (before, after)
+    assert tab.problems == []
+
+
+@pytest.mark.parametrize(
+    ("ticks", "samples"),
+    [
+        (SHORT_TICKS, SHORT_SAMPLES),
+        pytest.param(HOUR_TICKS, CONSOLE_HISTORY_SAMPLES, marks=pytest.mark.soak),
+    ],
+    ids=["two minutes", "an hour"],
+)
+@pytest.mark.parametrize("path", ["/console", "/console/log?follow=yes"])
+def test_a_tab_that_is_left_open_grows_by_nothing(
+    tab: Tab,
+    console: ConsoleSite,
+    path: str,
+    ticks: int,
+    samples: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overview, "CONSOLE_TICK_MS", TICK_MS)
+    monkeypatch.setattr(overview, "_APART_S_MIN", 0)
+    monkeypatch.setattr(overview, "CONSOLE_HISTORY_SAMPLES", samples)
+    monkeypatch.setattr(log, "CONSOLE_TICK_MS", TICK_MS)
+    for number in range(60):  # the page of the log is full
+        console.submit("mail", number)
+    work = (lambda: console.submit("mail", 1)) if "log" in path else (lambda: time.sleep(0.05))
+    _stays_open(tab, path, samples + WARM_TICKS, ticks, work)
+    assert len(console.console.feeds.kept(OverviewHistory).samples) <= samples
+    assert len(console.console.feeds.names) == 1
