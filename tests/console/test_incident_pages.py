@@ -8,10 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from holdfast.console.pages.incidents import like_of
+from holdfast.engine.batch.values import BatchOperationType
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.engine.incidents import queries
 from holdfast.engine.incidents.values import IncidentReason, cause_line
 from holdfast.errors import InvalidArgument
+from holdfast.gateway.processes.shapes import NewProcessInstance, Resource
 from holdfast.gateway.rest.tables import FoundRows
 from holdfast.gateway.tasks import incidents
 from holdfast.gateway.tasks.causes import IncidentGroupQuery
@@ -21,13 +23,17 @@ from holdfast.gateway.tasks.shapes import (
     JobFailure,
     NewTask,
 )
+from holdfast.model.bpmn import write_bpmn
+from holdfast.model.dsl import Process
+from holdfast.pipeline.batch.sources import SOURCES
+from holdfast.pipeline.select.filters import read_filter
 from holdfast.pipeline.select.like import automaton_regex, pieces_of
 from holdfast.pipeline.select.tree import Like
 
 from .batch_site import BatchSite
 from .test_batch_access import enter
 
-_P, _R = Permission, ResourceType
+_P, _R, _T = Permission, ResourceType, BatchOperationType
 
 
 @pytest.fixture
@@ -92,6 +98,35 @@ def test_a_group_leads_to_its_incidents_and_to_a_batch_operation(site: BatchSite
     first = {each["do"][0]: json.loads(each["filter"][0]) for each in asked[:2]}
     wanted = {"type": "send", "error": {"$like": "*order * is gone*"}}
     assert first == {"RETRY_TASK": wanted, "DISCARD_TASK": wanted}
+
+
+def test_every_list_leads_to_batch_operations_whose_filters_the_tables_can_read(
+    site: BatchSite,
+) -> None:
+    fail(site, "send", "order 1001 is gone")
+    source = write_bpmn(Process("order").task("charge").definition()).decode()
+    site.call(site.api.processes.deploy([Resource("o.bpmn", source)]))
+    site.call(site.api.instances.start([NewProcessInstance("order")]))
+    since = "since=2020-01-01T00:00&until=2040-01-01T00:00&from=state"
+    expected = {
+        "/console/incidents": {_T.RETRY_TASK, _T.DISCARD_TASK},
+        f"/console/incidents/list?type=send&reason=NO_RETRIES_LEFT&{since}": {_T.RESOLVE_INCIDENT},
+        f"/console/tasks?type=send&state=INCIDENT&error=gone&{since}": {
+            _T.RETRY_TASK, _T.DISCARD_TASK,
+        },
+        f"/console/tasks?type=send&state=OPEN&{since}": {_T.RETRY_TASK, _T.DISCARD_TASK},
+        f"/console/instances?process=order&version=1&state=ACTIVE&{since}": {
+            _T.CANCEL_PROCESS_INSTANCE, _T.MIGRATE_PROCESS_INSTANCE, _T.MODIFY_PROCESS_INSTANCE,
+        },
+        "/console/instances?from=state": set[str](),  # a filter that fits all is none
+    }  # fmt: skip
+    for path, types in expected.items():
+        links = [each for each in site.get(path).links if "batches/new?" in each]
+        asked = [parse_qs(urlsplit(each).query) for each in links]
+        assert {each["do"][0] for each in asked} == types, path
+        for each in asked:
+            table = SOURCES[BatchOperationType(each["do"][0])].table
+            read_filter(table, json.loads(each["filter"][0]))
 
 
 class _NoIncidents:
