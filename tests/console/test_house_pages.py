@@ -68,6 +68,7 @@ def test_a_process_is_deployed_drawn_and_started(site: BatchSite) -> None:
     assert site.get("/console/definitions?all=yes").has("2 shown of 2")
     started = site.post(f"{first}/start", variables='{"order": "A-1"}')
     assert started.has("The instance is started.") and started.has("order, version 1")
+    assert site.get(first).has("0 open incidents")
     assert site.post(f"{first}/start", variables="[1]").status == 400
     assert site.post("/console/definitions/deploy", content="<no").status == 400
     assert site.get("/console/definitions/2251799813685999").status == 404

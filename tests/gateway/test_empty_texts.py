@@ -20,6 +20,8 @@ from holdfast.gateway.identity.shapes import NewUser, UserChange
 from holdfast.gateway.journal.shapes import RecordFilter, RecordPageQuery, RecordQuery
 from holdfast.gateway.processes.shapes import (
     ActivateElement,
+    MessageQuery,
+    MessageSubscriptionQuery,
     NewMessage,
     NewModification,
     NewProcessInstance,
@@ -61,6 +63,10 @@ CALLS: dict[str, Any] = {
     ),
     "TaskQuery.after": lambda api: api.tasks.page(TaskQuery(after="")),
     "IncidentQuery.after": lambda api: api.incidents.page(IncidentQuery(after="")),
+    "MessageQuery.after": lambda api: api.messages.page(MessageQuery(after="")),
+    "MessageSubscriptionQuery.after": lambda api: api.messages.subscriptions(
+        MessageSubscriptionQuery(after="")
+    ),
     "ProcessInstanceQuery.after": lambda api: api.instances.page(ProcessInstanceQuery(after="")),
     "DistributionQuery.after": lambda api: api.distributions.page(DistributionQuery(after="")),
     "ActivateElement.ancestor_key": lambda api: api.instances.modify(
@@ -101,7 +107,10 @@ FILTERS = {
     "TaskQuery.type", "IncidentQuery.type", "IncidentQuery.process_id",
     "IncidentQuery.process_instance_key", "ProcessDefinitionQuery.process_id",
     "ProcessInstanceQuery.process_id", "DistributionQuery.queue", "AuthorizationQuery.owner_id",
-    "AuthorizationQuery.resource_id",
+    "AuthorizationQuery.resource_id", "IncidentGroupQuery.type", "IncidentGroupQuery.process_id",
+    "MessageQuery.name", "MessageSubscriptionQuery.name", "MessageSubscriptionQuery.process_id",
+    # those of tasks have no element, an error may say nothing, and a key may be empty
+    "IncidentQuery.element_id", "IncidentQuery.cause", "MessageSubscriptionQuery.correlation_key",
 }  # fmt: skip
 # Refused whatever they say, but for the one tenant that there is.
 UNUSED = {"MessagePublication.tenant_id", "MessagePublication.business_id"}

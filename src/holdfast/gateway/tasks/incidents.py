@@ -88,7 +88,8 @@ class IncidentService(IncidentApi):
         scope = query.scope
         if query.state is not None:
             scope = ListScope.OPEN if query.state is IncidentState.OPEN else ListScope.ENDED
-        if scope is not ListScope.OPEN and (query.element_id or query.reason or query.cause):
+        of_open = (query.element_id, query.reason, query.cause)
+        if scope is not ListScope.OPEN and any(each is not None for each in of_open):
             raise InvalidArgument(
                 "Expected elementId, reason and cause for open incidents only, but found the scope"
                 f" {scope}; the tables have those that ended"
