@@ -72,7 +72,7 @@ def test_errors_that_differ_in_numbers_only_have_one_cause(site: BatchSite) -> N
 def test_groups_are_counted_over_many_looks_up_to_a_bound(
     site: BatchSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "QUERY_ROWS_MAX", 4)
+    monkeypatch.setattr(queries, "INCIDENTS_COUNTED_MAX", 4)
     fail(site, "send", *["broken"] * 30, *["gone"] * 3)
     first, second = site.call(site.api.incidents.groups(IncidentGroupQuery())).items
     assert (first.incidents, second.incidents) == (30, 3)

@@ -11,6 +11,7 @@ from jinja2.runtime import Context
 
 from holdfast.console.charts import sparkline
 from holdfast.console.static_files import StaticFiles
+from holdfast.errors import raised_line
 from holdfast.version import VERSION
 
 NOTHING = "\N{EN DASH}"  # where there is no value
@@ -169,6 +170,5 @@ def pretty(value: Any) -> str:
 
 
 def summary(error: str | None) -> str:
-    """What an error comes down to: the last line of a traceback."""
-    lines = (error or "").strip().splitlines()
-    return lines[-1] if lines else ""
+    """What an error comes down to: the line of a traceback that names what was raised."""
+    return raised_line(error or "")

@@ -7,7 +7,7 @@ import msgspec
 from holdfast.engine.incidents.values import Incident, IncidentReason, cause_line, error_line
 from holdfast.engine.kernel.query import Query, questions
 from holdfast.engine.reader import Reader
-from holdfast.limits import QUERY_ROWS_MAX
+from holdfast.limits import INCIDENTS_COUNTED_MAX, QUERY_ROWS_MAX
 
 
 class FoundIncident(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -104,7 +104,7 @@ class CountedCause(msgspec.Struct, frozen=True, array_like=True, gc=False):
     cause: IncidentCause
     incidents: int
     example_key: int
-    example: str  # the last line of its error
+    example: str  # what `error_line` makes of its error
     first_ms: int
     last_ms: int
 
@@ -130,23 +130,22 @@ def count_causes(reader: Reader, query: CountCauses) -> CauseRows:
     found: dict[IncidentCause, CountedCause] = {}
     key = looked_at = 0
     rows = reader.state.incidents.open.scan(start=query.after + 1)
-    for key, incident in islice(rows, QUERY_ROWS_MAX):
+    for key, incident in islice(rows, INCIDENTS_COUNTED_MAX):
         looked_at += 1
         if _is_asked(wanted, incident) and reader.may_read_incident(incident):
-            new = _counted(key, incident)
-            known = found.get(new.cause)
-            found[new.cause] = new if known is None else joined(known, new)
+            cause, at = _cause(incident), incident.created_ms
+            example = "" if cause in found else error_line(incident.error)
+            new = CountedCause(cause, 1, key, example, at, at)
+            found[cause] = joined(found[cause], new) if cause in found else new
     counted = list(found.values())
-    return CauseRows(counted, looked_at, key if looked_at == QUERY_ROWS_MAX else 0)
+    return CauseRows(counted, looked_at, key if looked_at == INCIDENTS_COUNTED_MAX else 0)
 
 
-def _counted(key: int, incident: Incident) -> CountedCause:
-    cause = IncidentCause(
+def _cause(incident: Incident) -> IncidentCause:
+    return IncidentCause(
         incident.process_id, incident.element_id, incident.job_type, incident.reason,
         cause_line(incident.error),
     )  # fmt: skip
-    created = incident.created_ms
-    return CountedCause(cause, 1, key, error_line(incident.error), created, created)
 
 
 def joined(one: CountedCause, other: CountedCause) -> CountedCause:

@@ -80,7 +80,7 @@ _NUMBER = re.compile(r"[0-9]{4,}")  # such as a key; the status codes of HTTP ar
 
 
 def cause_line(error: str) -> str:
-    """The last line of an error without its numbers: what incidents of one cause have in common."""
+    """The line of an error without its numbers: what incidents of one cause have in common."""
     return _NUMBER.sub("#", error_line(error))
 
 

@@ -57,7 +57,7 @@ class SettingView(Shape, frozen=True):
     name: str
     value: str | int | bool | None
     source: str  # default, file, environment or option
-    place: str  # where somebody would change it: a file, or a variable of the environment
+    place: str  # where it is changed: a file, or an environment variable
 
 
 class NodeSettings(Shape, frozen=True):

@@ -21,9 +21,9 @@ class IncidentGroup(Shape, frozen=True):
     element_id: str | None
     type: str | None  # of the job; None: they are of elements themselves
     reason: IncidentReason
-    cause: str  # the last line of their errors, with # for numbers of four digits and more
+    cause: str  # what their errors raise, with # for numbers of four digits and more
     example_key: str
-    example: str  # the last line of its error
+    example: str  # what its error raises
     first: datetime  # when the first of them was created
     last: datetime
 
