@@ -135,7 +135,7 @@ def test_an_incident_is_seen_and_decided(holdfast_app: TestApp) -> None:
     holdfast_app.run_all()
     (incident,) = holdfast_app.incidents()
     holdfast_app.discard_incident(incident.incident_key)
-    with pytest.raises(TaskFailed, match="DISCARDED"):
+    with pytest.raises(TaskFailed, match="was discarded"):
         handle.result()
 
 
