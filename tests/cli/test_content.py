@@ -3,9 +3,14 @@
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.cli.shell import Shell
+
+from holdfast.cli.content.running import _Told
+from holdfast.content.subscriber.conditions import SubscriberCondition
 
 
 @pytest.fixture
@@ -91,3 +96,14 @@ def test_what_is_wrong_is_said_with_an_exit_code(shell: Shell, site: Path) -> No
     done = shell.run("content", "publish", "site", "--delete", "--path", "/a")
     assert done.code == 0 and done.out.startswith("site 1 ")
     assert shell.run("content", "queues", "site").out == "there are no subscribers\n"
+
+
+@pytest.mark.parametrize(("once", "lines"), [(False, ["IDLE  3 imported"]), (True, [])])
+def test_being_idle_is_no_news_of_a_subscriber_that_stops_then(
+    capsys: pytest.CaptureFixture[str], once: bool, lines: list[str]
+) -> None:
+    idle: Any = SimpleNamespace(
+        name="edge-7", condition=SubscriberCondition.IDLE, reason="", imported=3, lag=0, ready=True
+    )
+    _Told(idle, as_json=False, once=once).look()
+    assert capsys.readouterr().out.splitlines() == lines

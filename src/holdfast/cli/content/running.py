@@ -27,7 +27,7 @@ def run(subscriber: ContentSubscriber, into: str, *, as_json: bool, once: bool) 
 
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(each, on_signal) for each in signals]
-    report = _Told(subscriber, as_json)
+    report = _Told(subscriber, as_json, once)
     report.say("started", f"{subscriber.name} imports packages into {into}")
     try:
         while not stop.is_set() and not (once and _has_all(subscriber)):
@@ -51,9 +51,10 @@ def _has_all(subscriber: ContentSubscriber) -> bool:
 class _Told:
     """Lines for people, JSON lines for programs."""
 
-    def __init__(self, subscriber: ContentSubscriber, as_json: bool) -> None:
+    def __init__(self, subscriber: ContentSubscriber, as_json: bool, once: bool) -> None:
         self._subscriber = subscriber
         self._as_json = as_json
+        self._once = once
         self._condition = SubscriberCondition.STARTING
         self._imported = 0
         self._told_at = time.monotonic()
@@ -69,7 +70,9 @@ class _Told:
             self.say("progress", f"{self.counts()}, {number(self._subscriber.lag)} to go")
 
     def _is_passing(self, condition: SubscriberCondition) -> bool:
-        """Running is not worth a line, unless it was in trouble before."""
+        """Running is no news, unless it was in trouble before; with `once`, idle is the end."""
+        if condition is SubscriberCondition.IDLE and self._once:
+            return True
         running = condition is SubscriberCondition.RUNNING
         return running and self._condition not in TROUBLED
 
