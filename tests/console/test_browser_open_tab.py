@@ -20,7 +20,9 @@ HOUR_TICKS = 3_600
 SHORT_TICKS, SHORT_SAMPLES = 120, 30
 WARM_TICKS = 20  # ... when the charts are full
 DEADLINE_SECONDS = 600
-GROWN_BYTES_MAX = 400_000  # of the heap, which is never quite the same twice
+# A part that was just replaced may not be collected yet. One that is kept with every tick is more:
+# 120 ticks of 150 nodes and 15 KB.
+GROWN_NODES_MAX, GROWN_LISTENERS_MAX, GROWN_BYTES_MAX = 1_000, 50, 1_000_000
 
 
 class TabSize(NamedTuple):
@@ -60,9 +62,8 @@ def _stays_open(tab: Tab, path: str, warm: int, ticks: int, work: Callable[[], o
     before = tab.call(_measure(tab))
     _until(tab, warm + ticks, work)
     after = tab.call(_measure(tab))
-    # what is shown differs by a few rows and digits from one moment to the next
-    assert after.nodes <= before.nodes + 100, (before, after)
-    assert after.listeners <= before.listeners + 5, (before, after)
+    assert after.nodes <= before.nodes + GROWN_NODES_MAX, (before, after)
+    assert after.listeners <= before.listeners + GROWN_LISTENERS_MAX, (before, after)
     assert after.heap_bytes <= before.heap_bytes + GROWN_BYTES_MAX, (before, after)
     assert tab.problems == []
 
