@@ -188,7 +188,7 @@ def _waiting(reader: Reader, key: int) -> FoundWaiting | None:
     instance = processes.instances.get(element.instance) if element else None
     if subscription is None or element is None or instance is None:
         return None
-    plan = processes.plan(instance.definition)
+    plan = processes.plans[instance.definition]
     if not reader.may_read_instance(plan.process_id):
         return None
     return FoundWaiting(element.instance, subscription.element, plan.nodes[subscription.node].id)
