@@ -2,10 +2,12 @@
 
 import json
 import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from holdfast.config import Config
 from holdfast.console import life
 from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, JobFailure
 from holdfast.model.dsl import Process
@@ -104,6 +106,19 @@ def test_a_stuck_instance_shows_why_and_is_repaired(console: ConsoleSite) -> Non
     assert not console.get(f"/console/instances/{key}").has("its work is tried again")
     _complete(console, "charge")
     assert "#1a5fd0" in _drawn(console.get(f"/console/instances/{key}"))
+
+
+def test_two_nodes_of_one_program_draw_their_own_processes(
+    console: ConsoleSite, tmp_path: Path
+) -> None:
+    other = ConsoleSite(tmp_path / "other", Config(partitions=2, log_level="critical"))
+    try:
+        for site, task in ((console, "charge"), (other, "pack")):
+            _order(site, task)  # the same key in both
+            page = site.get(f"/console/instances/{site.start('order', {})}")
+            assert f'data-element="{task}"' in _drawn(page)
+    finally:
+        other.close()
 
 
 def test_variables_are_edited_as_json(console: ConsoleSite) -> None:

@@ -301,7 +301,7 @@ def test_what_s3_does_not_allow_is_forbidden() -> None:
     blobs = S3Blobs("bucket", "", {"region": "us-east-1"})
     error = blobs.failed("write", "one", PermissionDeniedError("403\n\nDebug source: x"))
     assert isinstance(error, Forbidden)
-    assert "write the blob one in s3://bucket, but 403; check AWS_ACCESS_KEY_ID" in error.message
+    assert "write the blob one in s3://bucket: 403; check AWS_ACCESS_KEY_ID" in error.message
 
 
 def test_credentials_and_endpoint_come_from_the_environment(

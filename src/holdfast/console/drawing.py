@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from markupsafe import Markup
 
@@ -17,9 +18,12 @@ from holdfast.model.drawing import draw_svg
 
 @dataclass
 class KnownDefinitions:
-    """Definitions that were read lately: a version never changes, and to read one takes a while."""
+    """Definitions that were read lately, by what they were read from: to read one takes a while.
 
-    _read: dict[str, Definition] = field(default_factory=dict)
+    Not by their keys: a program may have several nodes, and each of them has the same keys.
+    """
+
+    _read: dict[tuple[bytes, str], Definition] = field(default_factory=dict)
 
     async def get(self, api: RestApi, key: str | None, process_id: str) -> Definition | None:
         """A version, as far as the visitor may see it."""
@@ -29,12 +33,13 @@ class KnownDefinitions:
             source = await api.processes.source(key)
         except (Forbidden, NotFound):
             return None
-        found = self._read.get(key)
+        place = sha256(source.content.encode()).digest(), process_id
+        found = self._read.get(place)
         if found is None:
             found = next(each for each in read_bpmn(source.content) if each.id == process_id)
             while len(self._read) >= CONSOLE_DEFINITIONS_KEPT_MAX:
                 del self._read[next(iter(self._read))]
-            self._read[key] = found
+            self._read[place] = found
         return found
 
 
