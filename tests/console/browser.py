@@ -36,6 +36,7 @@ FLAGS = (
 WAIT_SECONDS = 20
 _INSTALL_SECONDS_MAX = 300
 _AXE = "axe.min.js"
+_RULES_OF_COLORS = ["color-contrast", "link-in-text-block"]  # nothing else differs in the dark
 # What the browser itself says of an answer with an error, which a test may well ask for.
 _ANSWERED = "Failed to load resource: the server responded with a status of"
 
@@ -175,7 +176,8 @@ class Tab:
         self.call(self.page.emulate_media(color_scheme=scheme))
         if not self.ask("'axe' in window"):
             self.ask((files("axe_playwright_python") / _AXE).read_text())
-        found = self.ask("axe.run(document, {resultTypes: ['violations']})")
+        rules = "" if scheme == "light" else f", runOnly: {_RULES_OF_COLORS}"
+        found = self.ask(f"axe.run(document, {{resultTypes: ['violations']{rules}}})")
         return [
             f"{self.path} ({scheme}): {each['id']}: {node['html'][:160]}: {node['failureSummary']}"
             for each in found["violations"]

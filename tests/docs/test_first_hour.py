@@ -31,11 +31,6 @@ def test_a_new_user_meets_no_surprise_in_the_first_hour_nor_in_the_second(
     assert not [*(tmp_path / "home").iterdir()]
 
 
-@pytest.mark.xdist_group("spark-processes")
-def test_the_tutorial_with_spark_can_be_followed(tmp_path: Path):
-    _replay(_PAGE_WITH_SPARK, _empty_folder(tmp_path))
-
-
 @pytest.mark.soak
 @pytest.mark.xdist_group("spark-processes")
 def test_the_tutorial_with_spark_can_be_followed_twice_in_the_folder_of_the_others(
