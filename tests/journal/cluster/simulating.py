@@ -24,7 +24,7 @@ from tests.journal.cluster.checking import (
 from tests.journal.cluster.simulated_wire import SimulatedPeers, SimulatedWire
 from tests.journal.cluster.trio import forget
 
-from holdfast.errors import HoldfastError, Unknown
+from holdfast.errors import HoldfastError, NotFound, Unknown
 from holdfast.journal import Append, Appended, Refused
 from holdfast.journal.cluster.asking import ReplicaDisks
 from holdfast.journal.cluster.disk import ClusterDisk
@@ -470,14 +470,25 @@ class Simulation:
             journal = member.journal
             assert journal is not None
             for key in self.keys:
-                earliest = max(journal.bounds(*key).earliest, self.earliest(key))
-                offset, read = earliest, dict[int, bytes]()
-                while entries := await journal.read(*key, offset):
-                    self.logs.read(key, entries, member.name)
-                    read.update((each.offset, each.payload) for each in entries)
-                    offset = entries[-1].offset + 1
-                self.logs.all_read(key, read, earliest, member.name)
+                while not await self.reads_all(member.name, journal, key):
+                    pass
             self.cuts.all_named(journal.marks())
+
+    async def reads_all(self, name: str, journal: ClusterJournal, key: LogKey) -> bool:
+        """Reads a log from its beginning; False if the member gave the log up meanwhile."""
+        earliest = max(journal.bounds(*key).earliest, self.earliest(key))
+        offset, read = earliest, dict[int, bytes]()
+        try:
+            while entries := await journal.read(*key, offset):
+                self.logs.read(key, entries, name)
+                read.update((each.offset, each.payload) for each in entries)
+                offset = entries[-1].offset + 1
+        except NotFound:
+            if journal.bounds(*key).earliest <= offset:
+                raise
+            return False
+        self.logs.all_read(key, read, earliest, name)
+        return True
 
     def earliest(self, key: LogKey) -> int:
         """Where the log begins that some replica has; what is before it is in snapshots."""
