@@ -14,12 +14,14 @@ from holdfast.journal.local import LocalJournal
 
 from .shell import Shell
 
+PAYLOAD = '{"a": 1, "b": 2}'
+
 
 @pytest.fixture
 def keys(shell: Shell) -> list[str]:
     """Tasks of a node that is stopped."""
     node = shell.start_node("--partitions", "2")
-    made = [shell.submit("add", '{"a": 1, "b": 2}') for _ in range(6)]
+    made = [shell.submit("add", PAYLOAD, "--key", f"k{each}") for each in range(6)]  # in both
     node.end()
     return made
 
