@@ -86,7 +86,7 @@ def test_doctor_knows_a_running_node_from_a_stopped_one(shell: Shell) -> None:
 def test_cat_reads_a_node_elsewhere_as_it_reads_a_folder(shell: Shell) -> None:
     shell.serve_node(partitions=3)
     for number in range(4):
-        shell.submit("add", f'{{"a": {number}, "b": 2}}')
+        shell.submit("add", f'{{"a": {number}, "b": 2}}', "--key", f"k{number}")  # on all three
     near, far = (shell.run("journal", "cat", where, "--json") for where in ("data", shell.url))
     assert near.out == far.out
     assert len(far.out.splitlines()) == 4 * RECORDS
