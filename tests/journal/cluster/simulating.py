@@ -446,7 +446,15 @@ class Simulation:
                 following = max(self.logs.entries.get(key, {0: b""})) + 1
                 if marks.get(key, 0) < following or not each.journal.is_caught_up(key.partition):
                     return False
-        return True
+        return all(self.is_known(partition) for partition in PARTITIONS)
+
+    def is_known(self, partition: int) -> bool:
+        """Whether the replicas of the newest range know of it: one may have been named just now."""
+        journals = [each.journal for each in self.live() if each.journal is not None]
+        ranges = [found for each in journals if (found := each.chain(partition).last) is not None]
+        newest = max(ranges, key=lambda each: each.epoch)
+        named = [each for each in journals if each.replica in newest.replicas]
+        return all(each.chain(partition).last == newest for each in named)
 
     def described(self) -> str:
         lines = [f"{key}: {len(self.logs.entries.get(key, {}))}" for key in self.keys]
