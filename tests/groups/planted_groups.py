@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.groups import changes, core_leading, core_runs, merge, rebalance, removal
+from holdfast.groups import changes, core_leading, core_runs, merge, read_back, rebalance, removal
 from holdfast.groups.effects import Effect
 from holdfast.groups.merge import Merged, Verdict
 from holdfast.groups.messages import NewEpoch, Regular, Released
@@ -92,23 +92,27 @@ def any_parent_creates(patch: pytest.MonkeyPatch) -> None:
 def any_epoch_counts(patch: pytest.MonkeyPatch) -> None:
     """A second NEW_EPOCH of a rebalance counts as well as the first."""
 
-    def lenient(state: GroupState, message: NewEpoch) -> Verdict:
-        merge.load_epoch(state, message.snapshot)
-        return Verdict.ACCEPTED
+    _patch_judge(patch, lambda *_: Verdict.ACCEPTED)
 
-    patch.setattr(merge, "_new_epoch", lenient)
+
+def _patch_judge(
+    patch: pytest.MonkeyPatch, judge: Callable[[GroupState, NewEpoch], Verdict]
+) -> None:
+    """For those who read on and for those who read back."""
+    patch.setattr(merge, "judge_epoch", judge)
+    patch.setattr(read_back, "judge_epoch", judge)
 
 
 def late_answers_are_lost(patch: pytest.MonkeyPatch) -> None:
     """An epoch counts though an answer came between the state that it was made from and it."""
-    new_epoch = merge._new_epoch  # pyright: ignore[reportPrivateUsage]
+    judge = merge.judge_epoch
 
     def lenient(state: GroupState, message: NewEpoch) -> Verdict:
         if state.rebalance is not None and message.snapshot.rebalance is not None:
             state.rebalance.answered &= {*message.snapshot.rebalance.answered}
-        return new_epoch(state, message)
+        return judge(state, message)
 
-    patch.setattr(merge, "_new_epoch", lenient)
+    _patch_judge(patch, lenient)
     patch.setattr(core_leading, "GROUP_ANSWER_MS_MAX", 30)  # answers are often late
 
 

@@ -5,10 +5,12 @@ after the other, read what is there, run work, and join anew when they are left 
 """
 
 import random
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 from tests.groups.group_checks import GroupChecks, fingerprint
@@ -62,6 +64,7 @@ class SimulatedLog:
 
     def __init__(self, checks: GroupChecks) -> None:
         self.messages: list[tuple[int, SyncMessage, int]] = []  # offset, message, bytes
+        self._entries: list[Entry] = []  # the same, as they are stored
         self.earliest = 0
         self.total_bytes = 0
         self._checks = checks
@@ -72,10 +75,15 @@ class SimulatedLog:
 
     def append(self, message: SyncMessage) -> None:
         offset = self.next + (len(self.messages) % 17 == 3)  # backends leave gaps
-        size = len(encode(message))
-        self.total_bytes += size
-        self.messages.append((offset, message, size))
+        body = encode(message)
+        self.total_bytes += len(body)
+        self.messages.append((offset, message, len(body)))
+        self._entries.append(Entry(offset, 0, body))
         self._checks.appended(offset, message)
+
+    def kept(self) -> list[Entry]:
+        """What was not discarded."""
+        return self._entries[bisect_left(self._entries, self.earliest, key=attrgetter("offset")) :]
 
 
 class SimulatedMember:
@@ -116,10 +124,8 @@ class SimulatedMember:
 
     def restore(self) -> None:
         log = self.group.log
-        kept = [(at, message) for at, message, _ in log.messages if at >= log.earliest]
         self.do(self.core.tick(int(self.group.now)))
-        entries = [Entry(at, 0, encode(message)) for at, message in kept]
-        self.do(self.core.restore(entries, is_complete=log.earliest == 0))
+        self.do(self.core.restore(log.kept(), is_complete=log.earliest == 0))
         self.position = len(log.messages)
         assert fingerprint(self.core.state) == fingerprint(self.group.checks.state), "read back"
 
@@ -443,8 +449,7 @@ class SimulatedGroup:
 
     def work(self, member: SimulatedMember) -> None:
         """What the work of a member does in a tick: commits, and now and then an error."""
-        running = member.core.running
-        if not running or not self.is_stormy:
+        if not self.is_stormy or not (running := member.core.running):
             return
         if self.rng.random() < 1.5 / self.sizes.members:
             token = self.rng.choice(running)

@@ -113,7 +113,7 @@ def _own(
 ) -> tuple[GroupPartition | None, str | None]:
     """The sender's live partition, or why the sender must not have done this."""
     partition = state.partitions.get(change.token)
-    if partition is None or not partition.is_live:
+    if partition is None or partition.status is FINISHED:
         return None, None  # its end was read before: said once more
     if partition.owner == sender and not partition.is_released:
         return partition, None

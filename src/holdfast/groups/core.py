@@ -131,8 +131,9 @@ class GroupCore:
             effects += self._read_own(message, merged.verdict)
         if isinstance(message, UpdateEpoch) and merged.verdict is Verdict.ACCEPTED:
             self.leading.update_read(message, self._runs.now_ms)
-        touched, self.state.touched = self.state.touched, set()
-        effects += self._settle(touched)
+        if self.state.touched:
+            touched, self.state.touched = self.state.touched, set()
+            effects += self._settle(touched)
         return effects
 
     # --- what the work reports ----------------------------------------------------------------
@@ -302,16 +303,23 @@ class GroupCore:
     def _settle(self, tokens: Iterable[str]) -> list[Effect]:
         """Brings the work in line with the log, and notes what there is to say."""
         effects: list[Effect] = []
-        for token in sorted(tokens):
-            partition = self.state.partitions.get(token)
-            is_near = partition and self.member in (partition.owner, partition.target)
-            if not is_near and not self._runs.knows(token):
-                continue
+        for token in sorted(self._near(tokens)):
             effects += self._runs.settle(self.state, token, self.is_in)
             is_news = self.is_in and bool(self._runs.changes(self.state, token))
             if is_news and token not in self._saying.sent.tokens:
                 self._saying.say([token])
         return effects
+
+    def _near(self, tokens: Iterable[str]) -> list[str]:
+        """The partitions that this member has to do with, by the log or by what it runs."""
+        member, partitions, runs = self.member, self.state.partitions, self._runs
+        near: list[str] = []
+        for token in tokens:
+            partition = partitions.get(token)
+            is_mine = partition is not None and member in (partition.owner, partition.target)
+            if is_mine or token in runs.runs or token in runs.retries:
+                near.append(token)
+        return near
 
     def _active(self, token: str) -> LocalRun | None:
         run = self._runs.runs.get(token)

@@ -111,10 +111,6 @@ class LocalRuns:
         for token in [each for each, at_ms in self.retries.items() if at_ms <= self.now_ms]:
             yield from self.settle(state, token, is_in=True)
 
-    def knows(self, token: str) -> bool:
-        """Whether there is something here that the log may put an end to."""
-        return token in self.runs or token in self.retries
-
     def _let_go(self, token: str, run: LocalRun | None, why: str) -> Iterable[Effect]:
         if run is None or run.phase is RunPhase.STOPPING:
             return ()

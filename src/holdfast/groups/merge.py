@@ -131,6 +131,14 @@ def _checkpoint(state: GroupState, message: UpdateEpoch) -> Verdict:
 
 
 def _new_epoch(state: GroupState, message: NewEpoch) -> Verdict:
+    verdict = judge_epoch(state, message)
+    if verdict is Verdict.ACCEPTED:
+        load_epoch(state, message.snapshot)
+    return verdict
+
+
+def judge_epoch(state: GroupState, message: NewEpoch) -> Verdict:
+    """Whether a new epoch counts after the messages before it."""
     going = state.rebalance
     if message.epoch != state.epoch + 1:
         return Verdict.STALE
@@ -139,7 +147,6 @@ def _new_epoch(state: GroupState, message: NewEpoch) -> Verdict:
     made_from = message.snapshot.rebalance
     if made_from is None or not going.answered.issubset(made_from.answered):
         return Verdict.OUTDATED
-    load_epoch(state, message.snapshot)
     return Verdict.ACCEPTED
 
 
@@ -154,6 +161,10 @@ def _count(member: MemberState, counter: int, is_whole: bool) -> Verdict:
 
 
 def _apply_changes(state: GroupState, message: Regular | RebalanceAnswer) -> tuple[str, ...]:
-    alarms = [apply(state, message.member, change) for change in message.changes]
+    alarms: tuple[str, ...] = ()
+    for change in message.changes:
+        alarm = apply(state, message.member, change)
+        if alarm is not None:
+            alarms += (alarm,)
     state.raise_watermark()
-    return tuple(alarm for alarm in alarms if alarm is not None)
+    return alarms

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.errors import DataLoss
 from holdfast.groups.api import Entry
-from holdfast.groups.merge import Verdict, merge
+from holdfast.groups.merge import Verdict, judge_epoch, merge
 from holdfast.groups.messages import NewEpoch, SyncMessage, UpdateEpoch, decode
 from holdfast.groups.snapshot import load, load_epoch
 from holdfast.groups.state import GroupState, MemberState, Rebalance
@@ -69,16 +69,14 @@ def _last_base(messages: Sequence[Read], state: GroupState, is_complete: bool) -
         if isinstance(message, UpdateEpoch):
             load(state, snapshot)
             return first
-        if isinstance(message, NewEpoch) and _is_accepted(
-            messages[first:position], offset, message
-        ):
+        if isinstance(message, NewEpoch) and _is_accepted(messages[first:position], message):
             load_epoch(state, snapshot)
             state.offset = offset
             return position + 1
     return None
 
 
-def _is_accepted(since: Sequence[Read], offset: int, message: NewEpoch) -> bool:
+def _is_accepted(since: Sequence[Read], message: NewEpoch) -> bool:
     """Whether everybody accepted it: what came between its moment and itself is tried."""
     going = message.snapshot.rebalance
     assert going is not None, "an epoch names the rebalance that it ends"
@@ -88,4 +86,4 @@ def _is_accepted(since: Sequence[Read], offset: int, message: NewEpoch) -> bool:
     trial.rebalance = Rebalance(going.generation, going.leader, going.members, {*going.answered})
     for at, between in since:
         merge(trial, at, between)
-    return merge(trial, offset, message).verdict is Verdict.ACCEPTED
+    return judge_epoch(trial, message) is Verdict.ACCEPTED

@@ -14,6 +14,7 @@ from holdfast.groups.state import (
 )
 
 _RELEASED, _HELD = 1, 2
+_STATUSES = {each.value: each for each in PartitionStatus}
 
 
 def snapshot_of(state: GroupState) -> GroupSnapshot:
@@ -91,12 +92,8 @@ def load(state: GroupState, snapshot: GroupSnapshot) -> None:
     state.gone = set(snapshot.gone)
     state.announced = {new.token: new for new in snapshot.announced}
     state.watermark = snapshot.watermark
-    touched = state.partitions.keys() | state.touched
-    state.partitions = {}
-    state.clear_indexes()
-    for row in snapshot.partitions:
-        state.put(_partition(row, snapshot.names))
-    state.touched |= touched
+    names = snapshot.names
+    state.put_all({row.token: _partition(row, names) for row in snapshot.partitions})
     state.raise_watermark()
 
 
@@ -109,7 +106,7 @@ def load_epoch(state: GroupState, snapshot: GroupSnapshot) -> None:
 def _partition(row: PartitionRow, names: tuple[MemberId, ...]) -> GroupPartition:
     return GroupPartition(
         row.token,
-        PartitionStatus(row.status),
+        _STATUSES[row.status],
         names[row.owner],
         names[row.target] if row.target >= 0 else "",
         bool(row.flags & _RELEASED),

@@ -1,6 +1,6 @@
 """The low watermark of a group: the smallest among its live partitions, found without a walk."""
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 
 class Watermarks:
@@ -20,6 +20,13 @@ class Watermarks:
         self._unknown += (watermark is None) - (former is None)
         if watermark is not None:
             heappush(self._heap, (watermark, token))
+
+    def put_all(self, live: dict[str, int | None]) -> None:
+        """These are all live partitions, and this is where they stand."""
+        self._live = live
+        self._heap = [(mark, token) for token, mark in live.items() if mark is not None]
+        heapify(self._heap)
+        self._unknown = len(live) - len(self._heap)
 
     def drop(self, token: str) -> None:
         """A partition is live no more."""
