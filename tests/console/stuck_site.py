@@ -2,23 +2,41 @@
 
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
+from tests.gateway.distribution.dark_partitions import go_dark
 from tests.gateway.fake_tables import FakeTables
 
 from holdfast.cli.demo.sale_tasks import SALE
 from holdfast.config import Config
 from holdfast.engine.batch.values import BatchOperationType
+from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
 from holdfast.gateway.batch.shapes import NewBatchOperation
 from holdfast.gateway.batch.tables import BatchTables
+from holdfast.gateway.content.shapes import NewAnnouncement, NewPackage, ProgressNote
+from holdfast.gateway.groups.shapes import NewSession
+from holdfast.gateway.identity import service
+from holdfast.gateway.identity.shapes import (
+    Member,
+    NewAuthorization,
+    NewGroup,
+    NewToken,
+    NewUser,
+)
+from holdfast.gateway.processes.shapes import NewMessage
 from holdfast.gateway.rest.tables import FoundRows, Row, TablesMissing
 from holdfast.gateway.tasks.shapes import (
     ActivationRequest,
     IncidentQuery,
     JobCompletion,
     JobFailure,
+    NewSchedule,
+    NewTask,
 )
 from holdfast.model.dsl import Process
 from holdfast.node import LocalNode
@@ -57,8 +75,9 @@ class BatchTablesAlone:
 class StuckSite(ConsoleSite):
     """Its orders cannot be charged: prices have a comma."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, Config(partitions=2, log_level="critical"), ChoosingNode)
+    def __init__(self, folder: Path, **config: Any) -> None:
+        config = {"partitions": 2, "log_level": "critical"} | config
+        super().__init__(folder, Config(**config), ChoosingNode)
         self.api.show_tables(BatchTablesAlone())
         self.deploy(SALE)
 
@@ -122,6 +141,48 @@ class StuckSite(ConsoleSite):
         deadline = time.monotonic() + WAIT_SECONDS
         while self.call(self.api.batches.get(key)).state != "COMPLETED":
             assert time.monotonic() < deadline, "it does not end"
+
+    def fill_the_house(self) -> None:
+        """Something on every page that is not about work: access, messages, schedules, content."""
+        identity = self.api.identity
+        self.call(identity.create_user(NewUser("ann", name="Ann")))
+        self.call(identity.create_group(OwnerType.ROLE, NewGroup("ops", description="on call")))
+        self.call(identity.create_group(OwnerType.GROUP, NewGroup("team")))
+        for type_, id_ in ((OwnerType.ROLE, "ops"), (OwnerType.GROUP, "team")):
+            self.call(identity.add_member(type_, id_, Member(OwnerType.USER, "ann")))
+        may = [Permission.READ, Permission.UPDATE]
+        task = ResourceType.TASK
+        for owner in ((OwnerType.ROLE, "ops"), (OwnerType.USER, "ann")):
+            self.call(identity.create_authorization(NewAuthorization(*owner, task, "*", may)))
+        self.call(identity.create_token(NewToken("worker-1")))
+        nightly = NewSchedule(NewTask("resize"), cron="0 3 * * *")
+        self.call(self.api.schedules.put("nightly", nightly))
+        paid = Process("parcel").wait("paid", message="payment", key="order").task("send")
+        self.deploy(paid)
+        self.start("parcel", {"order": "A-1"})
+        self.call(self.api.messages.publish(NewMessage("payment", "A-2", ttl_ms=600_000)))
+        self.call(self.api.groups.join("feeds", NewSession("ann/1")))
+        self.call(self.api.content.publish(NewPackage("site", "p-0", "DELETE", ["/pages"])))
+        edge = NewAnnouncement("edge", "store", True, 3, [ProgressNote("site")])
+        self.call(self.api.content.announce(edge))
+
+
+@contextmanager
+def full_site(folder: Path, **config: Any) -> Iterator[StuckSite]:
+    """A node that has something for every page; a distribution is stuck meanwhile."""
+    made = StuckSite(folder, **config)
+    made.do_other_work()
+    made.get_stuck(4)
+    made.finish_batch(made.begin_batch())
+    made.get_stuck(2)
+    made.call(made.api.batches.suspend(made.begin_batch(throttle=1)))
+    made.fill_the_house()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "DEPLOYMENT_WAIT_MS", 0)
+        go_dark(patch, 2)
+        made.call(made.api.identity.create_group(OwnerType.GROUP, NewGroup("on-call")))
+        yield made
+    made.close()
 
 
 def _trace() -> str:

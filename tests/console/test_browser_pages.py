@@ -4,28 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.gateway.distribution.dark_partitions import go_dark
 
 from holdfast.console.page import ConsolePage
 from holdfast.console.pages.table import PAGES
-from holdfast.engine.identity.values import OwnerType, Permission, ResourceType
-from holdfast.gateway.content.shapes import NewAnnouncement, NewPackage, ProgressNote
-from holdfast.gateway.groups.shapes import NewSession
-from holdfast.gateway.identity import service
-from holdfast.gateway.identity.shapes import (
-    Member,
-    NewAuthorization,
-    NewGroup,
-    NewToken,
-    NewUser,
-)
-from holdfast.gateway.processes.shapes import NewMessage
-from holdfast.gateway.tasks.shapes import NewSchedule, NewTask
-from holdfast.model.dsl import Process
 
 from .browser import Chromium, Tab
 from .conftest import ConsoleSite
-from .stuck_site import StuckSite
+from .stuck_site import StuckSite, full_site
 from .test_console_room import POLICY
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -44,44 +29,8 @@ NO_KEY = "2251799813685249"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StuckSite]:
-    made = StuckSite(tmp_path_factory.mktemp("browsed") / "data")
-    made.do_other_work()
-    made.get_stuck(4)
-    made.finish_batch(made.begin_batch())
-    made.get_stuck(2)
-    made.call(made.api.batches.suspend(made.begin_batch(throttle=1)))
-    made.call(made.api.groups.join("feeds", NewSession("ann/1")))
-    made.call(made.api.content.publish(NewPackage("site", "p-0", "DELETE", ["/pages"])))
-    progress = [ProgressNote("site")]
-    edge = NewAnnouncement("edge", "store", True, 3, progress)
-    made.call(made.api.content.announce(edge))
-    _fill_the_house(made)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service, "DEPLOYMENT_WAIT_MS", 0)
-        go_dark(patch, 2)  # a distribution is stuck for as long as pages are shown
-        made.call(made.api.identity.create_group(OwnerType.GROUP, NewGroup("on-call")))
+    with full_site(tmp_path_factory.mktemp("browsed") / "data") as made:
         yield made
-    made.close()
-
-
-def _fill_the_house(site: StuckSite) -> None:
-    """Something on the pages about who may do what, and about messages and schedules."""
-    identity = site.api.identity
-    site.call(identity.create_user(NewUser("ann", name="Ann")))
-    site.call(identity.create_group(OwnerType.ROLE, NewGroup("ops", description="on call")))
-    site.call(identity.create_group(OwnerType.GROUP, NewGroup("team")))
-    for type_, id_ in ((OwnerType.ROLE, "ops"), (OwnerType.GROUP, "team")):
-        site.call(identity.add_member(type_, id_, Member(OwnerType.USER, "ann")))
-    may = [Permission.READ, Permission.UPDATE]
-    task = ResourceType.TASK
-    for owner in ((OwnerType.ROLE, "ops"), (OwnerType.USER, "ann")):
-        site.call(identity.create_authorization(NewAuthorization(*owner, task, "*", may)))
-    site.call(identity.create_token(NewToken("worker-1")))
-    site.call(site.api.schedules.put("nightly", NewSchedule(NewTask("resize"), cron="0 3 * * *")))
-    paid = Process("parcel").wait("paid", message="payment", key="order").task("send")
-    site.deploy(paid)
-    site.start("parcel", {"order": "A-1"})
-    site.call(site.api.messages.publish(NewMessage("payment", "A-2", ttl_ms=600_000)))
 
 
 class Walk:

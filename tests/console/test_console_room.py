@@ -115,7 +115,8 @@ def test_live_numbers_come_by_themselves_and_stop_when_nobody_looks(console: Con
         lines = stream.iter_lines()
         assert next(lines) == "event: numbers"
         assert next(each for each in lines if "open incidents" in each)
-        feed = console.console.feeds.known("overview")
+        [name] = console.console.feeds.names
+        feed = console.console.feeds.known(name)
         assert feed is not None and feed.is_working and feed.listeners == 1
     for _ in range(200):
         if not feed.is_working:

@@ -153,7 +153,7 @@ class Console:
             log.error("page failed", path=ask.path, exc_info=error)
         headers = tuple(named.items())
         if ask.is_part:
-            part = ask.part("problem.html", "problem", problem=problem)
+            part = await ask.part("problem.html", "problem", problem=problem)
             # htmx puts only answers without an error into a page
             shown = (*headers, ("hx-retarget", "#messages"), ("hx-reswap", "innerHTML"))
             return replace(part, headers=shown)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from holdfast.console.page import PageAsk
-from holdfast.errors import InvalidArgument
+from holdfast.errors import Forbidden, InvalidArgument
 from holdfast.gateway.as_of import AsOf, noted_as_of
 from holdfast.gateway.rest.tables import Row, TablesMissing
 from holdfast.limits import CONSOLE_LIST_ITEMS, CONSOLE_LIST_MS_MAX
@@ -51,7 +51,7 @@ async def listed(
     if wanted != STATE:
         try:
             return await _from_tables(ask, tables)
-        except TablesMissing:
+        except (TablesMissing, Forbidden):  # the state knows whose a job is, the table does not
             if wanted == TABLES:
                 raise
     try:

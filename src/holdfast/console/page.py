@@ -76,9 +76,9 @@ class PageAsk:
         """The whole page."""
         return PageReply(await self.templates.page(self, template, context))
 
-    def part(self, template: str, block: str, **context: Any) -> PageReply:
+    async def part(self, template: str, block: str, **context: Any) -> PageReply:
         """One block of a template, for htmx."""
-        return PageReply(self.templates.part(self, template, block, context).encode())
+        return PageReply(await self.templates.part(self, template, block, context))
 
     def go(self, path: str, notice: str | None = None) -> PageReply:
         """On to another page, after something was done; the notice is shown there."""

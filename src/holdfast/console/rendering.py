@@ -21,12 +21,25 @@ if TYPE_CHECKING:
     from holdfast.console.page import ConsolePage, PageAsk
 
 
+class OfferedPages:
+    """The pages that some visitor may open: nothing else is linked to."""
+
+    def __init__(self, pages: Sequence["ConsolePage"]) -> None:
+        self._pages = pages
+        self.paths = tuple(each.path for each in pages)
+
+    def there(self, url: str | None) -> str | None:
+        """An address, if there is a page that may be opened: a link never leads nowhere."""
+        path = (url or "").partition("#")[0].partition("?")[0]
+        return url if any(each.pattern.fullmatch(path) for each in self._pages) else None
+
+
 class Templates:
     """All templates of the package, compiled when they are used first."""
 
     def __init__(self, static: StaticFiles, pages: Sequence["ConsolePage"]) -> None:
-        self._all = pages
-        self._pages = [each for each in pages if each.group is not None and each.method == "GET"]
+        self._pages = [each for each in pages if each.method == "GET"]
+        self._all = OfferedPages(self._pages)
         self._environment = Environment(
             loader=PackageLoader("holdfast.console"),
             autoescape=True,
@@ -37,7 +50,6 @@ class Templates:
         )
         self._environment.globals |= {
             "static": static.url,
-            "there": self.there,
             "sparkline": sparkline,
             "version": VERSION,
         }
@@ -54,29 +66,41 @@ class Templates:
             "summary": summary,
         }
 
-    def there(self, url: str | None) -> str | None:
-        """An address, if the console has a page there: a link never leads nowhere."""
-        path = (url or "").partition("?")[0]
-        is_known = any(each.pattern.fullmatch(path) for each in self._all)
-        return url if is_known else None
+    async def offered(self, ask: "PageAsk") -> OfferedPages:
+        """What the visitor may open."""
+        return OfferedPages([each for each in self._pages if await ask.may(each.need)])
 
     async def page(self, ask: "PageAsk", template: str, context: Mapping[str, Any]) -> bytes:
         """A whole page, with the navigation that its visitor may use."""
         navigation = await self._navigation(ask)
         found = self._environment.get_template(template)
-        return found.render(self._known(ask), navigation=navigation, **context).encode()
+        return found.render(await self._known(ask), navigation=navigation, **context).encode()
 
-    def part(
-        self, ask: "PageAsk | None", template: str, block: str, context: Mapping[str, Any]
+    async def part(
+        self, ask: "PageAsk", template: str, block: str, context: Mapping[str, Any]
+    ) -> bytes:
+        """One block of a template, as htmx puts it into a page."""
+        return self._block(template, block, {**await self._known(ask), **context}).encode()
+
+    def live(
+        self,
+        template: str,
+        block: str,
+        context: Mapping[str, Any],
+        offered: OfferedPages | None = None,
     ) -> str:
-        """One block of a template, as htmx and live feeds put it into a page."""
+        """One block for all who listen to a feed; None: it links only to what all of them see."""
+        there = (offered or self._all).there
+        return self._block(template, block, {"there": there, **context})
+
+    def _block(self, template: str, block: str, context: Mapping[str, Any]) -> str:
         found = self._environment.get_template(template)
-        known = self._known(ask) if ask is not None else {}
-        made: Context = found.new_context({**known, **context})
+        made: Context = found.new_context(dict(context))
         return "".join(found.blocks[block](made))
 
-    def _known(self, ask: "PageAsk") -> dict[str, Any]:
+    async def _known(self, ask: "PageAsk") -> dict[str, Any]:
         return {
+            "there": (await self.offered(ask)).there,
             "visitor": ask.visitor,
             "page": ask.page,
             "path": ask.path,
@@ -88,8 +112,7 @@ class Templates:
     async def _navigation(self, ask: "PageAsk") -> list[tuple[str, list["ConsolePage"]]]:
         groups: dict[str, list[ConsolePage]] = {}
         for each in self._pages:
-            if await ask.may(each.need):
-                assert each.group is not None
+            if each.group is not None and await ask.may(each.need):
                 groups.setdefault(each.group, []).append(each)
         return list(groups.items())
 

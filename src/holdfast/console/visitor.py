@@ -4,7 +4,7 @@ The seam for signing in: `Signing` says who a visitor is, and what is shown to o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from holdfast.console.page import ConsolePage, PageReply
@@ -21,6 +21,7 @@ class Visitor:
     asker: Asker | None = None  # None: nobody has to say who they are, and all may do everything
     access: Access | None = None
     can_sign_out: bool = False
+    _asked: dict[Alternatives, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -43,7 +44,11 @@ class Visitor:
             return True
         if self.asker is None:
             return False
-        return need is Everyone.KNOWN or await self.access.lets_in(self.asker, need)
+        if need is Everyone.KNOWN:
+            return True
+        if need not in self._asked:  # a visitor is made for one request
+            self._asked[need] = await self.access.lets_in(self.asker, need)
+        return self._asked[need]
 
     async def may_with(self, need: Alternatives, id_: str) -> bool:
         """Whether they have one of some permissions for one resource: a process, a type of task."""

@@ -93,7 +93,7 @@ def _producer(api: RestApi, templates: Templates, key: str, state: BatchOperatio
     async def produce() -> bytes | None:
         nonlocal state, last, times_left
         view = await api.batches.get(key)
-        made = event("progress", templates.part(None, _TEMPLATE, "progress", progress_of(view)))
+        made = event("progress", templates.live(_TEMPLATE, "progress", progress_of(view)))
         if view.state is not state:
             state, times_left = view.state, _TOLD_AGAIN
         if times_left:

@@ -91,7 +91,7 @@ async def preview(ask: PageAsk) -> PageReply:
         found = {"preview": None, "problem": problem_of(error, "", ask.path)[0]}
     type_, filter_ = ask.form.get("do", ""), ask.form.get("filter", "")
     if ask.is_part:
-        return ask.part(
+        return await ask.part(
             _TEMPLATE, "outcome", words=WORDS, type=type_, filter=filter_, form=ask.form, **found
         )
     return await _form(ask, type_, filter_, ask.form, **found)

@@ -31,8 +31,9 @@ async def show(ask: PageAsk) -> PageReply:
 
 
 async def _path_of(ask: PageAsk, key: str) -> str | None:
+    there = (await ask.templates.offered(ask)).there
     for kind, find in _KINDS:
-        path = ask.templates.there(f"/console/{kind}/{key}")
+        path = there(f"/console/{kind}/{key}")
         if path is not None and await _is_found(find(ask, key)):
             return path
     try:
@@ -43,7 +44,7 @@ async def _path_of(ask: PageAsk, key: str) -> str | None:
     if element is not None:
         return f"/console/instances/{element.instance}"
     for kind, table in _TABLES:
-        path = ask.templates.there(f"/console/{kind}/{key}")
+        path = there(f"/console/{kind}/{key}")
         if path is not None and await row_of(ask.api.tables, table, number) is not None:
             return path
     return None

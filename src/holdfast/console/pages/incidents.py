@@ -21,7 +21,6 @@ from holdfast.gateway.tasks.shapes import (
 )
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
-_READ_LOG = one(ResourceType.JOURNAL, Permission.READ)
 _UPDATE_TASK = one(ResourceType.TASK, Permission.UPDATE)
 _HOME = "/console/incidents"
 _T = BatchOperationType
@@ -180,7 +179,6 @@ async def show_one(ask: PageAsk) -> PageReply:
         can_discard=is_open
         and view.process_id is None
         and await ask.may_with(_UPDATE_TASK, view.type),
-        can_read_log=await ask.may(_READ_LOG),
     )
 
 

@@ -63,7 +63,8 @@ def _view_of(row: Row) -> ProcessInstanceView:
 async def show(ask: PageAsk) -> PageReply:
     """The page of an instance."""
     view = await find_instance(ask.api, ask.parameters["key"])
-    definition = await DEFINITIONS.get(ask.api, await definition_key(ask, view), view.process_id)
+    version_key = await definition_key(ask, view)
+    definition = await DEFINITIONS.get(ask.api, version_key, view.process_id)
     elements = flat(view.elements)
     incidents, parent = await asyncio.gather(_incidents(ask, view), _parent(ask, view))
     jobs = await _jobs(ask, [each.job_key for _, each in elements if each.job_key])
@@ -72,6 +73,7 @@ async def show(ask: PageAsk) -> PageReply:
         "instance.html",
         instance=view,
         name=definition.name if definition is not None else "",
+        definition_key=version_key if definition is not None else None,
         drawing=draw_instance(definition, view) if definition is not None else None,
         elements=elements,
         incidents=incidents,
@@ -82,6 +84,9 @@ async def show(ask: PageAsk) -> PageReply:
         is_running=is_running,
         can_cancel=is_running and await ask.may_with(_CANCEL, view.process_id),
         can_update=is_running and await ask.may_with(UPDATE_INSTANCE, view.process_id),
+        can_migrate=is_running
+        and definition is not None
+        and await ask.may_with(UPDATE_INSTANCE, view.process_id),
         can_modify=is_running and await ask.may_with(_MODIFY, view.process_id),
         can_resolve=await ask.may_with(UPDATE_INSTANCE, view.process_id),
         can_read_log=await ask.may(_READ_LOG),

@@ -128,7 +128,7 @@ def _follower(api: RestApi, templates: Templates, wanted: RecordFilter, first: A
         is_new = False
         shown.extendleft(reversed(found.items))
         records = list(islice(shown, CONSOLE_LIST_ITEMS))
-        return event("records", templates.part(None, _TEMPLATE, "rows", {"records": records}))
+        return event("records", templates.live(_TEMPLATE, "rows", {"records": records}))
 
     return produce
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from holdfast.console.live import Produce, event
 from holdfast.console.numbers import NodeNumbers, NumberSamples, numbers_of
 from holdfast.console.page import ConsolePage, PageAsk, PageReply, PageStream
-from holdfast.console.rendering import Templates
+from holdfast.console.rendering import OfferedPages, Templates
 from holdfast.engine.identity.values import Permission, ResourceType
 from holdfast.gateway.access.needs import one
 from holdfast.gateway.cluster.shapes import ClusterStatus
@@ -121,15 +121,20 @@ async def show(ask: PageAsk) -> PageReply:
 
 
 async def live(ask: PageAsk) -> PageStream:
-    """The numbers, read once a second for all tabs together."""
-    make = partial(_producer, ask.api, ask.templates, ask.feeds.kept(OverviewHistory))
-    return PageStream(ask.feeds.feed("overview", make, CONSOLE_TICK_MS).listen())
+    """The numbers, read once a second for all tabs whose visitors may open the same pages."""
+    offered = await ask.templates.offered(ask)
+    history = ask.feeds.kept(OverviewHistory)
+    make = partial(_producer, ask.api, ask.templates, offered, history)
+    name = f"overview {offered.paths}"  # the numbers are links to what their visitors may see
+    return PageStream(ask.feeds.feed(name, make, CONSOLE_TICK_MS, is_kept=False).listen())
 
 
-def _producer(api: RestApi, templates: Templates, history: OverviewHistory) -> Produce:
+def _producer(
+    api: RestApi, templates: Templates, offered: OfferedPages, history: OverviewHistory
+) -> Produce:
     async def produce() -> bytes | None:
         found = await _read(api, history)
-        return event("numbers", templates.part(None, _TEMPLATE, "numbers", found))
+        return event("numbers", templates.live(_TEMPLATE, "numbers", found, offered))
 
     return produce
 

@@ -193,7 +193,7 @@ async def life_part(ask: PageAsk, key: int, path: str) -> PageReply:
     position = int(ask.query["position"]) if ask.query.get("position", "").isdecimal() else None
     keys = [int(each) for each in ask.query.get("keys", "").split(",") if each.isdecimal()]
     piece = await life_of(ask.api, key, created, position, keys)
-    return ask.part("life.html", "life", piece=piece, more=path, subject=key)
+    return await ask.part("life.html", "life", piece=piece, more=path, subject=key)
 
 
 async def cancel(ask: PageAsk) -> PageReply:
