@@ -97,7 +97,9 @@ def test_a_folder_whose_node_was_killed_is_divided_with_what_its_log_has(tmp_pat
         async with opened(folder) as (node,):
             await work(node.gateway, truth, 4)
             await node.runner.settled()
-            shutil.copytree(folder, tmp_path / "killed")
+            # A checkpoint that is being made has links that go while they are copied.
+            unfinished = shutil.ignore_patterns("*.links")
+            shutil.copytree(folder, tmp_path / "killed", ignore=unfinished)
         done = await rebalance(tmp_path / "killed", 2, nothing)
         assert done.processes == 2
         async with opened(tmp_path / "killed") as nodes:
