@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, Optional
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from holdfast.client.codec import PLAIN_VALUES, Values
 from holdfast.client.exactness import check_bytes, check_numbers, has_suspects, is_known, is_open
@@ -108,7 +108,7 @@ class Arguments:
             arguments = self._decode(payload)
         except msgspec.ValidationError as error:
             raise self._unfit(error) from None
-        return {name: getattr(arguments, name) for name in self.names}
+        return asdict(arguments)
 
 
 def _fields(

@@ -7,11 +7,11 @@ import msgspec
 import msgspec.inspect
 
 from holdfast.client.exactness import (
-    PLAIN,
     check_bytes,
     check_numbers,
     has_suspects,
     is_known,
+    is_plain,
     is_pydantic,
     number_of,
     refuse_other,
@@ -90,7 +90,7 @@ class Values:
             data = self.encode_unchecked(value)
         except (TypeError, ValueError, RecursionError) as error:
             self.refuse(value, place, error)
-        if type(value) not in PLAIN:
+        if not is_plain(value):
             if is_open:
                 check_bytes(value, place)
             if has_suspects(data):

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -29,13 +29,16 @@ from holdfast.client.task import Task
 from holdfast.gateway.tasks.shapes import ActivatedJob
 from holdfast.logs import LogSettings, command_settings, configure, join_program
 
+Tasks = Mapping[str, Task[..., Any]]
 Report = Callable[[Done], None]
+Started = Callable[[ActivatedJob], bool]
+"""Says whether a job whose turn has come is to be run."""
 
 
 class Executor(Protocol):
     """Runs jobs; `report` may be called from any thread."""
 
-    def run(self, task: Task[..., Any], job: ActivatedJob) -> None: ...
+    def run(self, job: ActivatedJob) -> None: ...
 
     def close(self) -> None:
         """No more jobs come; running ones are finished by then or abandoned."""
@@ -48,8 +51,9 @@ _encode_job = msgspec.json.Encoder().encode
 class Threads:
     """Runs functions in threads of this process."""
 
-    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
-        self._queue: SimpleQueue[tuple[Task[..., Any], ActivatedJob] | None] = SimpleQueue()
+    def __init__(self, count: int, tasks: Tasks, report: Report, started: Started) -> None:
+        self._tasks = tasks
+        self._queue: SimpleQueue[ActivatedJob | None] = SimpleQueue()
         self._report = report
         self._started = started
         self._threads = [
@@ -59,15 +63,16 @@ class Threads:
         for thread in self._threads:
             thread.start()
 
-    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
-        self._queue.put((task, job))
+    def run(self, job: ActivatedJob) -> None:
+        self._queue.put(job)
 
     def _work(self) -> None:
-        queue, report, started, own_loop = self._queue, self._report, self._started, OwnLoop()
-        while (item := queue.get()) is not None:
-            task, job = item
+        queue, tasks, own_loop = self._queue, self._tasks, OwnLoop()
+        report, started = self._report, self._started
+        while (job := queue.get()) is not None:
             if not started(job):
                 continue
+            task = tasks[job.type]
             hooks = task.app.hooks
             if hooks is not None:
                 report(drive(partial(hooks.run, task, job), own_loop.run))
@@ -88,14 +93,15 @@ class Threads:
 class Loop:
     """Runs coroutine functions, so many at a time, on an event loop of their own."""
 
-    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
+    def __init__(self, count: int, tasks: Tasks, report: Report, started: Started) -> None:
         self._portal = Portal("holdfast-worker-loop")
+        self._tasks = tasks
         self._report = report
         self._started = started
         self._places = asyncio.Semaphore(count)
 
-    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
-        self._portal.start(self._work(task, job))
+    def run(self, job: ActivatedJob) -> None:
+        self._portal.start(self._work(self._tasks[job.type], job))
 
     async def _work(self, task: Task[..., Any], job: ActivatedJob) -> None:
         async with self._places:
@@ -119,11 +125,12 @@ class Loop:
 class Processes:
     """Runs functions in child processes, which import the user's module for themselves."""
 
-    def __init__(self, count: int, report: Report, started: Callable[[ActivatedJob], bool]) -> None:
+    def __init__(self, count: int, tasks: Tasks, report: Report, started: Started) -> None:
         self._count = count
+        self._tasks = tasks
         self._report = report
         self._started = started
-        self._waiting: deque[tuple[Task[..., Any], ActivatedJob]] = deque()
+        self._waiting: deque[ActivatedJob] = deque()
         self._busy = 0
         self._lock = threading.Lock()
         self._pool = self._new_pool()
@@ -134,21 +141,21 @@ class Processes:
             self._count, context, initializer=_begin_child, initargs=(command_settings(),)
         )
 
-    def run(self, task: Task[..., Any], job: ActivatedJob) -> None:
-        self._waiting.append((task, job))
+    def run(self, job: ActivatedJob) -> None:
+        self._waiting.append(job)
         self._begin_next()
 
     def _begin_next(self) -> None:
         """Hands over as many jobs as there are children: the others can still be given back."""
-        begun: list[tuple[Task[..., Any], ActivatedJob]] = []
+        begun: list[ActivatedJob] = []
         with self._lock:
             while self._waiting and self._busy < self._count:
-                task, job = self._waiting.popleft()
+                job = self._waiting.popleft()
                 if self._started(job):
                     self._busy += 1
-                    begun.append((task, job))
-        for task, job in begun:  # without the lock: a job may be finished before this returns
-            self._hand_over(task, job)
+                    begun.append(job)
+        for job in begun:  # without the lock: a job may be finished before this returns
+            self._hand_over(self._tasks[job.type], job)
 
     def _hand_over(self, task: Task[..., Any], job: ActivatedJob) -> None:
         module = _importable(task.function)

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from typing import Any
 
+import msgspec
+
 from holdfast.client.attempt import Done, raised
 from holdfast.client.codec import PLAIN_VALUES, Values
 from holdfast.client.task import Task
@@ -13,15 +15,12 @@ from holdfast.errors import InvalidState
 from holdfast.gateway.tasks.shapes import ActivatedJob
 
 
-class _Running:
+class _Running(msgspec.Struct, gc=False, eq=False):
     """The job that a function was called for, and whether a transaction has completed it."""
 
-    __slots__ = ("is_over", "job", "values")
-
-    def __init__(self, job: ActivatedJob, values: Values) -> None:
-        self.job = job
-        self.values = values
-        self.is_over = False
+    job: ActivatedJob
+    values: Values
+    is_over: bool = False
 
 
 _current: ContextVar[_Running] = ContextVar("job")

@@ -8,7 +8,9 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from holdfast.client.attempt import Done, job_error, log_failure
 from holdfast.client.execution import Executor, Loop, Processes, Threads
@@ -52,7 +54,7 @@ class WorkerMode(StrEnum):
     PROCESSES = "processes"
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, frozen=True, gc=False):
     """A job in the worker's hands, and since when by the loop's clock."""
 
     job: ActivatedJob
@@ -200,8 +202,7 @@ class Worker:
             now = asyncio.get_running_loop().time()
             for job in jobs:
                 self._held[job.job_key] = _Held(job, now)
-                task = self._tasks[job.type]
-                self._executor(task.is_async).run(task, job)
+                self._executor(self._tasks[job.type].is_async).run(job)
 
     async def _ask(self, room: int) -> list[ActivatedJob]:
         wanted = {name: task.arguments.names for name, task in self._tasks.items()}
@@ -239,7 +240,7 @@ class Worker:
         if executor is None:
             plain = Threads if self._mode is WorkerMode.THREADS else Processes
             make = Loop if asynchronous else plain
-            executor = make(self._concurrency, self._report, self._begin)
+            executor = make(self._concurrency, self._tasks, self._report, self._begin)
             self._executors[asynchronous] = executor
         return executor
 
@@ -255,11 +256,12 @@ class Worker:
         held = self._held.get(job.job_key)
         if self._stopping.is_set() or held is None:
             return False
-        waited_ms = (self._portal.loop.time() - held.since) * 1000
-        if not job.extendable and waited_ms > job.lease_ms / 2:
-            # Its time-out began when it was fetched: it goes back for a whole one.
-            self._portal.loop.call_soon_threadsafe(self._return_late, job)
-            return False
+        if not job.extendable:
+            waited_ms = (self._portal.loop.time() - held.since) * 1000
+            if waited_ms > job.lease_ms / 2:
+                # Its time-out began when it was fetched: it goes back for a whole one.
+                self._portal.loop.call_soon_threadsafe(self._return_late, job)
+                return False
         self._begun.add(job.job_key)
         return True
 

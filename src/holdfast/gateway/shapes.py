@@ -9,8 +9,12 @@ from enum import StrEnum
 import msgspec
 
 
-class Shape(msgspec.Struct, frozen=True, rename="camel"):
-    """What all shapes have in common. An answer may gain fields that an older client overlooks."""
+class Shape(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What all shapes have in common. An answer may gain fields that an older client overlooks.
+
+    Shapes are trees: the garbage collector, which looks for cycles, need not know of them. In a
+    worker it took a tenth of the processor time.
+    """
 
 
 class Question(Shape, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
