@@ -12,7 +12,7 @@ from holdfast.engine.kernel import Command, Domain, DueCommand, Processor, Submi
 from holdfast.engine.kernel import processor as processor_module
 from holdfast.engine.kernel.domain import Dispatch
 from holdfast.errors import Code, Internal
-from holdfast.limits import STEP_COMMANDS_MAX
+from holdfast.limits import RECORDS_HELD_MAX, STEP_COMMANDS_MAX
 from holdfast.records import Record, RecordKind, ValueType, counter_of
 from holdfast.records.record import Value
 from holdfast.state import PartitionState
@@ -284,6 +284,48 @@ def test_a_command_that_only_delegates_is_not_processed_again_after_a_restart(
     while driver.processor.has_leftover:
         driver.step()
     assert shelf(driver) == [5]
+
+
+# --- how records become bytes -----------------------------------------------------------------
+
+
+def step_of(records: int) -> list[Command]:
+    """Commands that write so many records in one step; every seventh of them throws."""
+    odd = [command(DELEGATE, 5)] if records % 2 else []  # writes three, all others write two
+    pairs = (records - 3 * len(odd)) // 2
+    return odd + [command(BREAK if n % 7 == 6 else PUT, n) for n in range(pairs)]
+
+
+@pytest.mark.parametrize("records", [127, 128, 129, 130, 131, 256, 257, 700])
+def test_a_step_is_the_same_bytes_however_many_records_are_encoded_together(
+    records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert RECORDS_HELD_MAX == 128, "the numbers above are on both sides of it"
+    together, alone = Driver(open_shelf, DISPATCH.codec), Driver(open_shelf, DISPATCH.codec)
+    replies = together.submit(*step_of(records))
+    with monkeypatch.context() as patch:
+        patch.setattr(processor_module, "RECORDS_HELD_MAX", 0)
+        assert alone.submit(*step_of(records)) == replies
+    written = together.records()
+    assert [each.position for each in written] == list(range(records))
+    assert together.log == alone.log
+    assert [entry.payload for entry in alone.log] == list(map(DISPATCH.codec.encode, written))
+    assert together.dump() == alone.dump() == together.replayed().state.dump()
+
+
+@pytest.mark.parametrize("records", [127, 129, 700])
+def test_a_step_whose_first_records_are_bytes_already_can_be_abandoned(
+    driver: Driver, records: int
+) -> None:
+    driver.submit(command(PUT, 1))
+    before = driver.dump()
+    step = driver.processor.step([Submission(step_of(records))], driver.now_ms)
+    assert len(step.entries) == records
+    driver.processor.abandon(step)
+    assert driver.dump() == before
+    driver.submit(command(PUT, 2))
+    assert [each.position for each in driver.records()] == [0, 1, 2, 3]
+    assert driver.replayed().state.dump() == driver.dump()
 
 
 # --- abandoned steps --------------------------------------------------------------------------
