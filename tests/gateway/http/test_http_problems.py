@@ -151,6 +151,12 @@ def test_a_charset_beside_json_is_accepted() -> None:
     assert reply.status == 200
 
 
+@pytest.mark.parametrize("path", ["/v2/tasks/", "//v2/tasks", "/v2//tasks//"])
+def test_more_slashes_than_are_needed_lead_to_the_same(path: str) -> None:
+    reply = reply_of(FakeApi(), "POST", path, data=b'{"type": "mail"}', headers=JSON)
+    assert reply.status == 200
+
+
 @pytest.mark.parametrize("path", ["/", "/v2", "/v2/nothing", "/v2/tasks/1/nothing", "/v1/tasks"])
 def test_an_unknown_path_is_not_found(path: str) -> None:
     problem = problem_of(reply_of(FakeApi(), "GET", path), 404, Code.NOT_FOUND)
