@@ -54,7 +54,9 @@ def tasks(run: Run) -> Iterator[Figure]:
     yield from _idle(run)
 
 
-def tasks_per_second(url: str, count: int, node_pids: Sequence[int] = ()) -> Sample:
+def tasks_per_second(
+    url: str, count: int, node_pids: Sequence[int] = (), broker_pids: Sequence[int] = ()
+) -> Sample:
     """One submitter and one worker process, from the first submit to the last completion."""
     environment = our_environment(url)
     worker = _spawn("bench.ours.work", count, environment, "app")
@@ -63,7 +65,12 @@ def tasks_per_second(url: str, count: int, node_pids: Sequence[int] = ()) -> Sam
     submitter = _spawn("bench.ours.submit", count, environment)
     assert submitter.stdout is not None
     begun = float(submitter.stdout.readline())
-    parts = {"node": node_pids, "worker": [worker.pid], "client": [submitter.pid]}
+    parts = {
+        "node": node_pids,
+        "worker": [worker.pid],
+        "client": [submitter.pid],
+        "broker": broker_pids,
+    }
     with Meter(parts) as meter:
         ended = float(worker.stdout.readline())
     submitter.wait()

@@ -7,9 +7,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+from bench.costs import Sample, tree_cpu_seconds
 from bench.harness import Figure, Run, remove
 from bench.ours.kafka_cluster import OurKafkaCluster
 from bench.ours.kafka_flights import BareProducers, KafkaFlight, create_topic, flights_of
+from bench.ours.node import OurNode
 from bench.peers import Celery, measured
 from bench.tasks import tasks_per_second
 from holdfast import Holdfast
@@ -45,8 +47,18 @@ def nodes(run: Run) -> Iterator[Figure]:
             against="a transaction for each of the same batches",
             goal=">= 0.5",
             unit="tasks/s",
-            ours=lambda: bare.noted(tasks_per_second(url, count).value),
+            ours=bare.noted_tasks_per_second,
             peer=bare.tasks_per_second,
+            cost_of="task",
+        )
+        local = stack.enter_context(OurNode(folder / "local", PARTITIONS))
+        yield Figure(
+            name="no-op tasks on a node over Kafka, beside a node on its own disk",
+            against="a node with as many partitions on its own disk",
+            goal=">= 0.5",
+            unit="tasks/s",
+            ours=lambda: tasks_per_second(url, count),
+            peer=lambda: tasks_per_second(local.url, count),
         )
         app = stack.enter_context(Holdfast.connect(url))
         nothing = app.task(name="kafka-latency")(lambda number: None)
@@ -74,18 +86,30 @@ class BareKafka:
         self._flights: list[KafkaFlight] = []
         self._producers: BareProducers | None = None
 
-    def noted(self, rate: float) -> float:
-        """A rate of the node; what it has appended for it is what the producers write next."""
+    def noted_tasks_per_second(self) -> Sample:
+        """The node's; what it has appended for them is what the producers write next."""
+        (member,), (url,) = self._cluster.members.values(), self._cluster.urls
+        sample = tasks_per_second(
+            url, self._count, [member.process.pid], [self._cluster.broker.pid]
+        )
         found = flights_of(self._cluster.broker.endpoint, f"{LOG}.records", PARTITIONS)
         self._flights = []
         for partition in range(PARTITIONS):
             own = [each for each in found if each.partition == partition]
             self._flights += own[self._seen.get(partition, 0) :]
             self._seen[partition] = len(own)
-        return rate
+        return sample
 
-    def tasks_per_second(self) -> float:
-        return self._count / self._bare().seconds_for(self._flights)
+    def tasks_per_second(self) -> Sample:
+        """What the producers reach; they are threads of this process."""
+        bare, broker = self._bare(), self._cluster.broker.pid
+        own, brokers = time.process_time(), tree_cpu_seconds(broker)
+        seconds = bare.seconds_for(self._flights)
+        costs = {
+            "producer": 1e6 * (time.process_time() - own) / self._count,
+            "broker": 1e6 * (tree_cpu_seconds(broker) - brokers) / self._count,
+        }
+        return Sample(self._count / seconds, costs)
 
     def latency_seconds(self, count: int) -> float:
         one = KafkaFlight(0, [(b"0" * 21, os.urandom(256))])

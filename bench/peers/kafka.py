@@ -53,6 +53,7 @@ _SETTINGS = {
     "group.min.session.timeout.ms": "300",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "500",
+    "producer.id.expiration.check.interval.ms": "200",
     "log.retention.check.interval.ms": "500",
 }
 
