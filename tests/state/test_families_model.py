@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from holdfast.state import PartitionState, Progress, Store, Writing
+from holdfast.state import family as family_module
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U8_U64, U64_U64
 from holdfast.state.memory import MemoryStore
 from holdfast.state.rocks import RocksStore
@@ -326,3 +327,47 @@ def test_a_row_that_was_born_and_died_in_between_never_reaches_the_store() -> No
     family.delete(1)
     state.commit()
     assert state.changed_rows() == 0
+
+
+def test_a_row_that_was_read_is_kept_over_writes_until_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+    state = PartitionState(store, 1)
+    family = state.family(1, U64, int)
+    family.insert(1, 10)
+    family.insert(2, 20)
+
+    def write() -> None:
+        state.commit()
+        Writing(store, [(state, Progress())]).finish()
+
+    write()
+    write()  # from now on only the store has them
+    assert family.get_many([1, 2]) == [10, 20]
+    read: list[bytes] = []
+    get = store.get
+    monkeypatch.setattr(store, "get", lambda raw: read.append(raw) or get(raw))
+    write()
+    assert [family.get(1), family.get(2), *family.get_many([1, 2])] == [10, 20, 10, 20]
+    assert read == [], "a write does not make it forget what it read"
+    family.put(1, 11)
+    family.delete(2)
+    write()
+    write()
+    assert [family.get(1), family.get(2)] == [11, None]
+    assert len(read) == 2
+
+
+def test_rows_that_were_read_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family_module, "_READ_ROWS_MAX", 3)
+    store = MemoryStore()
+    state = PartitionState(store, 1)
+    family = state.family(1, U64, int)
+    for number in range(9):
+        family.insert(number, number)
+    for _ in range(2):
+        state.commit()
+        Writing(store, [(state, Progress())]).finish()
+    assert family.get_many(list(range(9))) == [family.get(n) for n in range(9)] == list(range(9))
+    assert len(family._read) == 3

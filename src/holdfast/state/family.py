@@ -30,7 +30,7 @@ EMPTY: Final = b""  # the value of a row that is only its key
 DELETED: Final = None  # the value of a row that the store is to delete
 _ABSENT: Final = object()
 
-_REMEMBERED_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
+_READ_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
 
 _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 _GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
@@ -68,6 +68,7 @@ class Family(Generic[K, V]):
         # As the store has them, or will when the write that is under way ends: saves reading back.
         self._recent: dict[K, V | None] = {}
         self._is_frozen = False  # `_recent` is being written: it does not change until then
+        self._read: dict[K, V] = {}  # rows of the store that were read and not changed since
         self._frozen_order: list[K] | None = None  # its keys in order, from the first scan on
         # The overlay's keys in order, kept up from the first scan on until the next write: a family
         # that nobody scans pays nothing. It may name rows that are gone, and a row that died and
@@ -84,6 +85,9 @@ class Family(Generic[K, V]):
             return self._changed[key]
         if key in self._recent:
             return self._recent[key]
+        value = self._read.get(key)
+        if value is not None:
+            return value
         raw = self._pack(key)
         stored = self._store.get(raw)
         if stored is None:
@@ -96,7 +100,7 @@ class Family(Generic[K, V]):
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
         values: list[Any] = list(map(self._fresh.get, keys))
-        changed, recent = self._changed, self._recent
+        changed, recent, read = self._changed, self._recent, self._read
         missing: list[int] = []
         for i, value in enumerate(values):
             if value is None:
@@ -105,6 +109,8 @@ class Family(Generic[K, V]):
                     values[i] = changed[key]
                 elif key in recent:
                     values[i] = recent[key]
+                elif (value := read.get(key)) is not None:
+                    values[i] = value
                 else:
                     missing.append(i)
         if missing:
@@ -132,8 +138,10 @@ class Family(Generic[K, V]):
 
     def _remember(self, key: K, value: V) -> V:
         """What was read is mostly read again soon: a job when it is leased and when it ends."""
-        if len(self._recent) < _REMEMBERED_ROWS_MAX and not self._is_frozen:
-            self._recent[key] = value
+        read = self._read
+        if len(read) >= _READ_ROWS_MAX:
+            del read[next(iter(read))]
+        read[key] = value
         return value
 
     def _undecodable(self, raw: bytes, error: Exception) -> DataLoss:
@@ -195,6 +203,7 @@ class Family(Generic[K, V]):
         """A row that the store may have is another one, or none, from now on."""
         old = self._changed.get(key, _ABSENT)
         self._undo.append((self, key, old, False))
+        self._read.pop(key, None)
         if old is _ABSENT and self._order is not None:
             self._place(key)
         self._changed[key] = value
