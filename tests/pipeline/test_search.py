@@ -222,7 +222,7 @@ def lead_forth_and_back(
     assert back == expected
 
 
-SEARCHES, SOAK_SEARCHES = 12, 100
+SEARCHES, SOAK_SEARCHES = 8, 100
 searches = given(
     sort=sorts, limit=st.integers(7, 60), filter_=st.sampled_from([{}, {"incidents": 1}])
 )
