@@ -12,7 +12,9 @@ from holdfast.config import Config, load_config
 
 
 def _is_console(url: str) -> bool:
-    page = httpx.get(url, follow_redirects=True)
+    # The first page of a process is compiled, and waits for the numbers of the other processes:
+    # seconds on a busy machine.
+    page = httpx.get(url, follow_redirects=True, timeout=60)
     return page.status_code == 200 and "<h1>Overview</h1>" in page.text
 
 
@@ -60,6 +62,18 @@ def test_an_embedded_app_serves_it_until_it_closes(tmp_path: Path) -> None:
             assert far.console() == url
     with pytest.raises(httpx.ConnectError):
         httpx.get(url)
+
+
+def test_an_embedded_app_tells_which_of_its_settings_are_from_the_file(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "holdfast.toml").write_text("partitions = 3\n")
+    for config, source in ((None, ("file", str(folder / "holdfast.toml"))), (Config(), None)):
+        config = config and Config(partitions=3)
+        with Holdfast.open(folder, workers=0, config=config) as app:
+            told = httpx.get(app.console().removesuffix("/console") + "/v2/settings").json()
+        [found] = [each for each in told["items"] if each["name"] == "partitions"]
+        assert (found["source"], found["place"]) == (source or ("option", "option"))
 
 
 def test_a_port_that_is_taken_leaves_the_app_as_it_was(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ class Holdfast(
             return cls(portal, detached_api(), portal.close, 0, codec=codec)
         path = Path(folder)
         try:
-            node = portal.call(open_node(path, config or load_config(path)))
+            node = portal.call(open_node(path, config))
         except BaseException:
             portal.close()
             raise

@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.config import Config
+from holdfast.config import Config, load_config
+from holdfast.config.showing import running_settings
 from holdfast.gateway.api import Api
 
 
@@ -21,6 +22,10 @@ class EmbeddedNode(Protocol):
     async def close(self) -> None: ...
 
 
-async def open_node(folder: Path, config: Config) -> EmbeddedNode:
-    """Opens the node in a folder, on the loop that is running."""
-    return await import_module("holdfast.node").LocalNode.open(folder, config)
+async def open_node(folder: Path, config: Config | None) -> EmbeddedNode:
+    """Opens the node in a folder, on the loop that is running; None: with its own settings."""
+    told = config or load_config(folder)
+    node = await import_module("holdfast.node").LocalNode.open(folder, told)
+    if config is None:
+        node.gateway.show_settings(running_settings(told, folder))
+    return node

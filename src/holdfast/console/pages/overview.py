@@ -1,5 +1,6 @@
 """The overview: what got done, what waits, what is stuck, and how far everything is behind."""
 
+import asyncio
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -72,11 +73,12 @@ class OverviewHistory:
 
 async def _read(api: RestApi, history: OverviewHistory) -> dict[str, Any]:
     """What the page shows now."""
-    samples = NumberSamples(await api.node.metrics())
+    metrics, health, topology = await asyncio.gather(  # each waits for other processes
+        api.node.metrics(), api.node.health(), api.node.topology()
+    )
+    samples = NumberSamples(metrics)
     numbers = numbers_of(samples)
     history.add(time.monotonic(), numbers)
-    health = await api.node.health()
-    topology = await api.node.topology()
     return {
         "numbers": numbers,
         "history": history,
