@@ -1,6 +1,7 @@
 """The pages of the rest of the house: processes, messages, schedules, distributions, settings."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.gateway.distribution.dark_partitions import go_dark
@@ -13,8 +14,9 @@ from holdfast.gateway.processes.shapes import (
     NewProcessInstance,
     Resource,
 )
+from holdfast.gateway.tasks.shapes import ActivationRequest, JobCompletion, JobFailure
 from holdfast.model.bpmn import write_bpmn
-from holdfast.model.dsl import Process
+from holdfast.model.dsl import Process, path
 
 from .batch_site import BatchSite
 from .test_batch_access import enter
@@ -68,7 +70,7 @@ def test_a_process_is_deployed_drawn_and_started(site: BatchSite) -> None:
     assert site.get("/console/definitions?all=yes").has("2 shown of 2")
     started = site.post(f"{first}/start", variables='{"order": "A-1"}')
     assert started.has("The instance is started.") and started.has("order, version 1")
-    assert site.get(first).has("0 open incidents")
+    assert site.get(first).has("1 token, 0 incidents")
     assert site.post(f"{first}/start", variables="[1]").status == 400
     assert site.post("/console/definitions/deploy", content="<no").status == 400
     assert site.get("/console/definitions/2251799813685999").status == 404
@@ -175,6 +177,54 @@ def test_a_distribution_that_is_stuck_is_shown_and_given_up(
     assert page.has("3 in flight") and not page.has("2 in flight 1")
     assert site.post(f"{first}/cancel", reason="gone").has("wherever it was pending")
     assert site.get(first).status == 404
+
+
+# --- the drawing of a version -------------------------------------------------------------------
+
+
+def _counted(site: BatchSite, key: str) -> dict[str, tuple[int, int]]:
+    found = site.call(site.api.processes.elements(key))
+    assert found.is_whole
+    return {each.element_id: (each.tokens, each.incidents) for each in found.items}
+
+
+def test_a_version_has_the_tokens_and_incidents_of_its_own_instances(site: BatchSite) -> None:
+    inner = path().task("pick").task("pack")
+    first = _deploy(site, Process("parcel").task("weigh").task("send"))
+    later = _deploy(site, Process("parcel").task("weigh").sub("inside", inner).task("send"))
+    for version, count in ((1, 3), (2, 4)):
+        new = [NewProcessInstance("parcel", version) for _ in range(count)]
+        site.call(site.api.instances.start(new))
+    versions: dict[int, list[Any]] = {1: [], 2: []}
+    while sum(map(len, versions.values())) < 7:
+        asked = ActivationRequest(["weigh"], "worker", 7, 60_000)
+        for each in site.call(site.api.jobs.activate(asked)):
+            versions[each.origin.version].append(each)
+    lost = [versions[1][0], *versions[2][:2]]
+    failed = [JobFailure(each.job_key, each.lease, "broken", final=True) for each in lost]
+    site.call(site.api.jobs.fail(failed))
+    done = versions[2][2]
+    site.call(site.api.jobs.complete([JobCompletion(done.job_key, done.lease)]))
+    assert _counted(site, first) == {"weigh": (2, 1)}
+    assert _counted(site, later) == {"weigh": (1, 2), "pick": (1, 0)}
+    page = site.get(f"/console/definitions/{first}")
+    assert page.has("2 tokens, 1 incident ") and page.has("of this version's instances")
+    assert site.get(f"/console/definitions/{later}").has("2 tokens, 2 incidents")
+    told = site.browser.get(f"/v2/process-definitions/{first}/elements").json()
+    assert told["items"] == [{"elementId": "weigh", "tokens": 2, "incidents": 1}]
+    assert site.browser.get("/v2/process-definitions/2251799813999999/elements").status_code == 404
+
+
+def test_counts_of_a_version_are_for_those_who_may_see_its_instances(guarded: BatchSite) -> None:
+    key = _deploy(guarded, Process("parcel").task("weigh"))
+    guarded.call(guarded.api.instances.start([NewProcessInstance("parcel")]))
+    enter(guarded, "ann", (_R.PROCESS_DEFINITION, _P.READ_PROCESS_DEFINITION))
+    page = guarded.get(f"/console/definitions/{key}")
+    assert page.status == 200 and not page.has("tokens")
+    assert guarded.browser.get(f"/v2/process-definitions/{key}/elements").status_code == 403
+    enter(guarded, "bob", (_R.PROCESS_DEFINITION, _P.READ_PROCESS_DEFINITION),
+          (_R.PROCESS_DEFINITION, _P.READ_PROCESS_INSTANCE))  # fmt: skip
+    assert guarded.get(f"/console/definitions/{key}").has("1 token, 0 incidents")
 
 
 # --- settings ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hashlib import sha256
 from markupsafe import Markup
 
 from holdfast.errors import Forbidden, NotFound
-from holdfast.gateway.processes.shapes import ElementView, ProcessInstanceView
+from holdfast.gateway.processes.shapes import ElementCounts, ElementView, ProcessInstanceView
 from holdfast.gateway.rest.common import RestApi
 from holdfast.limits import CONSOLE_DEFINITIONS_KEPT_MAX
 from holdfast.model.bpmn import read_bpmn
@@ -54,6 +54,14 @@ def draw(
 ) -> Markup:
     """A process as SVG for a page. Names of others in it are escaped by what draws."""
     return Markup(draw_svg(definition, tokens or {}, incidents or {}, done))
+
+
+def draw_version(definition: Definition, counts: ElementCounts | None) -> Markup:
+    """A version, with the tokens and incidents of its instances; None: they may not be seen."""
+    items = counts.items if counts is not None else []
+    tokens = {each.element_id: each.tokens for each in items if each.tokens}
+    incidents = {each.element_id: each.incidents for each in items if each.incidents}
+    return draw(definition, tokens, incidents)
 
 
 def draw_instance(definition: Definition, view: ProcessInstanceView) -> Markup:

@@ -25,6 +25,7 @@ from holdfast.engine.kernel.query import Questions
 from holdfast.engine.messages import queries as message_queries
 from holdfast.engine.messages.domain import MESSAGE, MESSAGE_SUBSCRIPTION
 from holdfast.engine.parcels.domain import PARCEL
+from holdfast.engine.processes import counting as process_counting
 from holdfast.engine.processes import queries as process_queries
 from holdfast.engine.processes.domain import PROCESS, PROCESS_INSTANCE
 from holdfast.engine.processes.jobs import OWNER
@@ -49,7 +50,8 @@ QUESTIONS = Questions(
     [
         progress.QUERIES, scanning.QUERIES, job_queries.QUERIES, incident_queries.QUERIES,
         timer_queries.QUERIES,
-        process_queries.QUERIES, message_queries.QUERIES, distribution_queries.QUERIES,
+        process_queries.QUERIES, process_counting.QUERIES, message_queries.QUERIES,
+        distribution_queries.QUERIES,
         batch_queries.QUERIES, identity_queries.QUERIES, transaction_queries.QUERIES,
         ended_queries.QUERIES,
     ]

@@ -1,9 +1,8 @@
 """Processes: what is deployed, in which versions, and each of them drawn."""
 
-from collections import Counter
 from typing import Any
 
-from holdfast.console.drawing import DEFINITIONS, draw
+from holdfast.console.drawing import DEFINITIONS, draw_version
 from holdfast.console.forms import raw_object
 from holdfast.console.page import ConsolePage, PageAsk, PageReply
 from holdfast.engine.identity.values import Permission, ResourceType
@@ -15,7 +14,6 @@ from holdfast.gateway.processes.shapes import (
     ProcessDefinitionQuery,
     Resource,
 )
-from holdfast.gateway.tasks.causes import IncidentGroupQuery
 from holdfast.limits import CONSOLE_LIST_ITEMS
 
 _DEPLOY = one(ResourceType.RESOURCE, Permission.CREATE)
@@ -54,28 +52,19 @@ async def show(ask: PageAsk) -> PageReply:
     definition = await DEFINITIONS.get(ask.api, key, found.process_id)
     source = await ask.api.processes.source(key)
     can_see_instances = await ask.may_with(READ_INSTANCE, found.process_id)
-    incidents = await _incidents(ask, found.process_id) if can_see_instances else Counter[str]()
+    counts = await ask.api.processes.elements(key) if can_see_instances else None
     return await ask.show(
         "definition.html",
         definition=own,
         versions=_around(versions, own),
         total=len(versions),
         version_tag=found.version_tag,
-        drawing=draw(definition, incidents=incidents) if definition is not None else None,
-        incidents=incidents.total(),
+        drawing=draw_version(definition, counts) if definition is not None else None,
+        counts=counts,
         source=source.content,
         can_start=await ask.may_with(_START, found.process_id),
         can_see_instances=can_see_instances,
     )
-
-
-async def _incidents(ask: PageAsk, process_id: str) -> "Counter[str]":
-    """Open incidents by element, of instances of all versions."""
-    found = await ask.api.incidents.groups(IncidentGroupQuery(process_id=process_id))
-    counts: Counter[str] = Counter()
-    for each in found.items:
-        counts[each.element_id or ""] += each.incidents
-    return counts
 
 
 def _around(versions: list[ProcessDefinition], own: ProcessDefinition) -> list[ProcessDefinition]:

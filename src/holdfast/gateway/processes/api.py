@@ -13,6 +13,7 @@ from holdfast.gateway.access.needs import (
 )
 from holdfast.gateway.operation import Namespace, operation
 from holdfast.gateway.processes.shapes import (
+    ElementCounts,
     MessagePage,
     MessagePublication,
     MessageQuery,
@@ -71,6 +72,17 @@ class ProcessApi(Namespace, Protocol):
     )  # fmt: skip
     async def source(self, definition_key: str) -> ProcessSource:
         """Show a process definition as BPMN."""
+        ...
+
+    @operation(
+        "count_elements", "GET", "/v2/process-definitions/{definition_key}/elements",
+        READ_INSTANCE,
+    )  # fmt: skip
+    async def elements(self, definition_key: str) -> ElementCounts:
+        """Count the tokens and incidents of a version by element.
+
+        A bounded number of active elements is looked at.
+        """
         ...
 
 

@@ -1,12 +1,15 @@
 """Definitions: deploy them everywhere, list them, show them."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from holdfast.clock import Clock
 from holdfast.engine.kernel import Command
+from holdfast.engine.kernel.others import others
+from holdfast.engine.processes.counting import CountElements
 from holdfast.engine.processes.deployments import DEPLOYING_PARTITION, start_timers
 from holdfast.engine.processes.queries import FindSource, ListDefinitions, ListedDefinition
 from holdfast.engine.processes.values import Deployment, ProcessIntent
@@ -16,6 +19,8 @@ from holdfast.gateway.access.asking import Asked
 from holdfast.gateway.distribution.service import DistributionService
 from holdfast.gateway.processes.api import ProcessApi
 from holdfast.gateway.processes.shapes import (
+    ElementCount,
+    ElementCounts,
     IgnoredPart,
     ProcessDefinition,
     ProcessDefinitionQuery,
@@ -25,6 +30,7 @@ from holdfast.gateway.processes.shapes import (
 from holdfast.limits import (
     DEFINITION_BYTES_MAX,
     DEPLOYMENT_WAIT_MS,
+    ELEMENTS_LOOKED_MAX,
     RESOURCES_PER_DEPLOYMENT_MAX,
     SOURCE_BYTES_MAX,
 )
@@ -92,6 +98,29 @@ class ProcessService(ProcessApi):
         if source is None:
             raise NotFound(f"There is no process definition with key {key}")
         return ProcessSource(definition_key, source.decode())
+
+    async def elements(self, definition_key: str) -> ElementCounts:
+        """Partition by partition, until all or enough were looked at."""
+        key = checks.key_from(definition_key, self._asked.count, "process definition")
+        tokens: Counter[str] = Counter()
+        incidents: Counter[str] = Counter()
+        looked_at, partition, after = 0, 1, 0
+        while partition <= self._asked.count and looked_at < ELEMENTS_LOOKED_MAX:
+            await others()  # a partition that is here answers without a turn for anybody else
+            found = await self._asked.ask(partition, CountElements(key, after))
+            if found is not None:
+                tokens.update(found.tokens)
+                incidents.update(found.incidents)
+                looked_at += found.looked_at
+            elif partition == DEPLOYING_PARTITION:  # others may not have it yet
+                raise NotFound(f"There is no process definition with key {key}")
+            after = found.next_after if found is not None else 0
+            partition += not after
+        items = [
+            ElementCount(each, tokens[each], incidents[each])
+            for each in sorted({*tokens, *incidents})
+        ]
+        return ElementCounts(items, looked_at, partition > self._asked.count)
 
 
 def _view(found: ListedDefinition) -> ProcessDefinition:

@@ -73,6 +73,22 @@ class ProcessSource(Shape, frozen=True):
     content: str
 
 
+class ElementCount(Shape, frozen=True):
+    """An element of a version, and what is there now."""
+
+    element_id: str
+    tokens: int  # without those that an incident stops
+    incidents: int
+
+
+class ElementCounts(Shape, frozen=True):
+    """Where the running instances of a version are."""
+
+    items: list[ElementCount]  # those that have something
+    looked_at: int  # active elements that were read, of all versions
+    is_whole: bool = True  # False: there are more than were looked at
+
+
 # --- instances --------------------------------------------------------------------------------
 
 
