@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Coroutine
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -35,7 +36,6 @@ FLAGS = (
 )  # fmt: skip
 WAIT_SECONDS = 20
 _INSTALL_SECONDS_MAX = 300
-_AXE = "axe.min.js"
 _RULES_OF_COLORS = ["color-contrast", "link-in-text-block"]  # nothing else differs in the dark
 # What the browser itself says of an answer with an error, which a test may well ask for.
 _ANSWERED = "Failed to load resource: the server responded with a status of"
@@ -69,6 +69,11 @@ def _install() -> str:
             return found
     said = done.stderr.strip().splitlines() or ["it says nothing"]
     pytest.skip(f"Debian's package chromium cannot be installed: {said[-1]}")
+
+
+@cache
+def _axe() -> str:
+    return (files("axe_playwright_python") / "axe.min.js").read_text()
 
 
 class Chromium:
@@ -171,11 +176,15 @@ class Tab:
             "(document.activeElement)"
         )
 
+    def bring_axe(self) -> None:
+        """Every page from now on has axe-core, without its half megabyte being sent each time."""
+        self.call(self.page.context.add_init_script(_axe()))
+
     def violations(self, scheme: Literal["light", "dark"]) -> list[str]:
         """What axe-core finds on the page as it is shown now."""
         self.call(self.page.emulate_media(color_scheme=scheme))
         if not self.ask("'axe' in window"):
-            self.ask((files("axe_playwright_python") / _AXE).read_text())
+            self.ask(_axe())
         rules = "" if scheme == "light" else f", runOnly: {_RULES_OF_COLORS}"
         found = self.ask(f"axe.run(document, {{resultTypes: ['violations']{rules}}})")
         return [

@@ -93,6 +93,7 @@ def test_every_page_is_accessible_and_loads_nothing_from_elsewhere(
     chromium: Chromium, site: StuckSite
 ) -> None:
     tab = Tab(chromium, site.server.url)
+    tab.bring_axe()
     walk = Walk(tab, site)
     found: list[str] = []
     for path in walk.run():

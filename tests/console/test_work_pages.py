@@ -243,6 +243,7 @@ def test_the_job_of_a_process_leads_to_its_instance(console: ConsoleSite) -> Non
     [job] = set(re.findall(r'href="/console/tasks/(\d+)"', page.source))
     task = console.get(f"/console/tasks/{job}")
     assert f"/console/instances/{key}" in task.links
+    assert f"/console/log?key={task.response.url.path.rpartition('/')[2]}" in task.links
     assert f"/console/tasks/{job}/cancel" not in task.actions  # its process would wait for ever
 
 
