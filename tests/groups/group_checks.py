@@ -21,6 +21,24 @@ def fingerprint(state: GroupState) -> bytes:
     return encode(NewEpoch(state.epoch, "", 0, state.generation, snapshot))
 
 
+def check_indexes(state: GroupState) -> None:
+    """What follows from the partitions is the same however they came into the state."""
+    one_by_one, at_once = GroupState(), GroupState()
+    for partition in state.partitions.values():
+        one_by_one.put(partition)
+    at_once.put_all(dict(state.partitions))
+    expected = _indexes(one_by_one)
+    assert _indexes(at_once) == expected, "partitions that are put at once are counted differently"
+    assert _indexes(state) == expected, "the indexes are not those of the partitions"
+
+
+def _indexes(state: GroupState) -> tuple[object, ...]:
+    """The indexes without what is empty, and the lowest watermark."""
+    found = (state.loads, state.owned, state.shared, state.children)
+    lowest = state._watermarks.lowest()  # pyright: ignore[reportPrivateUsage]
+    return *({key: each for key, each in index.items() if each} for index in found), lowest
+
+
 @dataclass
 class GroupChecks:
     """Folds the log by itself, watches who runs what, and compares."""

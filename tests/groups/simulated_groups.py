@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Any
 
-from tests.groups.group_checks import GroupChecks, fingerprint
+from tests.groups.group_checks import GroupChecks, check_indexes, fingerprint
 
 from holdfast.groups.api import Entry, Generation, MemberId, NewPartition
 from holdfast.groups.core import GroupCore
@@ -308,6 +308,7 @@ class SimulatedGroup:
         expected = fingerprint(state)
         for member in self.members.values():
             assert fingerprint(member.core.state) == expected, f"{member.id} has another state"
+            check_indexes(member.core.state)
         log = self.log
         kept = [(at, message) for at, message, _ in log.messages if at >= log.earliest]
         replayed = read_back(kept, is_complete=log.earliest == 0)
