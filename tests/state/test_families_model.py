@@ -371,3 +371,22 @@ def test_rows_that_were_read_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyP
         Writing(store, [(state, Progress())]).finish()
     assert family.get_many(list(range(9))) == [family.get(n) for n in range(9)] == list(range(9))
     assert len(family._read) == 3
+
+
+def test_a_deleted_row_that_comes_back_by_undo_is_scanned_again() -> None:
+    state = PartitionState(MemoryStore(), 1)
+    family = state.family(1, U64, int)
+    family.put(1, 10)
+    family.put(2, 20)
+    state.commit()
+    family.delete(1)
+    assert list(family.scan()) == [(2, 20)], "the first scan: from now on there is an order"
+    state.undo_to(0)
+    assert list(family.scan()) == [(1, 10), (2, 20)]
+    assert family.first_keys((), None, 9) == [1, 2]
+    family.delete(2)
+    state.commit()
+    family.put(2, 21)
+    assert list(family.scan()) == [(1, 10), (2, 21)]
+    state.undo_to(0)
+    assert list(family.scan()) == [(1, 10)]

@@ -70,9 +70,9 @@ class Family(Generic[K, V]):
         self._is_frozen = False  # `_recent` is being written: it does not change until then
         self._read: dict[K, V] = {}  # rows of the store that were read and not changed since
         self._frozen_order: list[K] | None = None  # its keys in order, from the first scan on
-        # The overlay's keys in order, kept up from the first scan on until the next write: a family
-        # that nobody scans pays nothing. It may name rows that are gone, and a row that died and
-        # was born again twice.
+        # The keys of the overlay's rows in order, kept up from the first scan on until the next
+        # write: a family that nobody scans pays nothing. It has all rows that are there. It may
+        # name rows that are gone, and a row that died and was born again twice.
         self._order: list[K] | None = None
         self._counts: dict[str, int] | None = None
 
@@ -204,7 +204,7 @@ class Family(Generic[K, V]):
         old = self._changed.get(key, _ABSENT)
         self._undo.append((self, key, old, False))
         self._read.pop(key, None)
-        if old is _ABSENT and self._order is not None:
+        if self._order is not None and value is not DELETED and (old is _ABSENT or old is DELETED):
             self._place(key)
         self._changed[key] = value
 
@@ -226,7 +226,7 @@ class Family(Generic[K, V]):
         if old is _ABSENT:
             del rows[key]
             return
-        if key not in rows and self._order is not None:
+        if self._order is not None and old is not DELETED and rows.get(key) is None:
             self._place(key)
         rows[key] = old
 
@@ -345,7 +345,8 @@ class Family(Generic[K, V]):
     def _overlay_order(self) -> list[Any]:
         rows = len(self._fresh) + len(self._changed)
         if self._order is None or len(self._order) > 2 * rows + _GRAVES_MAX:
-            keys: list[Any] = [*self._fresh, *self._changed]
+            keys: list[Any] = [*self._fresh]
+            keys += [key for key, value in self._changed.items() if value is not DELETED]
             keys.sort()
             self._order = keys
         return self._order
