@@ -57,6 +57,12 @@ NEXT_STATUS: dict[tuple[PartitionStatus, type], PartitionStatus] = {
     (PARKED, Finished): FINISHED,
 }
 
+# The same by the kind of change, with the status as an index: a lookup without a hash of enums.
+_NEXT: dict[type, list[PartitionStatus]] = {
+    kind: [NEXT_STATUS.get((each, kind), each) for each in (CREATED, *PartitionStatus)]
+    for kind in (Picked, RunStarted, Committed, Parked, Released, Finished)
+}
+
 
 def apply(state: GroupState, sender: MemberId, change: Change) -> str | None:
     """Does one change; what there is to be alarmed about, if anything."""
@@ -126,7 +132,7 @@ def _own(
 
 def _advanced(partition: GroupPartition, change: Any, **fields: Any) -> GroupPartition:
     """A partition with the offset, the watermark and the status that follow from a change."""
-    status = NEXT_STATUS.get((partition.status, type(change)), partition.status)
+    status = _NEXT[type(change)][partition.status]
     mark = partition.watermark
     if change.watermark is not None:
         mark = change.watermark if mark is None else max(mark, change.watermark)
@@ -140,7 +146,7 @@ def _picked(state: GroupState, sender: MemberId, change: Picked) -> str | None:
         return None
     if partition.target != sender or not partition.is_released:
         return f"{sender} picks partition {change.token!r}, which is not shared with it"
-    status = NEXT_STATUS.get((partition.status, Picked), partition.status)
+    status = _NEXT[Picked][partition.status]
     state.put(replace(partition, owner=sender, target="", is_released=False, status=status))
     return None
 
@@ -148,7 +154,7 @@ def _picked(state: GroupState, sender: MemberId, change: Picked) -> str | None:
 def _run_started(state: GroupState, sender: MemberId, change: RunStarted) -> str | None:
     partition, alarm = _own(state, sender, change)
     if partition is not None:
-        status = NEXT_STATUS.get((partition.status, RunStarted), partition.status)
+        status = _NEXT[RunStarted][partition.status]
         state.put(replace(partition, status=status, error=""))
     return alarm
 

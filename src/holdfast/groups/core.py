@@ -124,12 +124,13 @@ class GroupCore:
         """The next message of the sync log, decoded."""
         self.leading.bytes_since += size_bytes
         merged = merge(self.state, offset, message)
-        effects: list[Effect] = [Alarm(text) for text in merged.alarms]
-        if isinstance(message, NewEpoch) and merged.verdict is Verdict.ACCEPTED:
+        effects: list[Effect] = [Alarm(text) for text in merged.alarms] if merged.alarms else []
+        is_accepted = merged.verdict is Verdict.ACCEPTED
+        if is_accepted and isinstance(message, NewEpoch):
             effects += self._new_epoch(message)
         elif message.member == self.member:
             effects += self._read_own(message, merged.verdict)
-        if isinstance(message, UpdateEpoch) and merged.verdict is Verdict.ACCEPTED:
+        if is_accepted and isinstance(message, UpdateEpoch):
             self.leading.update_read(message, self._runs.now_ms)
         if self.state.touched:
             touched, self.state.touched = self.state.touched, set()

@@ -113,7 +113,9 @@ def _update(state: GroupState, message: UpdateEpoch) -> Verdict:
     if leader is not None and leader.counter is not None and message.counter <= leader.counter:
         return Verdict.DUPLICATE  # it is late: the leader missed it, and asks anew if need be
     for each in message.members:
-        state.members.setdefault(each, MemberState()).status = MemberStatus.INITIAL_SYNC
+        if each not in state.members:
+            state.members[each] = MemberState()
+        state.members[each].status = MemberStatus.INITIAL_SYNC
     state.generation = message.generation
     state.rebalance = Rebalance(message.generation, message.member, message.members, set())
     _count(state.members[message.member], message.counter, is_whole=False)

@@ -4,6 +4,7 @@ All of it is pure, over counts of partitions by member; ties are broken by name.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from holdfast.groups.api import MemberId, name_of
@@ -49,7 +50,11 @@ def is_pinned(partition: GroupPartition) -> bool:
 
 def moves(state: GroupState, owner: MemberId, moves_max: int) -> list[PlannedMove]:
     """What a member should hand over now, with what is on its way counted as there."""
-    own = [state.partitions[token] for token in sorted(state.owned.get(owner, ()))]
+    own = [state.partitions[token] for token in state.owned.get(owner, ())]
+    least = min(map(state.load, state.members))
+    if state.load(owner) - least < 2 and not any(each.pin for each in own):
+        return []
+    own.sort(key=attrgetter("token"))
     room = moves_max - sum(1 for each in own if each.target and not each.is_released)
     free = [each for each in own if each.is_live and not each.target]
     planned = _by_hand(state, free)[: max(0, room)]
