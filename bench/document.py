@@ -67,12 +67,12 @@ Notes on the figures:
   recovery. We set most goals for cuts ourselves; no peer has them. Preparing a cut of 4,096 logs
   takes longer than writing it, and is not part of the figure for the write.
 - Kafka: a no-op task is four records of 90 bytes each. Under this load a partition appends 1,100 to
-  1,400 of them at once, so that 1,000 tasks are about three appends. A task takes about 46 µs of
-  processor time: the node 25, the worker 8, the client 6 and the broker 7. The bare producer and
-  its broker take 14 for the same bytes. So even if nobody ever waited, two cores would do 43,000
-  tasks a second, a third of what the bare producer can reach on them. On its own disk the node
-  takes 18, and 31 with worker and client: half of the bare producer's rate is out of reach for any
-  journal until the engine, the worker and the client together take less than 28.
+  1,400 of them at once, so that 1,000 tasks are about three appends. A task takes 38 µs of
+  processor time: the node 24, the worker 6, the client 4 and the broker 5. The bare producer and
+  its broker take 14 for the same bytes. So even if nobody ever waited, two cores would do 53,000
+  tasks a second, 0.36 of what the bare producer can reach on them. On its own disk the node takes
+  18, and about 28 with worker and client: with a log that costs nothing at all, half of the bare
+  producer's rate would just be reached. These were measured at a load of 4 to 6.
 - The picture omits members, cores, content and clusters. Comparing the same code with itself gave
   1.00 for batches of 16, 1.06 for single commands and 1.07 for two processes.
 - Parcels after a kill were measured on a busy machine, at a load of 12 to 17. In that run the
