@@ -31,17 +31,18 @@ Notes on the figures:
 - The journal is measured with two workloads. The first is the best of several that were tried:
   large appends, three in flight for each partition, segments of 256 MiB, and a log that is
   truncated during the run. The second is plain: small appends, one in flight for each partition.
-  When the journal was measured, over three rounds, a sync of the disk took 4 ms, and that hides
-  most of our own work.
-  With syncs of 0.2 ms the plain workloads reached 0.37 and 0.40.
-- The latency of single tasks was measured in the same hour: one sync to the acknowledgement, two to
-  the result. With syncs of 0.2 ms an earlier version reached 0.38 of Restate's time.
+  The plain one reaches about half the ratio. Its ratio is low while the disk is quick: with a busy
+  disk, whose syncs took 4 ms, both plain figures were above 0.95 an hour before.
+- The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 ms: our
+  own part is 0.17 ms to the acknowledgement. With syncs of 4 ms the ratios were 1.25 and 0.54.
+- The journal, the tasks and the two-step processes were measured over three rounds, while nothing
+  else ran. At a load of 4 to 8 the no-op tasks reached 2.34, and Restate was beaten by 10.
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
   programs: pgqueuer did between 8,000 and 14,000 tasks/s on different days. The processor time of a
   task is the steadier comparison.
 - Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
   Our submitter keeps at most 4,500 processes in flight. Both sides keep results. A node of two
-  processes (`--processes 2`) did 0.93 times as many processes and 0.94 times as many tasks as a
+  processes (`--processes 2`) did 0.93 times as many processes and 0.97 times as many tasks as a
   node of one: the node, its worker and its client need more than two cores already.
 - With a deep backlog every task is written to the store and read again. With a shallow one it never
   gets there. So what makes short-lived tasks cheaper lowers this ratio: it was 0.77 and 0.82 in two
