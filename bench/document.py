@@ -32,13 +32,13 @@ Notes on the figures:
   large appends, three in flight for each partition, segments of 256 MiB, and a log that is
   truncated during the run. The second is plain: small appends, one in flight for each partition.
   The plain one reaches about half the ratio. Its ratio is low while the disk is quick: with a busy
-  disk, whose syncs took 4 ms, both plain figures were above 0.95 an hour before.
+  disk, whose syncs took 4 ms, both plain figures were above 0.95.
 - The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 ms: our
-  own part is 0.17 ms to the acknowledgement. With syncs of 4 ms the ratios were 1.25 and 0.54.
+  own part is 0.17 ms to the acknowledgement. With syncs of 2 ms the ratios were 1.25 and 0.54.
 - The journal, the tasks and the two-step processes were measured over three rounds, while nothing
   else ran. At a load of 4 to 8 the no-op tasks reached 2.34, and Restate was beaten by 10.
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
-  programs: pgqueuer did between 8,000 and 14,000 tasks/s on different days. The processor time of a
+  programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of a
   task is the steadier comparison.
 - Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
   Our submitter keeps at most 4,500 processes in flight. Both sides keep results. A node of two
