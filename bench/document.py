@@ -38,8 +38,8 @@ Notes on the figures:
 - The journal, the tasks and the two-step processes were measured over three rounds, while nothing
   else ran. At a load of 4 to 8 the no-op tasks reached 2.34, and Restate was beaten by 10.
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
-  programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of a
-  task is the steadier comparison.
+  programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of
+  a task is the steadier comparison.
 - Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
   Our submitter keeps at most 4,500 processes in flight. Both sides keep results. A node of two
   processes (`--processes 2`) did 0.93 times as many processes and 0.97 times as many tasks as a
