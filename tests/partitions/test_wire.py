@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import asdict
 from tests.partitions.members import activation, create
 
 from holdfast.engine.asker import Asker
 from holdfast.engine.identity.values import OwnerType
 from holdfast.engine.jobs.queries import FindStandings, FindTask, ListTasks
-from holdfast.engine.jobs.values import ActivatedJob, JobEnded, JobState, Outcome
+from holdfast.engine.jobs.values import ActivatedJob, HeadedJob, JobEnded, JobState, Outcome
 from holdfast.engine.kernel import Command, Reply
 from holdfast.engine.partition import DISPATCH, QUESTIONS
+from holdfast.engine.processes.values import HeadedInstance
 from holdfast.errors import Code, InvalidArgument
 from holdfast.partitions import wire
 from holdfast.partitions.api import EffectTopic
@@ -51,6 +53,18 @@ def test_every_command_comes_back_as_it_was(tag: tuple[ValueType, IntEnum]) -> N
     assert submitted == (3, commands, 99)
     assert [type(each.intent) for each in submitted.commands] == [type(intent)] * 2
     assert type(submitted.commands[0].value_type) is ValueType
+
+
+def test_commands_with_headers_come_back_as_they_were() -> None:
+    commands = [
+        Command(value_type, intent, 7, variant(**asdict(example), headers={"tenant": "red"}))
+        for value_type, intent in COMMANDS
+        if (variant := DISPATCH.variants.get(type(example := EXAMPLES[value_type, intent])))
+    ]
+    assert {type(each.value) for each in commands} == {HeadedJob, HeadedInstance}
+    submitted = wire.decode_commands(wire.encode_commands(3, commands, 99))
+    assert submitted == (3, commands, 99)
+    assert [type(each.value) for each in submitted.commands] == [type(c.value) for c in commands]
 
 
 def test_a_value_of_another_intent_is_refused() -> None:

@@ -1,6 +1,5 @@
 """The `holdfast` command: its verbs, and errors as one line and an exit code."""
 
-import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -123,16 +122,10 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(usage_error(error), as_json=as_json, cause=error)
 
 
-@functools.cache
-def _commands() -> Callable[..., object]:
-    """All of them, as Typer makes them of the functions: it takes a while."""
-    return typer.main.get_command(app)
-
-
 def _invoke(arguments: Sequence[str]) -> int:
     """Typer's own way out is an exit; its number is the command's."""
     try:
-        code = _commands()(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+        code = app(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     except SystemExit as end:
         code = end.code
     return code if isinstance(code, int) else ExitCode.OK

@@ -24,9 +24,6 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-_NO_HEADERS: dict[str, str] = {}  # of most tasks: one dict for all of them
-
-
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How the tasks of a function are run."""
 
@@ -138,7 +135,7 @@ class BoundTask(Generic[R_co]):
             said.retries, said.backoff, said.timeout_ms,
             0 if delay is None else span_ms(delay, "delay"), due,
             options.window_ms, options.keep_ms,
-            dict(self.headers) if self.headers else _NO_HEADERS,
+            dict(self.headers) if self.headers else {},
         )  # fmt: skip
 
 

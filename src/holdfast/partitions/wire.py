@@ -66,12 +66,18 @@ class Submitted(NamedTuple):
     size_bytes: int
 
 
-# each command by its numbers: their names, and the struct of its value
+def _kinds(kind: type[msgspec.Struct]) -> tuple[type[msgspec.Struct], ...]:
+    """The struct of a value, and the one that stands for it where there are headers."""
+    variant = DISPATCH.variants.get(kind)
+    return (kind,) if variant is None else (kind, variant)
+
+
+# each command by its numbers: their names, and the structs of its value
 _KNOWN = {
-    numbers: (ValueType(numbers[0]), DISPATCH.intent(*numbers), DISPATCH.values[numbers])
+    numbers: (ValueType(numbers[0]), DISPATCH.intent(*numbers), _kinds(DISPATCH.values[numbers]))
     for numbers in DISPATCH.handlers
 }  # fmt: skip
-_value: Any = reduce(or_, dict.fromkeys(known[2] for known in _KNOWN.values()))
+_value: Any = reduce(or_, dict.fromkeys(kind for known in _KNOWN.values() for kind in known[2]))
 _submitted = msgspec.msgpack.Decoder(tuple[int, int, list[_Command[_value]]]).decode
 _plain_replies = msgspec.msgpack.Decoder(list[Reply]).decode
 _replies = msgspec.msgpack.Decoder(list[_Reply]).decode
@@ -106,7 +112,7 @@ def decode_commands(body: bytes) -> Submitted:
 
 def _command(asked: "_Command[Any]") -> Command:
     known = _KNOWN.get((asked.value_type, asked.intent))
-    if known is None or type(asked.value) is not known[2]:
+    if known is None or type(asked.value) not in known[2]:
         raise InvalidArgument(
             f"Expected a command of this version, but found {type(asked.value).__name__} for intent"
             f" {asked.intent} of value type {asked.value_type}"
