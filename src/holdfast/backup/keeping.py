@@ -53,9 +53,10 @@ def prune(
 ) -> Pruned:
     """Keeps the newest generations; removes the others, and the pieces that none needs.
 
-    A backup that is being made needs pieces that no manifest names yet, and others of generations
-    that go. Whoever works in the target says so first and looks for others then, so at least one of
-    two sees the other: a backup refuses, and a prune leaves the pieces to the next one.
+    A backup that is being made needs pieces that no manifest names yet, and some that belong to
+    the removed generations. So a backup and a prune each leave a note in the target before they
+    look for the other's: at least one of the two sees the other. Then a backup refuses, and a prune
+    leaves the pieces to the next prune.
     """
     if keep < 1:
         raise InvalidArgument(f"Expected to keep at least 1 backup, but found {keep}", field="keep")

@@ -5,9 +5,9 @@ caller. While the loop is idle neither is needed: the caller takes the loop's tu
 the loop itself until its call is done. An empty call took 14 us so, and 49 us of processor time
 before.
 
-Nothing else changes, as it is the same loop with the same queue: what was scheduled first runs
-first, whoever runs it. Under load the turn is taken, callers queue up as for any loop, and what
-gathers meanwhile is committed together.
+Nothing else changes, because it is the same loop with the same queue: what was scheduled first runs
+first, in either thread. Under load the turn is taken. Callers then queue up as for any loop, and
+what they submit in the meantime is committed together.
 
 - The own thread gives its turn away only while it waits for sockets and timers. It says until when
   it sleeps; a caller that leaves something earlier behind wakes it. No wake-up is lost: the caller

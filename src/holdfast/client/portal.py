@@ -59,7 +59,7 @@ class _Call(Generic[T]):
             self._coroutine.close()
 
     def abandon(self) -> None:
-        """The loop has ended: whoever waits is told so."""
+        """The loop has ended: tells the thread that waits for the call."""
         self._is_withdrawn = True
         if getcoroutinestate(self._coroutine) == CORO_CREATED:
             self._coroutine.close()

@@ -30,7 +30,7 @@ EMPTY: Final = b""  # the value of a row that is only its key
 DELETED: Final = None  # the value of a row that the store is to delete
 _ABSENT: Final = object()
 
-_READ_ROWS_MAX = 8_192  # about 4 MiB; besides what the store was last given
+_READ_ROWS_MAX = 2_048  # about 1 MiB; besides what the store was last given
 
 _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 _GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
