@@ -6,14 +6,21 @@ from holdfast.journal.local.frame import (
     ALIGNMENT_BYTES,
     HEADER_BYTES,
     decode_link,
+    frame_bytes,
     payloads,
     scan,
 )
-from holdfast.journal.local.stage import Stage
+from holdfast.journal.local.stage import Stage, Staging
 from holdfast.limits import KIB
 
 SEQUENCE = 7
 Commit = list[tuple[int, list[bytes]]]  # entries for partitions
+
+
+def staging(partition: int, entries: list[bytes]) -> Staging:
+    """An append as the stage takes it."""
+    lengths = [len(entry) for entry in entries]
+    return Staging(partition, entries, lengths, frame_bytes(lengths))
 
 
 def segment(commits: list[Commit], previous_end: int = 0) -> bytes:
@@ -23,7 +30,7 @@ def segment(commits: list[Commit], previous_end: int = 0) -> bytes:
     for commit in commits:
         stage.clear()
         for partition, entries in commit:
-            stage.add(partition, entries, [len(entry) for entry in entries])
+            stage.add(staging(partition, entries))
         for header in stage.place(next_offsets, [0] * 10, 5_000, SEQUENCE, len(data), previous_end):
             next_offsets[header.partition] = header.next_offset
         with stage.data() as written:
@@ -96,11 +103,11 @@ def test_every_flipped_bit_of_a_segment_is_noticed() -> None:
 
 def test_what_is_taken_back_from_the_stage_is_not_in_the_commit() -> None:
     stage = Stage()
-    stage.add(1, [b"kept"], [4])
+    stage.add(staging(1, [b"kept"]))
     with pytest.raises(TypeError):
-        stage.add(2, [b"good", "text"], [4, 4])  # pyright: ignore[reportArgumentType]
+        stage.add(staging(2, [b"good", "text"]))  # pyright: ignore[reportArgumentType]
     stage.cut(1)
-    stage.add(3, [b"also kept"], [9])
+    stage.add(staging(3, [b"also kept"]))
     stage.place([0] * 10, [0] * 10, 5_000, SEQUENCE, 0, 0)
     with stage.data() as data:
         found = scan(bytes(data), SEQUENCE)

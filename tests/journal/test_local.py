@@ -5,16 +5,27 @@ import os
 import subprocess
 import sys
 import textwrap
+from array import array
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holdfast.errors import InvalidState, NotFound, Unavailable
+from holdfast.clock import SystemClock
+from holdfast.errors import InvalidArgument, InvalidState, NotFound, Unavailable
 from holdfast.journal import Append, Bounds, Retention
 from holdfast.journal.local import JournalReader, LocalJournal, verify
-from holdfast.journal.local.disk import RealFile
+from holdfast.journal.local.disk import RealDisk, RealFile
 from holdfast.journal.local.follower import TopicFollower
-from holdfast.limits import KIB, SEGMENT_BYTES_MIN
+from holdfast.limits import (
+    KIB,
+    LOOP_COMMIT_BYTES_MAX,
+    LOOP_COMMIT_SECONDS_MAX,
+    SEGMENT_BYTES_MIN,
+    THREAD_COMMIT_BYTES_MIN,
+)
 from holdfast.testing.disk import SimulatedDisk
 
 
@@ -46,6 +57,81 @@ def test_all_appends_of_a_turn_share_one_sync(tmp_path: Path) -> None:
         )
         assert disk.syncs == syncs + 1
         assert [entries for entries, _ in commits.noted] == [1, 48]
+
+    asyncio.run(story())
+
+
+class CountingThread(ThreadPoolExecutor):
+    """A commit thread that notes how often it is used."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self.used = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.used += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+class CountingDisk(RealDisk):
+    def __init__(self) -> None:
+        self.thread = CountingThread()
+
+    def committing(self) -> Executor:
+        return self.thread
+
+
+class SteppedClock(SystemClock):
+    """Every look at it is `step` seconds after the last, so each sync seems to take so long."""
+
+    step = 0.0
+    _now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += self.step
+        return self._now
+
+
+def test_the_thread_writes_commits_of_a_middle_size_only_while_the_disk_is_slow(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        disk, clock = CountingDisk(), SteppedClock()
+        journal = LocalJournal.open(tmp_path, disk=disk, clock=clock)
+        journal.create_topic("t", 1)
+
+        async def threads_of(size_bytes: int, sync_seconds: float) -> int:
+            clock.step = sync_seconds
+            before = disk.thread.used
+            await journal.append("t", 1, [bytes(size_bytes)])
+            return disk.thread.used - before
+
+        quick, slow = LOOP_COMMIT_SECONDS_MAX / 2, LOOP_COMMIT_SECONDS_MAX * 2
+        middle = THREAD_COMMIT_BYTES_MIN
+        assert await threads_of(100, slow) == 0
+        assert await threads_of(middle, quick) == 1  # nothing is known of the disk yet
+        assert await threads_of(middle, quick) == 0
+        assert await threads_of(LOOP_COMMIT_BYTES_MAX, quick) == 1
+        assert await threads_of(middle, slow) == 0  # only now the disk has become slow
+        assert await threads_of(middle, slow) == 1
+        assert await threads_of(100, quick) == 0  # a small sync tells nothing about larger ones
+        assert await threads_of(middle, quick) == 1
+        assert await threads_of(middle, quick) == 0
+        await journal.close()
+
+    asyncio.run(story())
+
+
+def test_an_entry_whose_length_is_not_its_number_of_bytes_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        journal = opened(tmp_path)
+        journal.create_topic("t", 1)
+        words = memoryview(array("I", [1, 2, 3]))
+        with pytest.raises(InvalidArgument):
+            await journal.append("t", 1, [b"good", words])  # pyright: ignore
+        await journal.append("t", 1, [b"good"])
+        assert [each.payload for each in journal.read_now("t", 1, 0)] == [b"good"]
+        await journal.close()
 
     asyncio.run(story())
 

@@ -17,7 +17,8 @@ from holdfast.journal.cluster.messages import Stretch
 from holdfast.journal.cluster.promises import DiskNotes, no_promises
 from holdfast.journal.cluster.runs import LogRuns, RangeSpan, Run, RunPiece
 from holdfast.journal.local import Disk, LocalJournal, Observer, RealDisk
-from holdfast.journal.local.commit import Staging
+from holdfast.journal.local.frame import frame_bytes
+from holdfast.journal.local.stage import Staging
 from holdfast.limits import EAGER_COMMIT_BYTES, SEGMENT_BYTES
 from holdfast.sequence.api import Chain
 
@@ -166,9 +167,10 @@ class ClusterDisk:
             physical = log.add(len(lengths))
             log.in_flight += 1
             batch.logs.append(log)
-            batch.size_bytes += sum(lengths)
+            size_bytes = frame_bytes(lengths)
+            batch.size_bytes += size_bytes
             batch.stagings.append(
-                Staging(partition, entries, lengths, epoch, physical, each.timestamp_ms)
+                Staging(partition, entries, lengths, size_bytes, epoch, physical, each.timestamp_ms)
             )
         batch.landed.append(landed)
         self._write_soon()

@@ -1,41 +1,30 @@
 """Group commit: all appends that wait at the end of a turn of the event loop share one sync.
 
 A small commit runs in the loop itself: a hop to a thread and back costs as much as its sync. A
-large one is written and synced by a thread, and the loop prepares the next one meanwhile.
+large one is written and synced by a thread, and the loop prepares the next one meanwhile. For those
+in between it depends on how long the disk took for the last of them.
 """
 
 import asyncio
+import sys
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple
 
 from holdfast.errors import HoldfastError, InvalidArgument
 from holdfast.journal.api import Outcome
 from holdfast.journal.checks import check_append_bytes
-from holdfast.journal.local.frame import frame_bytes
-from holdfast.journal.local.stage import ANY, Stage
+from holdfast.journal.local.stage import Stage, Staging
 from holdfast.journal.local.writer import Commit, TopicWriter
-from holdfast.limits import COMMIT_BYTES_MAX, EAGER_COMMIT_BYTES, THREAD_COMMIT_BYTES_MIN
+from holdfast.limits import (
+    COMMIT_BYTES_MAX,
+    EAGER_COMMIT_BYTES,
+    LOOP_COMMIT_BYTES_MAX,
+    LOOP_COMMIT_SECONDS_MAX,
+    THREAD_COMMIT_BYTES_MIN,
+)
 
 _LANDING_MAX = 2  # one that is written, one that follows without a pause
 _SPARE_MAX = 4  # groups whose memory is kept: two that are written, two that fill
-
-
-class Staging(NamedTuple):
-    """One append of one partition, checked and with its entries' lengths."""
-
-    partition: int
-    entries: Sequence[bytes]
-    lengths: list[int]
-    epoch: int = ANY
-    offset: int = ANY
-    timestamp_ms: int = ANY  # of a copy: when it was written first; its epoch may be an older one
-
-
-class _Waiting(NamedTuple):
-    appends: int  # that are answered together
-    answer: asyncio.Future[list[Outcome]]
 
 
 class _Group:
@@ -43,7 +32,8 @@ class _Group:
 
     def __init__(self) -> None:
         self.stage = Stage()
-        self.waiting: list[_Waiting] = []
+        # How many appends are answered together, and their answer.
+        self.waiting: list[tuple[int, asyncio.Future[list[Outcome]]]] = []
 
 
 class GroupCommit:
@@ -52,6 +42,8 @@ class GroupCommit:
     def __init__(self, writer: TopicWriter, thread: Executor | None) -> None:
         self._writer = writer
         self._thread = thread  # None: everything runs in the loop
+        # A thread writes a large commit while the loop takes what else comes in this turn.
+        self._eager_bytes = EAGER_COMMIT_BYTES if thread is not None else sys.maxsize
         self._groups: deque[_Group] = deque()  # the last one still takes appends
         self._spare: list[_Group] = []
         self._landing: list[asyncio.Future[float]] = []  # commits that the thread has in hand
@@ -62,9 +54,8 @@ class GroupCommit:
 
         A caller with many appends has gathered them already: waiting for more gains nothing.
         """
-        size_bytes = sum([frame_bytes(each.lengths) for each in appends])
-        is_small = self._thread is None or size_bytes < THREAD_COMMIT_BYTES_MIN
-        if self._groups or self._landing or not is_small:
+        size_bytes = _size_bytes(appends)
+        if self._groups or self._landing or not self._is_for_loop(size_bytes):
             return self.enqueue(appends, at_once=True)
         check_append_bytes(size_bytes)
         group = self._spare.pop() if self._spare else _Group()
@@ -80,27 +71,27 @@ class GroupCommit:
         self, appends: list[Staging], *, at_once: bool = False
     ) -> asyncio.Future[list[Outcome]]:
         """Appends at the end of this turn of the loop, or at once; what became of each."""
-        size_bytes = sum([frame_bytes(each.lengths) for each in appends])
+        size_bytes = _size_bytes(appends)
         check_append_bytes(size_bytes)
         loop = asyncio.get_running_loop()
-        if not self._groups and not at_once:
+        groups = self._groups
+        if not groups and not at_once:
             loop.call_soon(self.run)
-        if not self._groups or self._is_full(self._groups[-1].stage, size_bytes):
-            self._groups.append(self._spare.pop() if self._spare else _Group())
-        group = self._groups[-1]
+        if not groups or self._is_full(groups[-1].stage, size_bytes):
+            groups.append(self._spare.pop() if self._spare else _Group())
+        group = groups[-1]
         _join(group.stage, appends)
         answer: asyncio.Future[list[Outcome]] = loop.create_future()
-        group.waiting.append(_Waiting(len(appends), answer))
-        # A thread writes a large commit while the loop takes what else comes in this turn.
-        if at_once or (self._thread is not None and group.stage.size_bytes >= EAGER_COMMIT_BYTES):
+        group.waiting.append((len(appends), answer))
+        if at_once or group.stage.size_bytes >= self._eager_bytes:
             self.run()
         return answer
 
     def _is_full(self, stage: Stage, more_bytes: int) -> bool:
         """Whether the next append is better left to the next commit."""
-        if self._thread is not None and stage.size_bytes >= EAGER_COMMIT_BYTES:
+        if stage.size_bytes >= self._eager_bytes:
             return True
-        return len(stage) > 0 and stage.size_bytes + more_bytes > COMMIT_BYTES_MAX
+        return stage.size_bytes + more_bytes > COMMIT_BYTES_MAX and len(stage) > 0
 
     def run(self) -> None:
         """Commits what is waiting.
@@ -110,21 +101,30 @@ class GroupCommit:
         """
         while self._groups:
             group = self._groups[0]
-            small = group.stage.size_bytes < (
-                EAGER_COMMIT_BYTES if self._landing else THREAD_COMMIT_BYTES_MIN
-            )
+            size_bytes = group.stage.size_bytes
             if group.waiting:
-                if self._landing and (small or len(self._landing) == _LANDING_MAX):
-                    return
-                if self._thread is None or small:
+                if self._landing:
+                    if size_bytes < EAGER_COMMIT_BYTES or len(self._landing) == _LANDING_MAX:
+                        return
+                elif self._is_for_loop(size_bytes):
                     self._groups.popleft()
                     self._commit(group)
                     continue
+                assert self._thread is not None, "without a thread nothing is landing"
                 if not self._hand_over(group, self._thread):
                     return
             self._groups.popleft()
             if not group.waiting:
                 self._keep(group)
+
+    def _is_for_loop(self, size_bytes: int) -> bool:
+        """Whether the loop itself writes a commit: a hop to the thread would cost more."""
+        if self._thread is None or size_bytes < THREAD_COMMIT_BYTES_MIN:
+            return True
+        return (
+            size_bytes < LOOP_COMMIT_BYTES_MAX
+            and self._writer.large_sync_seconds < LOOP_COMMIT_SECONDS_MAX
+        )
 
     async def landed(self) -> None:
         """Returns when nothing is waiting or under way."""
@@ -219,12 +219,20 @@ class GroupCommit:
                 more.set_result(None)
 
 
+def _size_bytes(appends: list[Staging]) -> int:
+    """Of their frames; a loop is quicker than `sum` over the one that most callers have."""
+    size_bytes = 0
+    for each in appends:
+        size_bytes += each.size_bytes
+    return size_bytes
+
+
 def _join(stage: Stage, appends: list[Staging]) -> None:
     """Stages all of the appends or none."""
     before = len(stage)
     try:
         for each in appends:
-            stage.add(*each)
+            stage.add(each)
     except TypeError as error:
         stage.cut(before)
         raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None

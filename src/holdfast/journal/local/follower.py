@@ -71,5 +71,4 @@ class TopicFollower:
             headers = last.unread(end)
         else:  # not sealed yet: what stands behind its frames is left from the file's earlier use
             headers, _ = last.unread_at_most(last.file.size_bytes())
-        for header in headers:
-            self.view.add_frame(header)
+        self.view.add_frames(headers)

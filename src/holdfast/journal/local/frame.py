@@ -39,7 +39,6 @@ _LINK = struct.Struct("<Q")
 HEADER_BYTES = _PREFIX.size + _FIELDS.size
 LINK_BYTES = HEADER_BYTES + _LINK.size
 LINK_PARTITION = 0
-_PADDING = [bytes(-size % ALIGNMENT_BYTES) for size in range(ALIGNMENT_BYTES)]
 _ZEROS = bytes(1024 * 1024)
 
 Buffer = bytes | bytearray
@@ -93,11 +92,9 @@ def _lengths(count: int) -> struct.Struct:
     return struct.Struct(f"<{count}I")
 
 
-def body_edges(lengths: list[int]) -> tuple[bytes, bytes]:
-    """What stands before and behind the payloads of a body: their lengths, and the padding."""
-    count = len(lengths)
-    padding = _PADDING[(4 * count + sum(lengths)) % ALIGNMENT_BYTES]
-    return _lengths(count).pack(*lengths), padding
+def encode_lengths(lengths: list[int]) -> bytes:
+    """What stands before the payloads of a body."""
+    return _lengths(len(lengths)).pack(*lengths)
 
 
 def frame_bytes(lengths: list[int]) -> int:

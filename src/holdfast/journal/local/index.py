@@ -8,7 +8,7 @@ of two parts with a checksum each, so that a start reads the summaries alone.
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 from crc32c import crc32c
@@ -31,18 +31,20 @@ class Summary(msgspec.Struct):
     next: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # by partition
     epoch: dict[int, int] = msgspec.field(default_factory=dict[int, int])  # the last, unless 0
 
-    def add(self, header: FrameHeader) -> None:
-        """Takes a frame up that follows the others."""
-        partition = header.partition
-        if partition != LINK_PARTITION:
-            if partition not in self.first:
-                self.first[partition] = header.first_offset
-            self.next[partition] = header.first_offset + header.entry_count
-            if epoch := header.epoch:
-                self.epoch[partition] = epoch
-        if header.timestamp_ms > self.last_ms:
-            self.last_ms = header.timestamp_ms
-        self.end = header.end
+    def add(self, headers: Sequence[FrameHeader]) -> None:
+        """Takes frames up that follow the others."""
+        first, following = self.first, self.next
+        for _, _, offset, timestamp_ms, _, epoch, _, _, count, partition in headers:
+            if partition != LINK_PARTITION:
+                if partition not in first:
+                    first[partition] = offset
+                following[partition] = offset + count
+                if epoch:
+                    self.epoch[partition] = epoch
+            if timestamp_ms > self.last_ms:
+                self.last_ms = timestamp_ms
+        if headers:
+            self.end = headers[-1].end
 
 
 class PartitionPoints:
@@ -77,26 +79,27 @@ class Points:
     def __init__(self) -> None:
         self.by_partition: dict[int, PartitionPoints] = {}
 
-    def add(self, header: FrameHeader) -> None:
-        """Takes a frame up that follows the others, if the partition's last point is far enough."""
-        if header.partition == LINK_PARTITION:
-            return
-        points = self.by_partition.get(header.partition)
-        if points is None:
-            points = self.by_partition[header.partition] = PartitionPoints()
-        elif header.position - points.positions[-1] < INDEX_INTERVAL_BYTES:
-            return
-        points.offsets.append(header.first_offset)
-        points.times_ms.append(header.timestamp_ms)
-        points.positions.append(header.position)
+    def add(self, headers: Sequence[FrameHeader]) -> None:
+        """Takes frames up that follow the others, if their partition's last point is far enough."""
+        by_partition = self.by_partition
+        for _, _, offset, timestamp_ms, _, _, position, _, _, partition in headers:
+            points = by_partition.get(partition)
+            if points is None:
+                if partition == LINK_PARTITION:
+                    continue
+                points = by_partition[partition] = PartitionPoints()
+            elif position - points.positions[-1] < INDEX_INTERVAL_BYTES:
+                continue
+            points.offsets.append(offset)
+            points.times_ms.append(timestamp_ms)
+            points.positions.append(position)
 
 
-def index_of(sequence: int, headers: Iterable[FrameHeader]) -> tuple[Summary, Points]:
+def index_of(sequence: int, headers: Sequence[FrameHeader]) -> tuple[Summary, Points]:
     """The index of frames that were found by a walk over their segment."""
     summary, points = Summary(sequence), Points()
-    for header in headers:
-        summary.add(header)
-        points.add(header)
+    summary.add(headers)
+    points.add(headers)
     return summary, points
 
 

@@ -24,9 +24,10 @@ from holdfast.journal.checks import (
     not_newer,
     unknown_topic,
 )
-from holdfast.journal.local.commit import GroupCommit, Staging
+from holdfast.journal.local.commit import GroupCommit
 from holdfast.journal.local.disk import Disk, Lock, RealDisk
 from holdfast.journal.local.extent import Pinned, extent_of
+from holdfast.journal.local.frame import frame_bytes
 from holdfast.journal.local.mark import MARK_BYTES
 from holdfast.journal.local.names import (
     DURABLE,
@@ -45,10 +46,10 @@ from holdfast.journal.local.names import (
 from holdfast.journal.local.numbers import file_bytes
 from holdfast.journal.local.reading import ReadableJournal
 from holdfast.journal.local.recovery import recover
-from holdfast.journal.local.stage import ANY
+from holdfast.journal.local.stage import ANY, Staging
 from holdfast.journal.local.view import TopicView
 from holdfast.journal.local.writer import Observer, Poison, TopicWriter
-from holdfast.limits import SEGMENT_BYTES, SEGMENT_BYTES_MIN
+from holdfast.limits import ENTRY_BYTES_MAX, SEGMENT_BYTES, SEGMENT_BYTES_MIN
 
 _SEGMENT_BYTES_MAX = 1 << 30  # positions in frames are 32 bits, and an append may make one larger
 
@@ -63,6 +64,8 @@ class OpenTopic(NamedTuple):
 
 class LocalJournal(ReadableJournal):
     """A journal in a folder of this machine, called from the thread of one event loop."""
+
+    appends_at_once = True  # what is small: `append_many` then returns without waiting
 
     def __init__(
         self,
@@ -160,8 +163,8 @@ class LocalJournal(ReadableJournal):
     async def append(self, topic: str, partition: int, entries: Sequence[bytes]) -> int:
         """Appends in the newest epoch; returns the offset of the first entry, once durable."""
         there = self._topic(topic)
-        append = _checked(there, Append(topic, partition, entries))
-        outcome = (await there.commit.enqueue([append]))[0]
+        check_partition(topic, partition, there.settings.partitions)
+        outcome = (await there.commit.enqueue([_staging(partition, entries)]))[0]
         assert isinstance(outcome, Appended), "it expected nothing that could be refused"
         return outcome.first
 
@@ -354,9 +357,18 @@ def _checked(topic: OpenTopic, append: Append) -> Staging:
         epoch = ANY
     elif epoch != topic.writer.epochs[partition]:
         check_epoch(epoch)
-    return Staging(
-        partition, entries, check_entries(entries), epoch, ANY if offset is None else offset
-    )
+    return _staging(partition, entries, epoch, ANY if offset is None else offset)
+
+
+def _staging(
+    partition: int, entries: Sequence[bytes], epoch: int = ANY, offset: int = ANY
+) -> Staging:
+    """An append whose entries are as many and as large as they may be."""
+    lengths = list(map(len, entries))
+    size_bytes = frame_bytes(lengths)
+    if not lengths or size_bytes > ENTRY_BYTES_MAX:
+        check_entries(entries)  # few are as large together as one may be
+    return Staging(partition, entries, lengths, size_bytes, epoch, offset)
 
 
 def _holder(clock: Clock) -> bytes:

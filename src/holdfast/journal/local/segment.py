@@ -1,6 +1,6 @@
 """One segment file as it is read: its frames by partition, each checked as it is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from holdfast.errors import DataLoss
@@ -69,10 +69,10 @@ class Segment:
             self._file = None
         self._points = None
 
-    def add(self, header: FrameHeader) -> None:
-        """Makes a frame visible that was written behind the others."""
-        self.points.add(header)
-        self.summary.add(header)
+    def add(self, headers: Sequence[FrameHeader]) -> None:
+        """Makes frames visible that were written behind the others."""
+        self.points.add(headers)
+        self.summary.add(headers)
 
     def unread(self, end: int) -> list[FrameHeader]:
         """The frames that another process wrote since, as far as `end`, where the last one ends."""

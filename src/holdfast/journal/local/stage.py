@@ -12,32 +12,38 @@ from crc32c import crc32c
 
 from holdfast.journal.api import Refused
 from holdfast.journal.local.frame import (
+    ALIGNMENT_BYTES,
     HEADER_BYTES,
     LINK_BYTES,
     LINK_PARTITION,
     FrameHeader,
-    body_edges,
     encode_header,
+    encode_lengths,
     encode_link,
 )
 from holdfast.limits import MIB
 
 _KEPT_BYTES_MAX = 8 * MIB  # memory of a larger commit is given back
 _HEADER_ROOM = bytes(HEADER_BYTES)
+_LINK_ROOM = bytes(LINK_BYTES)
 ANY = -1  # the caller does not say
 
 
-class _Staged(NamedTuple):
-    """An append whose body is joined; the header is written when its place is known."""
+class Staging(NamedTuple):
+    """One append of one partition, checked and with its entries' lengths."""
 
     partition: int
-    entry_count: int
-    start: int
-    end: int
-    body_crc: int
+    entries: Sequence[bytes]
+    lengths: list[int]
+    size_bytes: int  # of its frame
     epoch: int = ANY  # of the append, or the newest one
     offset: int = ANY  # at which the writer expects it to begin
-    timestamp_ms: int = ANY  # of a copy: when it was written first
+    timestamp_ms: int = ANY  # of a copy: when it was written first; its epoch may be an older one
+
+
+_Joined = tuple[Staging, int, int]
+"""An append, where its frame begins, and the CRC of its body; the header is written when its place
+is known."""
 
 
 class Stage:
@@ -45,8 +51,9 @@ class Stage:
 
     def __init__(self) -> None:
         self._bytes = BytesIO()
-        self._frames: list[_Staged] = []
+        self._frames: list[_Joined] = []
         self._first = LINK_BYTES
+        self.size_bytes = 0  # how large the commit is, with a link
         self.refused: dict[int, Refused] = {}  # by the number of the append
         self.clear()
 
@@ -54,45 +61,34 @@ class Stage:
         return len(self._frames)
 
     @property
-    def size_bytes(self) -> int:
-        """How large the commit is, with a link."""
-        return self._bytes.tell()
-
-    @property
     def entry_count(self) -> int:
-        return sum([frame.entry_count for frame in self._frames])
+        return sum([len(append.lengths) for append, _, _ in self._frames])
 
     @property
     def partitions(self) -> set[int]:
-        return {frame.partition for frame in self._frames}
+        return {append.partition for append, _, _ in self._frames}
 
-    def add(
-        self,
-        partition: int,
-        entries: Sequence[bytes],
-        lengths: list[int],
-        epoch: int = ANY,
-        offset: int = ANY,
-        timestamp_ms: int = ANY,
-    ) -> None:
+    def add(self, append: Staging) -> None:
         """Joins an append's entries; TypeError if one of them is not bytes."""
-        staged = self._bytes
-        start = staged.tell()
-        table, padding = body_edges(lengths)
-        staged.write(_HEADER_ROOM + table)
-        staged.writelines(entries)
-        staged.write(padding)
+        staged, start = self._bytes, self.size_bytes
+        staged.write(_HEADER_ROOM + encode_lengths(append.lengths))
+        staged.writelines(append.entries)
         end = staged.tell()
+        if padding_bytes := -end % ALIGNMENT_BYTES:  # frames begin at multiples of it
+            end += staged.write(bytes(padding_bytes))
         with staged.getbuffer()[start + HEADER_BYTES : end] as body:
             crc = crc32c(body)
-        self._frames.append(
-            _Staged(partition, len(lengths), start, end, crc, epoch, offset, timestamp_ms)
-        )
+        if end - start != append.size_bytes:
+            raise TypeError("an entry whose length is not its number of bytes")
+        self._frames.append((append, start, crc))
+        self.size_bytes = end
 
     def cut(self, count: int) -> None:
         """Takes back what was added after the first `count` appends, whole or in part."""
-        del self._frames[count:]
-        self._bytes.seek(self._frames[-1].end if count else LINK_BYTES)
+        if count < len(self._frames):
+            self.size_bytes = self._frames[count][1]
+            del self._frames[count:]
+        self._bytes.seek(self.size_bytes)
 
     def place(
         self,
@@ -114,7 +110,15 @@ class Stage:
         base = position - self._first
         with self._bytes.getbuffer() as view:
             frames = self._with_link(view, previous_end)
-            for partition, count, start, end, crc, epoch, expected, copied_ms in frames:
+            for (
+                partition,
+                _,
+                lengths,
+                size_bytes,
+                epoch,
+                expected,
+                copied_ms,
+            ), start, crc in frames:
                 offset = following.get(partition, next_offsets[partition])
                 if expected != offset and expected != ANY:
                     break
@@ -125,11 +129,11 @@ class Stage:
                         epoch = last
                     else:
                         break
+                count = len(lengths)
                 following[partition] = offset + count
-                body_at = start + HEADER_BYTES
                 header = FrameHeader(
                     crc,
-                    end - body_at,
+                    size_bytes - HEADER_BYTES,
                     offset,
                     timestamp_ms if copied_ms == ANY else copied_ms,
                     sequence,
@@ -139,7 +143,7 @@ class Stage:
                     count,
                     partition,
                 )
-                view[start:body_at] = encode_header(header)
+                view[start : start + HEADER_BYTES] = encode_header(header)
                 headers.append(header)
             else:
                 return headers
@@ -150,50 +154,50 @@ class Stage:
 
     def _take_out_refused(self, next_offsets: Sequence[int], epochs: Sequence[int]) -> None:
         """Closes the gaps that appends leave whose expectation does not hold."""
-        kept: list[tuple[_Staged, bytes]] = []
+        kept: list[tuple[Staging, int, bytes]] = []
         following: dict[int, int] = {}
-        for number, frame in enumerate(self._frames):
-            offset = following.get(frame.partition, next_offsets[frame.partition])
-            last = epochs[frame.partition]
-            reason = _refusal(frame, last, offset)
+        for number, (append, start, crc) in enumerate(self._frames):
+            offset = following.get(append.partition, next_offsets[append.partition])
+            last = epochs[append.partition]
+            reason = _refusal(append, last, offset)
             if reason:
-                self.refused[number] = Refused(frame.partition, last, offset, reason)
+                self.refused[number] = Refused(append.partition, last, offset, reason)
                 continue
-            following[frame.partition] = offset + frame.entry_count
-            with self._bytes.getbuffer() as view, view[frame.start : frame.end] as whole:
-                kept.append((frame, bytes(whole)))
+            following[append.partition] = offset + len(append.lengths)
+            end = start + append.size_bytes
+            with self._bytes.getbuffer() as view, view[start:end] as whole:
+                kept.append((append, crc, bytes(whole)))
         self.cut(0)
-        for frame, whole in kept:
-            start = self._bytes.tell()
-            self._bytes.write(whole)
-            self._frames.append(frame._replace(start=start, end=self._bytes.tell()))
+        for append, crc, whole in kept:
+            self._frames.append((append, self.size_bytes, crc))
+            self.size_bytes += self._bytes.write(whole)
 
     def data(self) -> memoryview:
         """The bytes of the commit, once it is placed; to be released before the next one."""
-        return self._bytes.getbuffer()[self._first : self._bytes.tell()]
+        return self._bytes.getbuffer()[self._first : self.size_bytes]
 
     def clear(self) -> None:
         """Begins the next commit."""
         self._frames.clear()
         if self.refused:
             self.refused = {}
-        if self._bytes.tell() > _KEPT_BYTES_MAX:
+        if self.size_bytes > _KEPT_BYTES_MAX:
             self._bytes = BytesIO()
         self._bytes.seek(0)
-        self._bytes.write(bytes(LINK_BYTES))
+        self.size_bytes = self._bytes.write(_LINK_ROOM)
 
-    def _with_link(self, view: memoryview, previous_end: int) -> list[_Staged]:
+    def _with_link(self, view: memoryview, previous_end: int) -> list[_Joined]:
         if self._first:
             return self._frames
         link = encode_link(previous_end)
         view[HEADER_BYTES:LINK_BYTES] = link
-        return [_Staged(LINK_PARTITION, 0, 0, LINK_BYTES, crc32c(link)), *self._frames]
+        return [(Staging(LINK_PARTITION, (), [], LINK_BYTES), 0, crc32c(link)), *self._frames]
 
 
-def _refusal(frame: _Staged, newest: int, offset: int) -> str:
+def _refusal(append: Staging, newest: int, offset: int) -> str:
     """Why an append is not written; empty if it is."""
-    if frame.epoch != ANY and frame.epoch < newest and frame.timestamp_ms == ANY:
-        return f"epoch {newest} has the partition, and this append is of epoch {frame.epoch}"
-    if frame.offset not in (ANY, offset):
-        return f"the log ends at {offset}, and this append expects {frame.offset}"
+    if append.epoch != ANY and append.epoch < newest and append.timestamp_ms == ANY:
+        return f"epoch {newest} has the partition, and this append is of epoch {append.epoch}"
+    if append.offset not in (ANY, offset):
+        return f"the log ends at {offset}, and this append expects {append.offset}"
     return ""

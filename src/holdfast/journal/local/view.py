@@ -44,16 +44,17 @@ class TopicView:
         for partition, epoch in segment.summary.epoch.items():
             self.epochs[partition] = max(self.epochs[partition], epoch)
 
-    def add_frame(self, header: FrameHeader) -> None:
-        """Makes a frame readable that was written to the last segment."""
+    def add_frames(self, headers: Sequence[FrameHeader]) -> None:
+        """Makes frames readable that were written to the last segment."""
         last = self.segments[-1]
-        partition = header.partition
-        if partition != LINK_PARTITION:
-            if partition not in last.summary.next:
-                self._segments_of[partition].append(last)
-            self.next[partition] = header.first_offset + header.entry_count
-            self.epochs[partition] = header.epoch
-        last.add(header)
+        begun, following, epochs = last.summary.first, self.next, self.epochs
+        for _, _, offset, _, _, epoch, _, _, count, partition in headers:
+            if partition != LINK_PARTITION:
+                if partition not in begun and self._segments_of[partition][-1:] != [last]:
+                    self._segments_of[partition].append(last)
+                following[partition] = offset + count
+                epochs[partition] = epoch
+        last.add(headers)
 
     def drop_oldest(self) -> Segment:
         """Forgets the oldest segment, whose offsets are no longer readable from now on."""

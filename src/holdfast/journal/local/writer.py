@@ -1,6 +1,7 @@
 """The writing side of one topic: appends become frames, frames become durable, segments roll."""
 
 import copy
+import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import NamedTuple, Protocol
@@ -17,7 +18,7 @@ from holdfast.journal.local.recovery import Recovered
 from holdfast.journal.local.seal import remove_segments, seal_again, seal_if_possible
 from holdfast.journal.local.segment import Segment
 from holdfast.journal.local.stage import Stage
-from holdfast.limits import DISK_FULL_RETRY_MS
+from holdfast.limits import DISK_FULL_RETRY_MS, LOOP_COMMIT_BYTES_MAX, THREAD_COMMIT_BYTES_MIN
 
 
 class Observer(Protocol):
@@ -88,6 +89,7 @@ class TopicWriter:
         self._dirty_end = 0  # a failed write may have left bytes up to here
         self._under_way: list[Commit] = []  # begun and not ended: their file must stay
         self._broken: BaseException | None = None  # why those under way cannot succeed any more
+        self.large_sync_seconds = math.inf  # of the last commit that the loop or a thread may write
         self._last_ms = max(each.summary.last_ms for each in recovered.view.segments)
         self._pins = 0  # how many copy the files, which stay meanwhile
         self._allocator = Allocator(disk, folder, segment_bytes, background)
@@ -156,8 +158,10 @@ class TopicWriter:
         if headers:
             self._under_way.remove(commit)
             self._make_readable(headers)
+            size_bytes = headers[-1].end - commit.start
+            if THREAD_COMMIT_BYTES_MIN <= size_bytes < LOOP_COMMIT_BYTES_MAX:
+                self.large_sync_seconds = sync_seconds
             if self._observer is not None:
-                size_bytes = headers[-1].end - commit.start
                 self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
         outcomes: list[Outcome] = [
             Appended(each.first_offset, each.first_offset + each.entry_count)
@@ -281,8 +285,7 @@ class TopicWriter:
                 each.close()
 
     def _make_readable(self, headers: list[FrameHeader]) -> None:
-        for header in headers:
-            self.view.add_frame(header)
+        self.view.add_frames(headers)
         end = headers[-1].end
         self._mark.store(self._active.sequence, end)
         if 2 * end > self._capacity_bytes:
