@@ -87,6 +87,20 @@ def test_a_scan_begins_at_its_start_and_ends_before_its_end(
     expected = [(key, value) for key, value in sorted(ROWS.items()) if start <= key < end]
     assert list(store.scan(start, end)) == expected
     assert list(store.scan_once(start, end)) == expected
+    assert store.first(start, end, 100) == expected
+    assert store.first_keys(start, end, 100) == [key for key, _ in expected]
+
+
+@pytest.mark.parametrize("limit", [1, 63, 64, 199, 200, 201])
+@pytest.mark.parametrize("start", [0, 10, 200])
+def test_the_first_rows_of_a_scan_are_as_many_as_asked_for(
+    store: Store, start: int, limit: int
+) -> None:
+    rows = [(b"%03d" % number, b"%d" % number) for number in range(200)]
+    store.write([*rows, (b"200", b"")], [b"200"])
+    expected = rows[start : start + limit]
+    assert store.first(b"%03d" % start, b"a", limit) == expected
+    assert store.first_keys(b"%03d" % start, b"a", limit) == [key for key, _ in expected]
 
 
 def test_a_scan_keeps_its_bounds_for_as_long_as_it_runs(store: Store) -> None:

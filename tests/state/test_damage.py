@@ -63,6 +63,19 @@ def test_a_scan_into_a_bad_block_is_data_loss_not_an_early_end(damaged: RocksSto
         list(damaged.scan(min(unreadable(damaged)), b"\xff"))
 
 
+def test_the_first_rows_up_to_a_bad_block_are_data_loss_if_more_were_asked_for(
+    damaged: RocksStore,
+) -> None:
+    before = [key for key, _ in ROWS].index(min(unreadable(damaged)))
+    assert damaged.first(b"", b"\xff", before) == ROWS[:before]
+    for first in (damaged.first, damaged.first_keys):
+        for start in (b"", ROWS[before - 1][0], ROWS[before][0]):
+            for limit in (10, len(ROWS)):
+                if limit > before or start:
+                    with pytest.raises(DataLoss):
+                        first(start, b"\xff", limit)
+
+
 def test_a_walk_finds_a_bad_block_and_tells_who_wants_to_know(damaged: RocksStore) -> None:
     told: list[DataLoss] = []
     damaged.on_damage = told.append

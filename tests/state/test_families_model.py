@@ -197,6 +197,18 @@ class Families(RuleBasedStateMachine):
         expected = self.expected(lambda row: row[0] == name and row >= start)
         assert found == [row for row, _ in expected[:limit]]
 
+    @rule(firsts=st.lists(names, max_size=3))
+    def fetch_within(self, firsts: list[str]) -> None:
+        """What is at hand from now on is what is in the store until it is written."""
+        found = self.family.fetch_within(firsts)
+        assert {row[0] for row in found} <= set(firsts)
+
+    @rule(name=names, limit=st.integers(1, 4))
+    def first_keys_of_all(self, name: str, limit: int) -> None:
+        found = self.family.first_keys((name,), None, limit)
+        expected = self.expected(lambda row: row[0] == name)
+        assert found == [row for row, _ in expected[:limit]]
+
     @rule(start=rows)
     def scan_from(self, start: Row) -> None:
         found = list(self.family.scan(start=start))
@@ -269,7 +281,7 @@ def test_the_bytes_of_keys_are_in_the_order_of_the_keys(codec: Any, keys: list[A
     pack = codec.packer(b"abc")
     packed = [pack(key) for key in keys]
     assert packed == sorted(packed)
-    assert [codec.unpack(raw[3:]) for raw in packed] == keys
+    assert [codec.unpack(raw) for raw in packed] == keys
 
 
 TEXTS = ["", " ", "A", "a", "a ", "aa", "ä", "a\u0308", "\U0001f600"]
@@ -297,7 +309,7 @@ def test_no_two_keys_have_the_same_bytes(codec: Any, parts: list[list[Any]]) -> 
     assert len(set(packed)) == len(keys)
     if codec is TEXT:
         keys = sorted(keys)
-    assert [codec.unpack(raw[3:]) for raw in sorted(packed)] == keys
+    assert [codec.unpack(raw) for raw in sorted(packed)] == keys
 
 
 def test_partitions_of_one_store_do_not_see_each_other() -> None:

@@ -32,6 +32,14 @@ class Store(Protocol):
         """Rows with start <= key < end in the order of their bytes, as they are now."""
         ...
 
+    def first(self, start: bytes, end: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """The first rows that `scan` would give; many of them cost less than by it."""
+        ...
+
+    def first_keys(self, start: bytes, end: bytes, limit: int) -> list[bytes]:
+        """The keys of these rows."""
+        ...
+
     def scan_once(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Like `scan`, for very many rows that are not read again: they are not cached."""
         ...

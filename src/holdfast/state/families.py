@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import DELETED, EMPTY, Family, Packed, UndoLog
+from holdfast.state.family import EMPTY, Family, UndoLog
 from holdfast.state.keys import KeyCodec
+from holdfast.state.packed import DELETED, Packed, encode_row
 from holdfast.state.tally import Tally
 
 __all__ = ["EMPTY", "Family", "PartitionState", "Progress"]
@@ -55,7 +56,6 @@ def progress_key(partition: int) -> bytes:
     return _PREFIX.pack(partition, _PROGRESS_TAG)
 
 
-encode_row = msgspec.msgpack.Encoder().encode
 _decode_progress = msgspec.msgpack.Decoder(Progress).decode
 
 
@@ -140,7 +140,8 @@ class PartitionState:
         rows = dict(self.store.scan(low, _PREFIX.pack(self.partition + 1, 0)))
         for each in (*self._families.values(), *self._tallies.values()):
             for layer in each.layers():
-                for raw, value in layer:
+                for key, value in layer.rows.items():
+                    raw = layer.pack(key)
                     if value is DELETED:
                         rows.pop(raw, None)
                     else:

@@ -11,7 +11,7 @@ walked side by side.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -21,22 +21,19 @@ import msgspec
 
 from holdfast.errors import DataLoss
 from holdfast.state.api import Store
-from holdfast.state.keys import KeyCodec, Within, after, behind
+from holdfast.state.keys import KeyCodec, Within, behind
+from holdfast.state.packed import DELETED, Packed
+from holdfast.state.stored_rows import StoredRows
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 EMPTY: Final = b""  # the value of a row that is only its key
-DELETED: Final = None  # the value of a row that the store is to delete
 _ABSENT: Final = object()
 
 _READ_ROWS_MAX = 2_048  # about 1 MiB; besides what the store was last given
 
-_NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 _GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
-
-Packed = Iterable[tuple[bytes, Any]]
-"""Rows as the store names them: a value, or `DELETED`."""
 
 
 class Undoable(Protocol):
@@ -58,9 +55,9 @@ class Family(Generic[K, V]):
         self._prefix = prefix
         self._pack = key.packer(prefix)
         self._unpack = key.unpack
-        self._begin = key.begin
         self._decode: Callable[[bytes], V] = msgspec.msgpack.Decoder(value).decode
         self._store = store
+        self._below: StoredRows[K] = StoredRows(store, prefix, key)
         self._undo = undo_log
         # The overlay: what changed since the store was last written. A key is in one of the two.
         self._fresh: dict[K, V] = {}  # rows that the store does not have
@@ -69,6 +66,7 @@ class Family(Generic[K, V]):
         self._recent: dict[K, V | None] = {}
         self._is_frozen = False  # `_recent` is being written: it does not change until then
         self._read: dict[K, V] = {}  # rows of the store that were read and not changed since
+        self._absent: set[K] = set()  # rows that were to be read with others and are not there
         self._frozen_order: list[K] | None = None  # its keys in order, from the first scan on
         # The keys of the overlay's rows in order, kept up from the first scan on until the next
         # write: a family that nobody scans pays nothing. It has all rows that are there. It may
@@ -86,21 +84,20 @@ class Family(Generic[K, V]):
         if key in self._recent:
             return self._recent[key]
         value = self._read.get(key)
-        if value is not None:
+        if value is not None or key in self._absent:
             return value
         raw = self._pack(key)
         stored = self._store.get(raw)
         if stored is None:
             return None
-        try:
-            return self._remember(key, self._decode(stored))
-        except msgspec.MsgspecError as error:
-            raise self._undecodable(raw, error) from error
+        value = self._decoded(raw, stored)
+        self._remember({key: value})
+        return value
 
     def get_many(self, keys: list[K]) -> list[V | None]:
         """Like `get` for each key, with one look into the store for all that are not in memory."""
         values: list[Any] = list(map(self._fresh.get, keys))
-        changed, recent, read = self._changed, self._recent, self._read
+        changed, recent, read, absent = self._changed, self._recent, self._read, self._absent
         missing: list[int] = []
         for i, value in enumerate(values):
             if value is None:
@@ -111,38 +108,52 @@ class Family(Generic[K, V]):
                     values[i] = recent[key]
                 elif (value := read.get(key)) is not None:
                     values[i] = value
-                else:
+                elif key not in absent:
                     missing.append(i)
         if missing:
-            raws = [self._pack(keys[i]) for i in missing]
-            decode = self._decode
-            for i, raw, found in zip(missing, raws, self._stored(raws), strict=True):
-                if found is None:
-                    continue
-                try:
-                    values[i] = self._remember(keys[i], decode(found))
-                except msgspec.MsgspecError as error:
-                    raise self._undecodable(raw, error) from error
+            wanted = [keys[i] for i in missing]
+            rows = self._read_many(wanted)
+            for i, key in zip(missing, wanted, strict=True):
+                values[i] = rows.get(key)
         return values
 
-    def _stored(self, raws: list[bytes]) -> list[bytes | None]:
-        """The stored rows of these keys. Neighbours are walked over, at a third of the cost."""
-        if len(raws) < _NEIGHBOURS_MIN:
-            return self._store.get_many(raws)
-        walked: dict[bytes, bytes] = {}
-        for raw, stored in self._store.scan(min(raws), max(raws) + b"\0"):
-            walked[raw] = stored
-            if len(walked) > 2 * len(raws):  # they are no neighbours after all
-                return self._store.get_many(raws)
-        return [walked.get(raw) for raw in raws]
+    def _read_many(self, keys: list[K]) -> dict[K, V]:
+        """Reads rows from the store, as far as it has them."""
+        raws = list(map(self._pack, keys))
+        found, decode = self._below.get_many(raws), self._decode
+        try:
+            rows = {
+                key: decode(stored)
+                for key, stored in zip(keys, found, strict=True)
+                if stored is not None
+            }
+        except msgspec.MsgspecError:
+            for raw, stored in zip(raws, found, strict=True):
+                if stored is not None:
+                    self._decoded(raw, stored)
+            raise
+        self._remember(rows)
+        if len(rows) < len(keys):
+            if len(self._absent) > _READ_ROWS_MAX:
+                self._absent.clear()
+            self._absent.update(key for key in keys if key not in rows)
+        return rows
 
-    def _remember(self, key: K, value: V) -> V:
+    def _remember(self, rows: dict[K, V]) -> None:
         """What was read is mostly read again soon: a job when it is leased and when it ends."""
         read = self._read
-        if len(read) >= _READ_ROWS_MAX:
-            del read[next(iter(read))]
-        read[key] = value
-        return value
+        read.update(rows)
+        if len(read) > _READ_ROWS_MAX:
+            # Several at a time: to find the first key of a dict is slow behind ones that are gone.
+            spare = len(read) - _READ_ROWS_MAX + _READ_ROWS_MAX // 8
+            for key in list(islice(read, spare)):
+                del read[key]
+
+    def _decoded(self, raw: bytes, stored: bytes) -> V:
+        try:
+            return self._decode(stored)
+        except msgspec.MsgspecError as error:
+            raise self._undecodable(raw, error) from error
 
     def _undecodable(self, raw: bytes, error: Exception) -> DataLoss:
         """The store gave a row that nobody wrote."""
@@ -196,8 +207,10 @@ class Family(Generic[K, V]):
         value = self._fresh.pop(key, None)
         if value is not None:
             self._undo.append((self, key, value, True))
-        else:
-            self._change(key, DELETED)
+        else:  # as `_change` does it: with a deep backlog two rows of each job go like this
+            self._undo.append((self, key, self._changed.get(key, _ABSENT), False))
+            self._read.pop(key, None)
+            self._changed[key] = DELETED
 
     def _change(self, key: K, value: V | None) -> None:
         """A row that the store may have is another one, or none, from now on."""
@@ -244,9 +257,8 @@ class Family(Generic[K, V]):
 
         The rows are those of now: do not change the family while walking it.
         """
-        low, high = self._raw_bounds(within, start)
         order, at, end = self._overlay_order(), *self._bounds(within, start)
-        below = self._stored_between(low, high)
+        below = self._stored_between(within, start)
         if self._is_frozen:
             below = merge(below, self._frozen_between(within, start), key=itemgetter(0))
         at = 0 if at is None else bisect_left(order, at)
@@ -262,7 +274,7 @@ class Family(Generic[K, V]):
     def unordered(self) -> Iterator[tuple[K, V]]:
         """All rows in no order, so that nobody has to keep the overlay in order from now on."""
         fresh, changed = self._fresh, self._changed
-        yield from self._stored_between(*self._raw_bounds((), None))
+        yield from self._stored_between((), None)
         for key, value in self._recent.items() if self._is_frozen else ():
             if value is not None and key not in fresh and key not in changed:
                 yield key, value
@@ -275,17 +287,11 @@ class Family(Generic[K, V]):
         """The keys of the first rows that `scan` would give, for much less than it costs."""
         fresh, changed = self._fresh, self._changed
         frozen = self._recent if self._is_frozen else ()
-        unpack, skip = self._unpack, len(self._prefix)
         low, high = self._bounds(within, start)
-        found: list[Any] = []
-        for raw, _ in self._store.scan(*self._raw_bounds(within, start)):
-            key = unpack(raw[skip:])
-            if key not in changed and key not in frozen:
-                found.append(key)
-                if len(found) == limit:
-                    high = key  # what lies over the store behind it does not come into question
-                    break
+        found: list[Any] = self._below.first_keys(within, start, limit, changed, frozen)
         stored = len(found)
+        if stored == limit:
+            high = found[-1]  # what lies over the store behind it does not come into question
         if frozen:
             found += [key for key, _ in islice(self._frozen_between(within, start), limit)]
         order = self._overlay_order()
@@ -301,28 +307,27 @@ class Family(Generic[K, V]):
             found.sort()
         return found[:limit]
 
+    def fetch_within(self, firsts: list[Any]) -> list[K]:
+        """Has the keys of the store at hand that begin with one of these parts, and tells them.
+
+        One look instead of many for `first_keys` within each of them; what lies over the store is
+        not looked at here.
+        """
+        return self._below.fetch(firsts) if firsts else []
+
     def _bounds(self, within: Within, start: K | None) -> tuple[Any, Any]:
         """The first key of a scan, and the first behind it; None: there is no bound."""
         first = start if start is not None else (within or None)
         return first, behind(within) if within else None
 
-    def _raw_bounds(self, within: Within, start: K | None) -> tuple[bytes, bytes]:
-        """The same as the store has them."""
-        whole = self._prefix + self._begin(within)
-        return whole if start is None else self._pack(start), after(whole)
-
-    def _stored_between(self, low: bytes, high: bytes) -> Iterator[tuple[K, V]]:
+    def _stored_between(self, within: Within, start: K | None) -> Iterator[tuple[K, V]]:
         """The store's rows that no layer above it has."""
         changed, frozen = self._changed, self._recent if self._is_frozen else ()
-        unpack, skip = self._unpack, len(self._prefix)
-        for raw, stored in self._store.scan(low, high):
-            key = unpack(raw[skip:])
+        unpack = self._unpack
+        for raw, stored in self._below.scan(within, start):
+            key = unpack(raw)
             if key not in changed and key not in frozen:
-                try:
-                    value = self._decode(stored)
-                except msgspec.MsgspecError as error:
-                    raise self._undecodable(raw, error) from error
-                yield key, value
+                yield key, self._decoded(raw, stored)
 
     def _frozen_between(self, within: Within, start: K | None) -> Iterator[tuple[K, V]]:
         """The rows that are being written and that the overlay does not have."""
@@ -372,16 +377,14 @@ class Family(Generic[K, V]):
         self._recent, self._fresh, self._changed = rows, {}, {}
         self._is_frozen = True
         self._frozen_order, self._order = self._order, None
-        return self._packed(rows)
+        return Packed(rows, self._pack)
 
     def thaw(self) -> None:
         """The store has the rows that stood still."""
         self._is_frozen = False
         self._frozen_order = None
-
-    def _packed(self, rows: Mapping[K, V | None]) -> Packed:
-        pack = self._pack
-        return ((pack(key), value) for key, value in rows.items())
+        self._absent.clear()
+        self._below.written()
 
     @property
     def overlay(self) -> tuple[dict[K, Any], dict[K, Any]]:
@@ -391,4 +394,4 @@ class Family(Generic[K, V]):
     def layers(self) -> list[Packed]:
         """What lies over the store, the lower layer first."""
         layers = [self._recent] if self._is_frozen else []
-        return [self._packed(each) for each in (*layers, self._fresh, self._changed)]
+        return [Packed(each, self._pack) for each in (*layers, self._fresh, self._changed)]

@@ -26,7 +26,7 @@ _PREFIXED_U64_U8_U64 = struct.Struct(">3sQBQ").pack
 
 
 class KeyCodec(Generic[K]):
-    """How a key becomes bytes behind a family's 3-byte prefix, and comes back without it.
+    """How a key becomes bytes behind a family's 3-byte prefix, and comes back from them.
 
     The bytes are in the order of the keys. Of keys with several parts, those that begin with the
     same parts begin with the same bytes: `parts` says how each becomes some of them.
@@ -48,9 +48,13 @@ class KeyCodec(Generic[K]):
         return b"".join([pack(part) for pack, part in zip(self._parts, parts, strict=False)])
 
 
+@lru_cache(1_024)  # of the same few types of jobs, mostly
 def _text(text: str) -> bytes:
     """Text as the first part of a longer key: NUL ends it, so "a" sorts before "ab"."""
     return text.encode() + b"\0"
+
+
+_same_text = lru_cache(1_024)(bytes.decode)  # one text for all: its hash is known
 
 
 def _fields(layout: str) -> Callable[[bytes], Any]:
@@ -58,29 +62,30 @@ def _fields(layout: str) -> Callable[[bytes], Any]:
 
 
 def _unpack_text_u32_u64(raw: bytes) -> tuple[str, int, int]:
-    end = raw.index(b"\0")
-    first, second = _U32_U64.unpack(raw[end + 1 :])
-    return raw[:end].decode(), first, second
+    first, second = _U32_U64.unpack_from(raw, -_U32_U64.size)
+    return _same_text(raw[3 : -_U32_U64.size - 1]), first, second
 
 
 def _unpack_u64_text(raw: bytes) -> tuple[int, str]:
-    return _U64.unpack_from(raw)[0], raw[8:].decode()
+    return _U64.unpack_from(raw, 3)[0], raw[11:].decode()
 
 
 def _pack_text_u32_u64(prefix: bytes, key: tuple[str, int, int]) -> bytes:
-    return prefix + key[0].encode() + b"\0" + _U32_U64.pack(key[1], key[2])
+    return prefix + _text(key[0]) + _U32_U64.pack(key[1], key[2])
 
 
 U64: KeyCodec[int] = KeyCodec(
-    lambda prefix: partial(_PREFIXED_U64, prefix), lambda raw: _U64.unpack(raw)[0]
+    lambda prefix: partial(_PREFIXED_U64, prefix), lambda raw: _U64.unpack_from(raw, 3)[0]
 )
 U64_U64: KeyCodec[tuple[int, int]] = KeyCodec(
-    lambda prefix: lambda key: _PREFIXED_U64_U64(prefix, *key), _fields(">QQ"), (_U64.pack,)
+    lambda prefix: lambda key: _PREFIXED_U64_U64(prefix, *key), _fields(">3xQQ"), (_U64.pack,)
 )
 U64_U8_U64: KeyCodec[tuple[int, int, int]] = KeyCodec(
-    lambda prefix: lambda key: _PREFIXED_U64_U8_U64(prefix, *key), _fields(">QBQ")
+    lambda prefix: lambda key: _PREFIXED_U64_U8_U64(prefix, *key), _fields(">3xQBQ")
 )
-TEXT: KeyCodec[str] = KeyCodec(lambda prefix: lambda key: prefix + key.encode(), bytes.decode)
+TEXT: KeyCodec[str] = KeyCodec(
+    lambda prefix: lambda key: prefix + key.encode(), lambda raw: raw[3:].decode()
+)
 U64_TEXT: KeyCodec[tuple[int, str]] = KeyCodec(
     lambda prefix: lambda key: prefix + _U64.pack(key[0]) + key[1].encode(),
     _unpack_u64_text,

@@ -62,6 +62,13 @@ class MemoryStore:
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         return [self._rows.get(key) for key in keys]
 
+    def first(self, start: bytes, end: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        return [(key, self._rows[key]) for key in self.first_keys(start, end, limit)]
+
+    def first_keys(self, start: bytes, end: bytes, limit: int) -> list[bytes]:
+        low, high = bisect_left(self._order, start), bisect_left(self._order, end)
+        return self._order[low : min(high, low + limit)]
+
     def scan_once(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         return self.scan(start, end)
 

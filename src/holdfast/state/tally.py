@@ -11,8 +11,9 @@ from collections import defaultdict
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import DELETED, Packed, UndoLog
+from holdfast.state.family import UndoLog
 from holdfast.state.keys import after
+from holdfast.state.packed import DELETED, Packed
 
 _decode = msgspec.msgpack.Decoder(int).decode
 
@@ -46,7 +47,7 @@ class Tally:
         """The counts that the store does not have; it gets them with the rows."""
         self._frozen = self._changes()
         self._stored = {name: count for name, count in self.counts.items() if count}
-        return self._frozen.items()
+        return Packed(self._frozen, bytes)
 
     def thaw(self) -> None:
         """The store has the counts that stood still."""
@@ -54,7 +55,7 @@ class Tally:
 
     def layers(self) -> list[Packed]:
         """What lies over the store, the lower layer first."""
-        return [self._frozen.items(), self._changes().items()]
+        return [Packed(each, bytes) for each in (self._frozen, self._changes())]
 
     def _changes(self) -> dict[bytes, int | None]:
         stored, counts = self._stored, self.counts

@@ -5,13 +5,13 @@ it. The store gets all of it with one write: after a crash it holds this write o
 """
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 from holdfast.state.api import Store
-from holdfast.state.families import PartitionState, Progress, encode_row, progress_key
-from holdfast.state.family import DELETED
+from holdfast.state.families import PartitionState, Progress, progress_key
+from holdfast.state.packed import encode_row
 
 
 class Writing:
@@ -22,18 +22,16 @@ class Writing:
         self._states = list(states)
         self._batch = store.batch()
         frozen = [layer for state, _ in self._states for layer in state.freeze()]
-        self._rows: Iterator[tuple[bytes, Any]] = chain.from_iterable(frozen)
+        self._left = sum(len(layer.rows) for layer in frozen)
+        self._changes: Iterator[None] = chain.from_iterable(
+            layer.into(self._batch) for layer in frozen
+        )
 
     def go_on(self, rows: int) -> bool:
         """Prepares so many rows more; whether the store has all of them now."""
-        put, delete, count = self._batch.put, self._batch.delete, 0
-        for raw, value in islice(self._rows, rows):
-            count += 1
-            if value is DELETED:
-                delete(raw)
-            else:
-                put(raw, encode_row(value))
-        if count == rows:
+        deque(islice(self._changes, rows), maxlen=0)
+        self._left -= rows
+        if self._left > 0:
             return False
         self._end()
         return True
