@@ -8,7 +8,7 @@ from process_talk import Talk
 from random_scripts import Story
 
 from holdfast.engine.processes.plan import Node
-from holdfast.model.dsl import Process, path
+from holdfast.model.dsl import Process, otherwise, over, path, timeout, when
 
 SEEDS = 20
 TWO_STEP = Process("p").task("first").task("second").end()
@@ -17,6 +17,11 @@ TWO_STEP = Process("p").task("first").task("second").end()
 def nowhere(node: Node) -> Node | None:
     """No way is straight: all is left to walks."""
     return None
+
+
+def never(nodes: list[Node]) -> bool:
+    """No instance is canceled straight."""
+    return False
 
 
 def straight_nodes(talk: Talk) -> int:
@@ -41,6 +46,56 @@ def test_random_processes_write_the_same_log_with_and_without_straight_ways() ->
         assert [each.payload for each in short.log] == [each.payload for each in long.log]
         assert short.dump() == long.dump(), f"seed {seed}"
     assert straight >= SEEDS // 2, "the stories have straight ways to compare"
+
+
+def test_random_processes_write_the_same_log_with_and_without_straight_cancels() -> None:
+    for seed in range(SEEDS):
+        short = told(seed)
+        with patch("holdfast.engine.processes.plan._cancels_straight", never):
+            long = told(seed)
+        assert [each.payload for each in short.log] == [each.payload for each in long.log]
+        assert short.dump() == long.dump(), f"seed {seed}"
+
+
+CANCELED = {
+    "a job": TWO_STEP,
+    "two jobs": Process("p").parallel(path().task("first"), path().task("b")).end(),
+    "an event beside it": Process("p").task("first", on=[timeout("PT1H", path().task("b"))]).end(),
+    "a job in a scope": Process("p").sub("s", path().task("first")).end(),
+    "a job with inputs": Process("p").task("first", inputs={"one": "number + 1"}).end(),
+    "items": Process("p").task("first", each=over("[1, 2]", item="item")).end(),
+    "a choice before it": Process("p")
+    .choose(when("number = 1", path().task("first")), otherwise())
+    .end(),
+}
+
+
+@pytest.mark.parametrize("process", CANCELED.values(), ids=CANCELED.keys())
+@pytest.mark.parametrize("job", ["waits", "is held", "is stuck", "is done"])
+@pytest.mark.parametrize("keep_ms", [0, 1_000])
+def test_a_canceled_instance_writes_the_same_log(process: Process, job: str, keep_ms: int) -> None:
+    def canceled() -> Talk:
+        talk = Talk()
+        with patch("process_talk.KEEP_MS", keep_ms):
+            key = talk.run(process, number=1)
+        if job != "waits":
+            taken = talk.take("first")
+            if job == "is stuck":
+                talk.fail(taken)
+            elif job == "is done":
+                talk.complete(taken)
+        if talk.runs(key):
+            assert talk.cancel(key).rejection is None
+        assert not talk.runs(key)
+        return talk
+
+    short = canceled()
+    with patch("holdfast.engine.processes.plan._cancels_straight", never):
+        long = canceled()
+    assert [each.payload for each in short.log] == [each.payload for each in long.log]
+    assert short.effects == long.effects
+    assert short.processor._turn.moves == long.processor._turn.moves
+    assert short.dump() == long.dump() == short.replayed().state.dump()
 
 
 def two_step() -> Talk:

@@ -66,6 +66,8 @@ class Items:
         elif self._kind.value_type is _INCIDENT:
             incidents = state.incidents.open.get_many(list(keys))
             state.jobs.jobs.get_many([each.job_key for each in incidents if each is not None])
+        elif self._kind.intent is InstanceIntent.CANCEL:
+            state.jobs.fetch(state.processes.fetch(list(keys)))
         else:
             state.processes.instances.get_many(list(keys))
 

@@ -37,6 +37,9 @@ JOB, JOB_BATCH, INCIDENT = ValueType.JOB, ValueType.JOB_BATCH, ValueType.INCIDEN
 # The two events of every job: an enum's member is slow to look up.
 _CREATED, _COMPLETED = JobIntent.CREATED, JobIntent.COMPLETED
 _STATE_COMPLETED = JobState.COMPLETED
+# ... and of the many that a batch operation ends.
+_CANCELED, _STATE_CANCELED = JobIntent.CANCELED, JobState.CANCELED
+_ENDING_CANCELED = Ending("canceled")
 
 
 # --- one job ----------------------------------------------------------------------------------
@@ -192,9 +195,10 @@ def cancel_job(turn: Turn[EngineState], key: int) -> None:
     if job.incident_key:
         told = turn.state.incidents.ending(job.incident_key)
         turn.event(INCIDENT, IncidentIntent.DISCARDED, job.incident_key, told)
-    ending = Ending("canceled")
-    turn.event(JOB, JobIntent.CANCELED, key, ending)
-    turn.effect(JobEnded(key, Outcome(JobState.CANCELED, b"null", ending.error, turn.now_ms)))
+    turn.recorded(JOB, _CANCELED, key, _ENDING_CANCELED)
+    turn.state.jobs.cancel(key, job, _ENDING_CANCELED.error, turn.now_ms)
+    outcome = Outcome(_STATE_CANCELED, b"null", _ENDING_CANCELED.error, turn.now_ms)
+    turn.effects.append(JobEnded(key, outcome))
 
 
 def _reject_missing(turn: Turn[EngineState], command: Record) -> None:

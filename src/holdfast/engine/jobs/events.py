@@ -60,19 +60,18 @@ def failed(state: EngineState, event: Record) -> None:
 
 
 def canceled(state: EngineState, event: Record) -> None:
-    _ended(state, event, JobState.CANCELED)
+    ending: Ending = event.value
+    job = _job(state, event.key)
+    state.jobs.cancel(event.key, job, ending.error, event.timestamp_ms)
 
 
 def discarded(state: EngineState, event: Record) -> None:
-    _ended(state, event, JobState.DISCARDED)
-
-
-def _ended(state: EngineState, event: Record, how: JobState) -> None:
     ending: Ending = event.value
     job = _job(state, event.key)
     outcome = Outcome(
-        how, b"null", ending.error, event.timestamp_ms, job.submitted.type, is_job=True
-    )
+        JobState.DISCARDED, b"null", ending.error, event.timestamp_ms, job.submitted.type,
+        is_job=True,
+    )  # fmt: skip
     state.jobs.end(event.key, job, outcome)
 
 

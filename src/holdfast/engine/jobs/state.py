@@ -20,7 +20,7 @@ from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, check_u32
 
-_COMPLETED = JobState.COMPLETED
+_COMPLETED, _CANCELED = JobState.COMPLETED, JobState.CANCELED
 _PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
 
@@ -64,6 +64,8 @@ class Jobs:
 
     def waiting(self, type_: str, limit: int) -> list[int]:
         """The next jobs of a type that a worker may have, most urgent first."""
+        if not self.has_waiting(type_):
+            return []
         start = self._first_waiting.get(type_)
         rows = self._waiting.first_keys((type_,), start, limit)
         if rows:
@@ -71,7 +73,7 @@ class Jobs:
         return [row[2] for row in rows]
 
     def has_waiting(self, type_: str) -> bool:
-        return bool(self.waiting(type_, 1))
+        return self._waiting_counts.get(type_, 0) > 0
 
     def waiting_types(self) -> Iterator[str]:
         """The types that have waiting jobs, one look at the store for each."""
@@ -116,6 +118,11 @@ class Jobs:
             found = since if found is None else min(found, since)
             start = (type_, place + 1, 0)
         return found
+
+    def fetch(self, keys: list[int]) -> None:
+        """Has the rows of jobs at hand that are to end: few looks into the store for many."""
+        self.jobs.get_many(keys)
+        self.active.get_many(keys)
 
     def outcome(self, key: int) -> Outcome | None:
         """How a job ended, while that is kept."""
@@ -237,6 +244,14 @@ class Jobs:
         outcome = None
         if new.keep_ms:
             outcome = Outcome(_COMPLETED, result, "", now_ms, new.type, 0, 0, True)
+        self.end(key, job, outcome)
+
+    def cancel(self, key: int, job: Job, error: str, now_ms: int) -> None:
+        """The job is not wanted any more: its rows go."""
+        new = job.submitted
+        outcome = None
+        if new.keep_ms:
+            outcome = Outcome(_CANCELED, b"null", error, now_ms, new.type, is_job=True)
         self.end(key, job, outcome)
 
     def end(self, key: int, job: Job, outcome: Outcome | None) -> None:

@@ -1,7 +1,7 @@
 """What is asked of instances: one function a command."""
 
 from holdfast.engine.kernel import Turn
-from holdfast.engine.processes import activities, ending, happenings, loops, ops, tree
+from holdfast.engine.processes import activities, ending, happenings, loops, ops, straight, tree
 from holdfast.engine.processes.instances import (
     begin,
     is_ending,
@@ -75,9 +75,10 @@ def cancel(turn: Turn[EngineState], command: Record) -> None:
             f" element instance {instance.parent}: cancel that one's instance"
         )
         return turn.reject(command, Code.INVALID_STATE, reason)
-    walk = take_up(turn, command.key)
-    ending.cancel_instance(walk)
-    walk.finish()
+    if not straight.cancel(turn, command.key, instance):
+        walk = take_up(turn, command.key)
+        ending.cancel_instance(walk)
+        walk.finish()
 
 
 def delete(turn: Turn[EngineState], command: Record) -> None:

@@ -126,6 +126,8 @@ class ProcessPlan:
         self.inclusive = any(
             node.joins and node.kind == ElementKind.INCLUSIVE for node in self.nodes
         )
+        # no tokens wait for others: nothing but elements is left when an instance is canceled
+        self.cancels_straight = _cancels_straight(self.nodes)
         if not self.inclusive:  # whose joins look at every token that moves
             for node in self.nodes:
                 node.straight = _straight(node)
@@ -178,6 +180,10 @@ class ProcessPlan:
                     todo.append(way.target)
             todo += [*here.events, *here.errors]
         return frozenset(found)
+
+
+def _cancels_straight(nodes: list[Node]) -> bool:
+    return not any(node.joins for node in nodes)
 
 
 def _straight(node: Node) -> Node | None:

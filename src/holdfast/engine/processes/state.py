@@ -192,6 +192,16 @@ class Processes:
         """Up to `limit` element instances of a scope, oldest first."""
         return [row[1] for row in self.children.first_keys((scope,), None, limit)]
 
+    def fetch(self, keys: list[int]) -> list[int]:
+        """Has the rows of instances at hand, and of the elements in them; the jobs of those.
+
+        What few looks into the store find; the rest is found when it is asked for.
+        """
+        self.instances.get_many(keys)
+        children = [key for _, key in self.children.fetch_within(keys)]
+        elements = self.elements.get_many(children)
+        return [each.work for each in elements if each is not None and each.work]
+
     def all_children(self, scope: int) -> Iterator[tuple[int, ElementInstance]]:
         """Every element instance of a scope, oldest first."""
         for (_, key), _ in self.children.scan((scope,)):

@@ -1,13 +1,14 @@
 """The straight way: from a start or a job that is done to the next job, or to the end.
 
 Most of what instances do is this. What a walk would find out on its way is known from the
-definition: `Node.straight` is the element that the token comes to. What is written here is what a
-walk writes, record for record; whatever is not as plain as that is left to a walk.
+definition: `Node.straight` is the element that the token comes to. To cancel an instance with one
+job is as plain. What is written here is what a walk writes, record for record; whatever is not as
+plain as that is left to a walk.
 """
 
 from typing import TYPE_CHECKING
 
-from holdfast.engine.jobs.commands import add_job_with_key
+from holdfast.engine.jobs.commands import add_job_with_key, cancel_job
 from holdfast.engine.jobs.values import Backoff, JobEnded, JobState, NewJob, Outcome
 from holdfast.engine.kernel import Turn
 from holdfast.engine.processes import ops
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.engine.state import EngineState
 
 _INSTANCE, _ACTIVE, _BACKOFF = ValueType.PROCESS_INSTANCE, Phase.ACTIVE, Backoff()
-_JOB, _COMPLETED = ElementKind.JOB, JobState.COMPLETED
+_JOB, _COMPLETED, _CANCELED = ElementKind.JOB, JobState.COMPLETED, JobState.CANCELED
 
 
 def begins(turn: "Turn[EngineState]", new: NewInstance, start: Node) -> bool:
@@ -124,3 +125,42 @@ def _to_end(
     turn.recorded(_INSTANCE, InstanceIntent.COMPLETED, instance, Advance(plan.key, told, key))
     outcome = Outcome(_COMPLETED, variables, "", now_ms, plan.process_id)
     turn.effect(JobEnded(instance, outcome))
+
+
+def cancel(turn: "Turn[EngineState]", instance: int, row: Instance) -> bool:
+    """Ends an instance in which one job is all there is; False: it is not as plain as that."""
+    state, now_ms = turn.state, turn.now_ms
+    processes = state.processes
+    plan = processes.plans[row.definition]
+    if not plan.cancels_straight or row.tokens != 1 or row.tree is not None:
+        return False
+    if row.parent or row.root or row.lock or row.due_ms or row.phase is not _ACTIVE:
+        return False
+    children = processes.children_of(instance, 2)
+    element = processes.elements.get(children[0]) if len(children) == 1 else None
+    if element is None or not _is_only_a_job(element, plan):
+        return False
+    key = children[0]
+    gone = ops.Terminated(key, element.node, instance, False)
+    processes.remove(key, instance, False)
+    end = ops.Ended(b"", True, row.keep_ms)
+    ended(state, Place(instance, plan.key, now_ms), end)
+    step = Advance(plan.key, (gone, end), turn.last_key())
+    turn.recorded(_INSTANCE, InstanceIntent.CANCELED, instance, step)
+    turn.moves += 1
+    outcome = Outcome(_CANCELED, b"null", "canceled", now_ms, plan.process_id)
+    turn.effect(JobEnded(instance, outcome))
+    cancel_job(turn, element.work)
+    return True
+
+
+def _is_only_a_job(element: ElementInstance, plan: ProcessPlan) -> bool:
+    """Whether nothing ends with an element but its job."""
+    node = plan.nodes[element.node]
+    return (
+        node.kind is _JOB
+        and not node.events
+        and element.work != 0
+        and element.phase is _ACTIVE
+        and not (element.item or element.local or element.due_ms or element.incident)
+    )
