@@ -26,8 +26,5 @@ class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def busy(self) -> float:
-        return time.thread_time()
+    monotonic = staticmethod(time.monotonic)
+    busy = staticmethod(time.thread_time)

@@ -8,6 +8,7 @@ suspended has not jumped where the clock counts that span (CLOCK_BOOTTIME).
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from holdfast.clock import Clock, SystemClock
@@ -26,10 +27,12 @@ def _unheard(jump: Jump) -> None:
     """Nobody has asked to be told."""
 
 
-def boot_seconds() -> float:
-    """Seconds since the machine was started, its sleep included where the system counts it."""
-    clock = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+boot_seconds: Callable[[], float] = (
+    time.monotonic if _BOOT_CLOCK is None else partial(time.clock_gettime, _BOOT_CLOCK)
+)
+"""Seconds since the machine was started, its sleep included where the system counts it."""
 
 
 class SteadyClock:
@@ -45,6 +48,8 @@ class SteadyClock:
         self._elapsed = elapsed or (
             boot_seconds if isinstance(clock, SystemClock) else clock.monotonic
         )
+        self.monotonic = clock.monotonic
+        self.busy = clock.busy
         self.on_jump: Callable[[Jump], None] = _unheard
         self.jumps = 0
         self.ahead_ms = 0.0  # the wall clock's lead over this one
@@ -54,11 +59,13 @@ class SteadyClock:
     def now_ms(self) -> int:
         """The time of the node, a little nearer to the wall clock than it was."""
         at_ms, wall_ms = self._elapsed() * 1000, self._clock.now_ms()
-        passed_ms = max(at_ms - self._at_ms, 0.0)
+        passed_ms = at_ms - self._at_ms
+        if passed_ms < 0.0:
+            passed_ms = 0.0
         now_ms = self._now_ms + passed_ms
         ahead_ms = wall_ms - now_ms
-        has_jumped = abs(ahead_ms - self.ahead_ms) > CLOCK_JUMP_MS
         before_ms, by_ms = now_ms, ahead_ms - self.ahead_ms
+        has_jumped = not -CLOCK_JUMP_MS <= by_ms <= CLOCK_JUMP_MS
         if has_jumped and ahead_ms > CLOCK_ADOPT_MS:
             now_ms = wall_ms
         else:
@@ -75,9 +82,3 @@ class SteadyClock:
         if moment_ms > self._now_ms:
             self._now_ms = float(moment_ms)
             self.ahead_ms = self._clock.now_ms() - self._now_ms
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic()
-
-    def busy(self) -> float:
-        return self._clock.busy()

@@ -68,7 +68,8 @@ def operations() -> int:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_acknowledged_record_is_lost_at_any_operation(operations: int, part: int) -> None:
-    for turn, operation in enumerate(range(1 + part, operations + 1, PARTS)):
+    # Every second one; those between are crashed at in `make soak`.
+    for turn, operation in enumerate(range(1 + part, operations + 1, 2 * PARTS)):
         check_crash_at(operation, OUTCOMES[turn % len(OUTCOMES)])
 
 

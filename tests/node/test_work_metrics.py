@@ -112,13 +112,18 @@ class Counting:
 
     def __init__(self, store: Store) -> None:
         self.rows = 0
-        self._scan, self._get_many = store.scan, store.get_many
-        store.scan, store.get_many = self.scan, self.get_many
+        self._scan, self._get_many, self._first = store.scan, store.get_many, store.first_keys
+        store.scan, store.get_many, store.first_keys = self.scan, self.get_many, self.first_keys
 
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         for row in self._scan(start, end):
             self.rows += 1
             yield row
+
+    def first_keys(self, start: bytes, end: bytes, limit: int) -> list[bytes]:
+        found = self._first(start, end, limit)
+        self.rows += len(found)
+        return found
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         self.rows += len(keys)

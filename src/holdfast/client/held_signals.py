@@ -15,6 +15,8 @@ from typing import Any
 _NUMBERS = tuple(range(1, 32))  # the standard ones
 _Handler = Callable[[int, FrameType | None], Any]
 _main = threading.main_thread()
+_seen: tuple[Any, ...] = ()  # what the signals were set to when it was last looked at
+_callable: dict[int, _Handler] = {}  # of those, handlers in Python
 
 
 class HeldSignals:
@@ -30,11 +32,9 @@ class HeldSignals:
         if threading.get_ident() != _main.ident:
             return
         try:
-            for number in _NUMBERS:
-                handler = getsignal(number)
-                if callable(handler):  # not the system's own way, not ignored, not of C
-                    self._handlers[number] = handler
-                    signal(number, self._note)
+            for number, handler in _handlers_now().items():
+                self._handlers[number] = handler
+                signal(number, self._note)
         except ValueError:  # an interpreter beside the main one: it gets no signals
             self._handlers.clear()
         except BaseException:  # one came before it was held
@@ -66,3 +66,15 @@ class HeldSignals:
                 error = raised
         if error is not None:
             raise error
+
+
+def _handlers_now() -> dict[int, _Handler]:
+    """The signals with a handler in Python; they are mostly the same as the last time."""
+    global _seen, _callable
+    now = tuple(map(getsignal, _NUMBERS))
+    if now != _seen:
+        found = zip(_NUMBERS, now, strict=True)
+        # not the system's own way, not ignored, not of C
+        _callable = {number: handler for number, handler in found if callable(handler)}
+        _seen = now
+    return _callable

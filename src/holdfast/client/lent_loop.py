@@ -173,6 +173,10 @@ class LentLoop(asyncio.SelectorEventLoop):
             self._is_wanted_back = False
         return seen if self._times_lent == before else select(0)
 
+    def is_quiet(self) -> bool:
+        """Whether a caller runs the loop, and nothing but what it runs now is to be done."""
+        return self._is_lent and not self._ready
+
     def run_here(self, call: LentCall) -> bool:
         """Runs the loop in this thread, with a call at the end of its queue, until that is done.
 

@@ -17,9 +17,13 @@ class Alarms:
         self._timers: dict[int, tuple[int, asyncio.TimerHandle]] = {}
 
     def watch(self, partition: int, due_ms: int | None) -> None:
-        """Sees to it that the partition wakes up when something is due; None: nothing is."""
+        """Sees to it that the partition wakes up when something is due; None: nothing is.
+
+        A timer for an earlier moment stays: when it is over, the partition looks again. Leases end
+        long before they are due, and to set a timer anew for each would cost more than the look.
+        """
         if (known := self._timers.get(partition)) is not None:
-            if known[0] == due_ms:
+            if due_ms is not None and known[0] <= due_ms:
                 return
             self._timers.pop(partition)[1].cancel()
         if due_ms is not None:

@@ -6,7 +6,7 @@ partition: one that is refused or unknown concerns its own partition and no othe
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -17,23 +17,16 @@ from holdfast.engine.kernel.doors import Doors
 from holdfast.engine.kernel.halt import Halt, Hold
 from holdfast.engine.kernel.inbox import tell
 from holdfast.engine.kernel.lives import Lives, OpenProcessor
-from holdfast.engine.kernel.others import others
 from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.outside import Outside
 from holdfast.engine.kernel.processor import Processor
 from holdfast.engine.kernel.recovery import TOPIC
+from holdfast.engine.kernel.rounds import StepRounds
 from holdfast.engine.kernel.standbys import Standbys
 from holdfast.engine.kernel.turn import Command, Reply, Submission
-from holdfast.engine.kernel.work import Stepped, Work
-from holdfast.errors import (
-    DataLoss,
-    InvalidArgument,
-    ResourceExhausted,
-    Unavailable,
-    Unknown,
-)
-from holdfast.journal import Append, Journal, Outcome
-from holdfast.limits import REQUEST_BYTES_MAX
+from holdfast.engine.kernel.work import Work
+from holdfast.errors import DataLoss, Unavailable
+from holdfast.journal import Journal
 from holdfast.logs import log
 from holdfast.metrics import Metrics
 from holdfast.state import Store
@@ -71,11 +64,13 @@ class Runner(Generic[S]):
         self._work: Work[S] = Work(
             processors, self._inbox, self._alarms, self._halt, metrics, self._wake
         )
-        self._ready: set[int] = set()
         self.behind = WriteBehind(self._lives, self._work, self._halt, self.fail)
         self.write_state = self.behind.write
         self._outcomes: Outcomes[S] = Outcomes(
             self._lives, self._work, self.behind, self._look_at, self._wake, self.fail
+        )
+        self._rounds: StepRounds[S] = StepRounds(
+            journal, clock, self._lives, self._inbox, self._work, self._outcomes, self.behind
         )
         self.standbys: Standbys[S] = Standbys(
             journal, self._lives, self._work, self.behind, self._halt
@@ -141,8 +136,12 @@ class Runner(Generic[S]):
 
     def start(self) -> None:
         """Begins to run; the loop must be running."""
+        loop = asyncio.get_running_loop()
         self._look_at(list(self._lives.epochs))
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="runner")
+        is_quiet: Callable[[], bool] | None = getattr(loop, "is_quiet", None)
+        if is_quiet is not None:
+            self._rounds.listen(is_quiet)
+        self._task = loop.create_task(self._run(), name="runner")
 
     def stand_by(self, partition: int) -> None:
         """From now on the log of a partition is followed here whenever it is not open."""
@@ -241,13 +240,32 @@ class Runner(Generic[S]):
     def submit(
         self, partition: int, commands: Sequence[Command], size_bytes: int = 0
     ) -> "asyncio.Future[list[Reply]]":
-        """Hands commands to a partition, to be appended together; the future has their replies."""
-        return self.submit_all({partition: commands}, size_bytes)[0]
+        """Hands commands to a partition, to be appended together; the future has their replies.
+
+        They wait for the next round: what partitions send to each other shares one.
+        """
+        tickets = self._accept({partition: commands}, size_bytes)
+        self._something.set()
+        return tickets[0]
 
     def submit_all(
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
     ) -> "list[asyncio.Future[list[Reply]]]":
-        """Like `submit` for several partitions: if one has no room, none gets anything."""
+        """Like `submit` for several partitions: if one has no room, none gets anything.
+
+        The round is begun at once where a caller has the loop for itself.
+        """
+        begins = self._rounds.may_begin() and not self.hold.is_on
+        tickets = self._accept(commands, size_bytes)
+        if begins:
+            self._begin_round()
+        else:
+            self._something.set()
+        return tickets
+
+    def _accept(
+        self, commands: Mapping[int, Sequence[Command]], size_bytes: int
+    ) -> "list[asyncio.Future[list[Reply]]]":
         if self._closing or self.failure is not None:
             raise Unavailable(
                 "The node is closing" if self._closing else f"The node stopped: {self.failure}"
@@ -255,9 +273,18 @@ class Runner(Generic[S]):
         self._halt.check()
         for partition, group in commands.items():
             self._inbox.check_room(partition, len(group))
-        for partition in commands:
-            self._wake(partition)
+        self._rounds.ready.update(commands)
         return [self._inbox.accept(each, group, size_bytes) for each, group in commands.items()]
+
+    def _begin_round(self) -> None:
+        try:
+            self._rounds.begin()
+        except BaseException as error:
+            self.fail(error)
+            if not isinstance(error, Exception):  # the program was told to stop
+                raise
+        if self._rounds.is_begun:
+            self._something.set()
 
     def load(self) -> tuple[int, int]:
         """How many commands were accepted so far, and how many of them are not answered yet."""
@@ -273,7 +300,7 @@ class Runner(Generic[S]):
             raise self._lives.why_closed(partition)
 
     def _wake(self, partition: int) -> None:
-        self._ready.add(partition)
+        self._rounds.ready.add(partition)
         self._something.set()
 
     # --- the loop -----------------------------------------------------------------------------
@@ -281,19 +308,20 @@ class Runner(Generic[S]):
     async def _run(self) -> None:
         try:
             while self.failure is None:
-                if self._halt.reason and not self._closing:
+                if self._rounds.is_begun:
+                    await self._rounds.finish()
+                elif self._halt.reason and not self._closing:
                     await (self._something_new() if self._is_busy() else self._halt.stand())
                 elif self._closing and self._outcomes.late:
                     await self._outcomes.wait_for_late()
                 elif self._closing and (
-                    self._halt.reason or not self._ready or not self._is_asked()
+                    self._halt.reason or not self._rounds.ready or not self._is_asked()
                 ):
                     return self._refuse_all(Unavailable("The node is closing"))
-                elif not self._ready or (self.hold.is_on and not self._closing):
+                elif not self._rounds.ready or (self.hold.is_on and not self._closing):
                     await self._something_new()
                 else:
-                    self._work.at_hand.clear()
-                    await self._round()
+                    await self._rounds.run()
         except BaseException as error:
             self.fail(error)
             if not isinstance(error, Exception):  # it was told to stop
@@ -310,76 +338,6 @@ class Runner(Generic[S]):
     def _is_asked(self) -> bool:
         """Whether somebody waits for an answer. What is left over otherwise is on the log."""
         return any(self._inbox.has(p) or q.awaited_tickets() for p, q in self.processors.items())
-
-    async def _round(self) -> None:
-        now_ms, started = self._clock.now_ms(), self._clock.monotonic()
-        self._inbox.round_began = started
-        steps: list[Stepped] = []
-        ready, self._ready, room_bytes = self._ready, set(), REQUEST_BYTES_MAX
-        for partition in sorted(ready):
-            if partition in self._outcomes.away:
-                continue  # it is woken when it is back
-            if room_bytes <= 0:
-                self._ready.add(partition)  # for the next round
-                continue
-            taken, taken_bytes = self._inbox.take(partition, room_bytes)
-            room_bytes -= taken_bytes
-            step = self._work.step(partition, taken, now_ms)
-            if step is not None and step.entries:
-                steps.append(Stepped(partition, step, taken))
-        if steps:
-            self._outcomes.begin(steps)
-            try:
-                await self._make_durable(steps, now_ms)
-            finally:
-                self._outcomes.end()
-            self._work.measure(steps, started, self._clock.monotonic())
-            self.behind.soon()
-        self._inbox.round_began = 0.0
-        if self._outcomes.landed():
-            await others()  # else the next step would begin before they have looked
-
-    async def _make_durable(self, steps: list[Stepped], now_ms: int) -> None:
-        try:
-            outcomes = await self._append(steps)
-        except ResourceExhausted as error:
-            for partition, step, taken in steps:
-                self._work.abandon(partition, step, taken, error)
-        except InvalidArgument:
-            await self._append_each(steps, now_ms)
-        except Unknown as error:
-            for stepped in steps:
-                self._outcomes.land(stepped, error)
-        else:
-            for stepped, outcome in zip(steps, outcomes, strict=True):
-                self._outcomes.land(stepped, outcome)
-
-    def _append(self, steps: Sequence[Stepped]) -> Awaitable[list[Outcome]]:
-        epochs, processors = self._lives.epochs, self.processors
-        return self._journal.append_many(
-            [
-                Append(TOPIC, each, step.entries, epochs[each], processors[each].next_offset)
-                for each, step, _ in steps
-            ]
-        )
-
-    async def _append_each(self, steps: Sequence[Stepped], now_ms: int) -> None:
-        """The log takes something of these steps never: whose it is, is found out one by one."""
-        for partition, step, _ in steps:
-            self.processors[partition].abandon(step)
-        for partition, refused, taken in steps:
-            step = self._work.step(partition, taken, now_ms, refused)
-            if step is None or not step.entries:
-                continue
-            stepped = Stepped(partition, step, taken)
-            try:
-                (outcome,) = await self._append([stepped])
-            except Unknown as error:
-                self._outcomes.land(stepped, error)
-            except (ResourceExhausted, InvalidArgument) as error:
-                self._work.abandon(partition, step, taken, error)
-            else:
-                self._outcomes.land(stepped, outcome)
 
     # --- time ---------------------------------------------------------------------------------
 
