@@ -1,4 +1,4 @@
-"""One table of cases, and random ones: plain Python, DuckDB and Spark choose the same rows."""
+"""One table of cases, and random ones: Python, DuckDB, Arrow and Spark choose the same rows."""
 
 from pathlib import Path
 from typing import Any as Json
@@ -6,7 +6,7 @@ from typing import Any as Json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.pipeline.select_engines import by_duckdb, by_spark, by_spark_where
+from tests.pipeline.select_engines import by_arrow, by_duckdb, by_spark, by_spark_where
 from tests.pipeline.select_reference import THINGS, Row, arrow_of, meets
 
 from holdfast.pipeline.select.filters import read_filter
@@ -129,6 +129,18 @@ def test_duckdb_chooses_the_rows_of_the_table_of_cases() -> None:
         assert found == case[1], case[0]
 
 
+def test_arrow_chooses_the_rows_of_the_table_of_cases(tmp_path: Path) -> None:
+    for case, found in zip(CASES, by_arrow(tmp_path, arrow_of(ROWS), CONDITIONS), strict=True):
+        assert found == case[1], case[0]
+
+
+def test_arrow_takes_a_column_that_a_file_does_not_have_for_empty(tmp_path: Path) -> None:
+    older = arrow_of(ROWS).drop_columns(["process_id", "parent_key", "ended"])
+    rows = [{name: row.get(name) for name in older.column_names} for row in ROWS]
+    found = by_arrow(tmp_path, older, CONDITIONS)
+    assert found == _expected(rows, CONDITIONS)
+
+
 def test_spark_chooses_the_rows_of_the_table_of_cases(spark: Json, tmp_path: Path) -> None:
     found = by_spark(spark, tmp_path, arrow_of(ROWS), CONDITIONS)
     for case, keys in zip(CASES, found, strict=True):
@@ -225,13 +237,24 @@ def _depth(source: Json) -> int:
     return 1 + max(map(_depth, source["$or"])) if "$or" in source else 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=tables, sources=questions)
 def test_duckdb_and_plain_python_agree_on_random_filters(
     rows: list[Row], sources: list[Json]
 ) -> None:
     conditions = _read(sources)
     assert by_duckdb(arrow_of(rows), conditions) == _expected(rows, conditions)
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=tables, sources=questions)
+def test_arrow_and_plain_python_agree_on_random_filters(
+    tmp_path: Path, rows: list[Row], sources: list[Json]
+) -> None:
+    conditions = _read(sources)
+    assert by_arrow(tmp_path, arrow_of(rows), conditions) == _expected(rows, conditions)
 
 
 @pytest.mark.soak  # Spark's answers to the table of cases are the short version

@@ -60,11 +60,11 @@ def active(partition: int, count: int) -> list[int]:
     return [key for key, row in instances(partition, count).items() if row["state"] == "ACTIVE"]
 
 
-@pytest.mark.parametrize("gathered_rows_max", [0, 1_000])
+@pytest.mark.parametrize("rows_per_task", [1, 1_000])
 def test_a_snapshot_has_the_keys_of_each_partition_in_their_order(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathered_rows_max: int
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_per_task: int
 ) -> None:
-    monkeypatch.setattr(selection, "_GATHERED_ROWS_MAX", gathered_rows_max)
+    monkeypatch.setattr(selection, "_ROWS_PER_TASK", rows_per_task)
     with_instances(tmp_path)
     snapshot = select(spark, tmp_path, PROCESS_INSTANCES, ACTIVE, {1: 41, 3: 41}, 0)
     assert snapshot.count() == 30
@@ -98,9 +98,11 @@ def test_only_what_the_asker_may_see_is_selected(spark: Any, tmp_path: Path) -> 
     assert snapshot.count() == 0
 
 
+@pytest.mark.parametrize("gathered_rows_max", [0, 1_000])
 def test_rows_are_selected_by_the_rows_of_another_table_that_they_name(
-    spark: Any, tmp_path: Path
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gathered_rows_max: int
 ) -> None:
+    monkeypatch.setattr(selection, "_GATHERED_ROWS_MAX", gathered_rows_max)
     tables = with_instances(tmp_path)
     rows = instances(1, 40)
     # two of each instance: an open one, and one that is over

@@ -11,6 +11,7 @@ from pyspark.sql import conversion, datasource, types  # noqa: F401
 from pyspark.sql.pandas import serializers  # noqa: F401
 
 from holdfast.pipeline import project, source, source_rows  # noqa: F401
+from holdfast.pipeline.select import selection  # noqa: F401
 
 if __name__ == "__main__":
     manager()

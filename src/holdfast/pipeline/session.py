@@ -168,6 +168,8 @@ def _settings(config: Config, address: str, cache: Path, options: list[str]) -> 
     }
     if config.spark_master.startswith("local"):  # workers elsewhere may not find it
         settings["spark.python.daemon.module"] = "holdfast.pipeline.daemon"
+        # Over TCP a task waits 40 ms: for the acknowledgement of a packet that is delayed.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
     settings["spark.driver.extraJavaOptions"] = " ".join(options)
     return settings | _told(config.spark_settings)
 

@@ -1,4 +1,4 @@
-"""A filter as a tree that was checked: what DuckDB, Spark and the pruning of files are told from.
+"""A filter as a checked tree: what DuckDB, Arrow, Spark and the pruning of files are told from.
 
 A column that is empty meets no condition but these: `$exists: false`, `$neq` and `$notIn`. So
 `$neq` takes exactly the rows that `$eq` leaves, and `$notIn` those that `$in` leaves. No condition
@@ -100,9 +100,19 @@ def apart(condition: Condition) -> tuple[Condition, list[Within]]:
     if isinstance(condition, Within):
         return EVERYTHING, [condition]
     if not isinstance(condition, All):
+        _check_own(condition)
         return condition, []
     parts = [apart(part) for part in condition.parts]
     return All(tuple(own for own, _ in parts)), [each for _, others in parts for each in others]
+
+
+def _check_own(condition: Condition) -> None:
+    """Refuses a condition on another table below the first level, before any work is begun."""
+    if isinstance(condition, Within):
+        misplaced(condition)
+    if isinstance(condition, All | Any):
+        for part in condition.parts:
+            _check_own(part)
 
 
 def misplaced(condition: Within) -> NoReturn:

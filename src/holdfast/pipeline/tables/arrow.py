@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from holdfast.pipeline.schema import Column, ColumnKind, Table
 
-_TYPES: dict[ColumnKind, pa.DataType] = {
+TYPES: dict[ColumnKind, pa.DataType] = {
     ColumnKind.LONG: pa.int64(),
     ColumnKind.INT: pa.int32(),
     ColumnKind.TEXT: pa.string(),
@@ -22,7 +22,7 @@ _TYPES: dict[ColumnKind, pa.DataType] = {
 
 
 def schema_of(table: Table) -> pa.Schema:
-    return pa.schema([(column.name, _TYPES[column.kind]) for column in table.columns])
+    return pa.schema([(column.name, TYPES[column.kind]) for column in table.columns])
 
 
 def rows_as_arrow(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -72,7 +72,7 @@ def _key_array(rows: pa.Table, table: Table) -> pa.Array:
 def _column(rows: pa.Table, column: Column) -> pa.Array:
     """A column of a file; empty where the file is older than the column."""
     if column.name not in rows.column_names:
-        return pa.nulls(rows.num_rows, _TYPES[column.kind])
+        return pa.nulls(rows.num_rows, TYPES[column.kind])
     return rows.column(column.name).combine_chunks()
 
 
@@ -93,5 +93,5 @@ def _merged_column(
 def _array(column: Column, values: list[Any]) -> pa.Array:
     if column.kind is ColumnKind.TIME:
         milliseconds = pa.array(values, pa.int64())
-        return pc.multiply(milliseconds, 1000).cast(_TYPES[ColumnKind.TIME])
-    return pa.array(values, _TYPES[column.kind])
+        return pc.multiply(milliseconds, 1000).cast(TYPES[ColumnKind.TIME])
+    return pa.array(values, TYPES[column.kind])

@@ -76,7 +76,8 @@ def merge_changes(
     written: list[WrittenFile] = []
     for part, changed in by_part.items():
         if isinstance(part, Part):
-            existing = pq.read_table(root / table.name / part.path)
+            with pq.ParquetFile(root / table.name / part.path) as file:
+                existing = file.read()  # read_table takes twice as long to begin
             result = merged(table, existing, changed)
             new = write_part(root, table, partition, part.first, part.last, result)
             written.append(msgspec.structs.replace(new, replaces=(part.path,)))

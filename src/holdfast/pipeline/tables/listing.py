@@ -9,7 +9,7 @@ import pyarrow as pa
 from holdfast.pipeline.schema import ColumnKind, Table
 
 _ROUNDING_US = 999  # the ends of a column of times are told in whole milliseconds, rounded down
-_ENDED_KINDS = (ColumnKind.LONG, ColumnKind.INT, ColumnKind.TIME)
+ENDED_KINDS = (ColumnKind.LONG, ColumnKind.INT, ColumnKind.TIME)
 
 
 class ColumnEnds(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def _file(folder: Path, table: Table, row: dict[str, Any]) -> TableFile:
         if count is not None:
             nulls[column.name] = count
         low, high = row.get(f"min.{column.name}"), row.get(f"max.{column.name}")
-        if column.kind in _ENDED_KINDS and low is not None and high is not None:
+        if column.kind in ENDED_KINDS and low is not None and high is not None:
             rounding = _ROUNDING_US if column.kind is ColumnKind.TIME else 0
             ends[column.name] = ColumnEnds(low, high + rounding)
     return TableFile(str(folder / row["path"]), row["num_records"], row["size_bytes"], ends, nulls)
