@@ -26,12 +26,14 @@ def child(program: str) -> "subprocess.Popen[str]":
 def test_a_part_is_a_process_with_all_that_it_has_started_and_waited_for():
     grandchild = BURN.format(seconds=0.2)
     program = (
-        f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {grandchild!r}])\n"
+        "import subprocess, sys\nsys.stdin.readline()\n"  # it begins when it is measured
+        f"subprocess.run([sys.executable, '-c', {grandchild!r}], stdin=subprocess.DEVNULL)\n"
         "print('done', flush=True)\nsys.stdin.readline()"
     )
     parent = child(program)
     assert parent.stdout is not None and parent.stdin is not None
     with Meter({"node": [parent.pid], "nobody": []}) as meter:
+        print("begin", file=parent.stdin, flush=True)
         parent.stdout.readline()
     parent.communicate("over\n")
     assert 0.18 < meter.seconds["node"] < 2

@@ -13,6 +13,7 @@ A comment in the line before a block says what it is for:
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,6 +61,7 @@ def links_of(path: Path) -> Iterator[tuple[str, str]]:
             yield target, anchor
 
 
+@cache
 def anchors_of(path: Path) -> set[str]:
     """What the headings of a file can be reached by."""
     text = _BLOCK.sub("", path.read_text())
