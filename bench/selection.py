@@ -8,6 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from bench.harness import Figure, Run, benchmark, fixed, remove
 from bench.places import SPARK
 
@@ -75,7 +77,7 @@ class _Selections:
         self._names = (f"selection-{number}" for number in count())
         self._last: Snapshot | None = None
         java: Any = spark._jvm  # there is no other way to Spark's own process
-        self._counters = Path(f"/proc/{java.java.lang.ProcessHandle.current().pid()}/io")
+        self._java = psutil.Process(java.java.lang.ProcessHandle.current().pid())
 
     def seconds(self, filter: dict[str, Any]) -> float:
         from holdfast.pipeline.schema import PROCESS_INSTANCES
@@ -107,7 +109,7 @@ class _Selections:
         return statistics.median(spans)
 
     def bytes_share(self, filter: dict[str, Any]) -> float:
-        """What Spark's process reads for a selection, by the size of all files of the table."""
+        """What Spark and its workers read for a selection, by the size of the table's files."""
         table = self._root / "process_instances"
         total = sum(file.stat().st_size for file in table.glob("*.parquet"))
         before = self._bytes_read()
@@ -115,8 +117,14 @@ class _Selections:
         return (self._bytes_read() - before) / total
 
     def _bytes_read(self) -> int:
-        lines = self._counters.read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("rchar")).split()[1])
+        """Also from the page cache, as the kernel counts it."""
+        processes = [self._java, *self._java.children(recursive=True)]
+        return sum(_rchar(each.pid) for each in processes)
+
+
+def _rchar(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("rchar")).split()[1])
 
 
 def _thousandth(run: Run) -> dict[str, Any]:
