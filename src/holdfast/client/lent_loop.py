@@ -15,6 +15,10 @@ what they submit in the meantime is committed together.
 - When the own thread wants its turn back, nobody else takes it: it cannot starve.
 - What it saw of sockets before somebody else ran the loop may no longer be so; it looks again. The
   kernel tells of a socket for as long as it is ready, so nothing is missed.
+- A caller whose call has to wait, as for the end of a task, stands by. If it is the only one, what
+  other threads have for the loop is run by it: it has to be woken for the end anyway, and a loop
+  that is always run by the same thread stays in the cache of its core. From submit to result takes
+  about 0.8 of the time so.
 - Handlers of signals run in the main thread, between any two of its instructions, and may raise.
   While the main thread runs the loop they wait: an interrupt ends the call, never the node.
 """
@@ -77,6 +81,35 @@ class LentCall(Protocol):
         ...
 
 
+class WaitingCall(Protocol):
+    """A call that was begun and whose thread has nothing else to do."""
+
+    def is_done(self) -> bool: ...
+
+    def is_over(self) -> bool:
+        """Whether it is done, or never will be."""
+        ...
+
+    def sleep(self) -> None:
+        """Its thread waits until it is over, or woken."""
+        ...
+
+    def wake(self) -> None: ...
+
+
+class _Resumed:
+    """The loop is run once more for a call that has begun before."""
+
+    def __init__(self, call: WaitingCall) -> None:
+        self.is_done = call.is_done
+
+    def begin_here(self) -> None:
+        """It has begun."""
+
+    def wake_its_thread(self) -> None:
+        """It is known already that its thread waits."""
+
+
 class LentLoop(asyncio.SelectorEventLoop):
     """An asyncio event loop with a turn that is given to callers. One thread runs it for ever."""
 
@@ -99,6 +132,7 @@ class LentLoop(asyncio.SelectorEventLoop):
         self._times_lent = 0
         self._turns = 0
         self._asleep_until = 0.0  # of the loop's clock
+        self._standing_by: list[WaitingCall] = []
         selector = _LendingSelector()
         selector.loop = self
         super().__init__(selector)
@@ -121,10 +155,13 @@ class LentLoop(asyncio.SelectorEventLoop):
             return super().call_soon_threadsafe(callback, *args, context=context)
         handle = _QuickHandle(callback, args, self, context)
         self._ready.append(handle)
-        if self._is_asleep:  # looked at behind the append, as `wait` looks at the queue behind this
+        self._wake_own_thread()  # behind the append, as `wait` looks at the queue behind its word
+        return handle
+
+    def _wake_own_thread(self) -> None:
+        if self._is_asleep:
             self._is_asleep = False
             self._write_to_self()
-        return handle
 
     def _run_once(self) -> None:
         """One turn; sockets are looked at when there is nothing else, or every few turns."""
@@ -220,6 +257,34 @@ class LentLoop(asyncio.SelectorEventLoop):
             self._is_lent, self._thread_id = False, own_thread
             if self._ready or self._stopping or self._is_due_before_it_wakes():
                 self._write_to_self()
+
+    # --- standing by --------------------------------------------------------------------------
+
+    def stand_by(self, call: WaitingCall) -> None:
+        """Waits until a call is over; meanwhile this thread may be asked to run the loop."""
+        resumed = _Resumed(call)
+        self._standing_by.append(call)
+        try:
+            while not call.is_over():
+                call.sleep()
+                if not call.is_over() and not self.run_here(resumed):
+                    self._wake_own_thread()  # somebody else has the turn, or is about to take it
+        finally:
+            self._standing_by.remove(call)
+            if self._ready:  # this thread was asked in the last moment
+                self._wake_own_thread()
+
+    def hand_over(self, callback: Callable[[], None]) -> bool:
+        """Has a callback run by the thread that stands by; False if there is not just one."""
+        if len(self._standing_by) != 1 or self._turn.locked() or self._is_wanted_back:
+            return False
+        self._ready.append(_QuickHandle(callback, (), self, None))
+        # Looked at again behind the append, as one that leaves looks at the queue behind leaving.
+        for call in self._standing_by:
+            call.wake()
+            return True
+        self._wake_own_thread()
+        return True
 
     def _is_due_before_it_wakes(self) -> bool:
         """Whether there is a timer that the own thread did not know of when it began to wait."""

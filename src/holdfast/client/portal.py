@@ -23,8 +23,8 @@ class _Call(Generic[T]):
     def __init__(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self._coroutine = coroutine
         self._loop = loop
-        self._ended = threading.Lock()
-        self._ended.acquire()
+        self._woken = threading.Lock()
+        self._woken.acquire()
         self._task: asyncio.Task[T] | None = None
         self._is_withdrawn = False
 
@@ -41,14 +41,23 @@ class _Call(Generic[T]):
     def wake_its_thread(self) -> None:
         """From now on its thread waits."""
         assert self._task is not None, "it has begun"
-        self._task.add_done_callback(self._end)
+        self._task.add_done_callback(self.wake)
 
-    def _end(self, _: object = None) -> None:
-        if self._ended.locked():
-            self._ended.release()
+    def wake(self, _: object = None) -> None:
+        """Its thread looks whether it is over."""
+        with contextlib.suppress(RuntimeError):  # somebody else has just woken it
+            self._woken.release()
+
+    def sleep(self) -> None:
+        """Waits until it is woken."""
+        self._woken.acquire()
 
     def is_done(self) -> bool:
         return self._task is not None and self._task.done()
+
+    def is_over(self) -> bool:
+        """Whether it is done, or never will be."""
+        return self._is_withdrawn or self.is_done()
 
     def withdraw(self) -> None:
         """Nobody waits any more; runs on the loop, behind `begin`."""
@@ -63,12 +72,12 @@ class _Call(Generic[T]):
         self._is_withdrawn = True
         if getcoroutinestate(self._coroutine) == CORO_CREATED:
             self._coroutine.close()
-        self._end()
+        self.wake()
 
     def result(self) -> T:
         """What it gave, once it is done; its thread waits until then."""
-        if not self.is_done():
-            self._ended.acquire()
+        while not self.is_over():
+            self.sleep()
         if self._task is None or not self._task.done():
             raise Unavailable("This app was closed before the answer came")
         try:
@@ -145,6 +154,8 @@ class Portal:
         try:
             if self._lent is None or not is_idle or not self._lent.run_here(call):
                 self.loop.call_soon_threadsafe(call.begin)
+            if self._lent is not None and not call.is_over():
+                self._lent.stand_by(call)
             return call.result()
         except BaseException as error:
             if call.is_done():  # its own error, or one of this thread's behind its end
@@ -165,12 +176,10 @@ class Portal:
 
     def nudge(self, callback: Callable[[], None], *, here: bool) -> None:
         """Runs a callback on the loop; `here` if the loop is idle and this thread has time."""
-        is_idle = here and not self._short
-        if (
-            self._lent is None
-            or not is_idle
-            or not self._lent.run_here(_Nudge(callback, self.loop))
-        ):
+        lent = self._lent if here and not self._short else None
+        if lent is not None and lent.hand_over(callback):
+            return
+        if lent is None or not lent.run_here(_Nudge(callback, self.loop)):
             self.loop.call_soon_threadsafe(callback)
 
     def call_over_time(self, coroutine: Coroutine[Any, Any, T]) -> T:
