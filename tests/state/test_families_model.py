@@ -402,3 +402,39 @@ def test_a_deleted_row_that_comes_back_by_undo_is_scanned_again() -> None:
     assert list(family.scan()) == [(1, 10), (2, 21)]
     state.undo_to(0)
     assert list(family.scan()) == [(1, 10)]
+
+
+def test_the_next_keys_of_the_store_are_known_until_it_is_written() -> None:
+    store = _Looked()
+    state = PartitionState(store, 1)
+    family = state.family(1, U64, int)
+    for number in range(1, 13):
+        family.insert(number, number)
+    state.commit()
+    Writing(store, [(state, Progress())]).finish()
+    assert family.first_keys((), 3, 1) == [3]
+    looks = store.looks
+    assert [family.first_keys((), start, 1) for start in (3, 4, 5)] == [[3], [4], [5]]
+    family.delete(4)
+    assert family.first_keys((), 4, 1) == [5]
+    assert store.looks == looks, "the keys behind the first were known"
+    assert family.first_keys((), 1, 2) == [1, 2], "what comes before them was not known"
+    for number in range(3, 9):
+        family.delete(number)
+    assert family.first_keys((), 3, 2) == [9, 10], "none of those that were known is there"
+    family.insert(4, 40)
+    state.commit()
+    assert family.first_keys((), 3, 2) == [4, 9]
+    Writing(store, [(state, Progress())]).finish()
+    assert family.first_keys((), 3, 2) == [4, 9]
+    assert family.first_keys((), 9, 9) == family.first_keys((), 9, 9) == [9, 10, 11, 12]
+
+
+class _Looked(MemoryStore):
+    """Counts how often somebody looks for first keys."""
+
+    looks = 0
+
+    def first_keys(self, start: bytes, end: bytes, limit: int) -> list[bytes]:
+        self.looks += 1
+        return super().first_keys(start, end, limit)

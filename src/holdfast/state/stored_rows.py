@@ -2,11 +2,13 @@
 
 Most work is over before it reaches the store. So a scan mostly finds nothing there, and finding
 that costs 10 us: where the store is known to have nothing, it is not looked at until it is written.
+The first keys from a place on are kept in the same way, for those that ask for the next one.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable
 from itertools import chain
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from holdfast.state.api import Store
 from holdfast.state.keys import KeyCodec, Within, after
@@ -19,6 +21,15 @@ _UNKNOWN: Final = object()
 _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 _FETCHED_MAX = 4  # keys for each of those that are fetched: with more they are no neighbours
 _KEYS_SPARE = 4  # the place where a queue was left is often a row that is deleted in memory
+_AHEAD_KEYS_MAX = 32  # of a range: more are asked for by those that take many at a time
+
+
+class _Ahead(NamedTuple):
+    """The first keys of a range from a place on."""
+
+    start: Any
+    keys: list[Any]
+    are_all: bool
 
 
 class StoredRows(Generic[K]):
@@ -32,6 +43,7 @@ class StoredRows(Generic[K]):
         self._unpack = key.unpack
         self._bare: dict[Within, K | None] = {}  # parts of keys, and from where on it is empty
         self._fetched: dict[Within, list[K]] = {}  # parts of keys, and all keys with them
+        self._ahead: dict[Within, _Ahead] = {}  # by parts of keys
 
     def get_many(self, raws: list[bytes]) -> list[bytes | None]:
         """The rows of these keys. Neighbours are walked over, at a third of the cost."""
@@ -62,12 +74,20 @@ class StoredRows(Generic[K]):
             return []
         if start is None and (known := self._fetched.get(within)) is not None:
             return [key for key in known if key not in hidden and key not in more][:limit]
+        ahead = self._ahead.get(within)
+        if ahead is not None and start is not None and start >= ahead.start:
+            keys = ahead.keys[bisect_left(ahead.keys, start) :]
+            found = [key for key in keys if key not in hidden and key not in more]
+            if ahead.are_all or len(found) >= limit:
+                return found[:limit]
         low, end = self._bounds(within, start)
         page = limit + _KEYS_SPARE
         raws = self._store.first_keys(low, end, page)
         if not raws:
             self._note_bare(within, start)
-        found: list[K] = []
+        elif start is not None and page <= _AHEAD_KEYS_MAX:
+            self._note_ahead(within, _Ahead(start, list(map(self._unpack, raws)), len(raws) < page))
+        found = []
         while True:
             keys = map(self._unpack, raws)
             found += [key for key in keys if key not in hidden and key not in more]
@@ -101,6 +121,7 @@ class StoredRows(Generic[K]):
     def written(self) -> None:
         """The store has other rows now."""
         self._bare.clear()
+        self._ahead.clear()
         self._fetched = {}
 
     def _bounds(self, within: Within, start: K | None) -> tuple[bytes, bytes]:
@@ -116,3 +137,8 @@ class StoredRows(Generic[K]):
         if len(self._bare) >= _BARE_MAX:
             self._bare.clear()
         self._bare[within] = start
+
+    def _note_ahead(self, within: Within, ahead: _Ahead) -> None:
+        if len(self._ahead) >= _BARE_MAX:
+            self._ahead.clear()
+        self._ahead[within] = ahead

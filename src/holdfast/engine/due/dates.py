@@ -85,6 +85,6 @@ class DueDates:
     def next_due_ms(self) -> int | None:
         """When the next thing is due."""
         if not self._known:
-            self._first = next((row for row, _ in self._rows.scan(start=self._first)), None)
+            self._first = next(iter(self._rows.first_keys((), self._first, 1)), None)
             self._known = True
         return None if self._first is None else self._first[0]
