@@ -196,9 +196,9 @@ def test_spark_keeps_the_tables_fresh(
     here: list[int] = []  # what is done in this process
     real = project_module.project_range
 
-    def watched(*arguments: Any) -> ExecutorReport:
+    def watched(*arguments: Any, **named: Any) -> ExecutorReport:
         here.append(1)
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(project_module, "project_range", watched)
     for _ in range(2):

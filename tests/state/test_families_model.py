@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from holdfast.state import PartitionState, Progress, Store, Writing
+from holdfast.state import families as families_module
 from holdfast.state import family as family_module
 from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U8_U64, U64_U64
 from holdfast.state.memory import MemoryStore
@@ -339,6 +340,27 @@ def test_a_row_that_was_born_and_died_in_between_never_reaches_the_store() -> No
     family.delete(1)
     state.commit()
     assert state.changed_rows() == 0
+
+
+def test_rows_that_wait_are_told_without_counting_and_never_too_few_or_many_too_many() -> None:
+    state = PartitionState(MemoryStore(), 1)
+    family = state.family(1, U64, int)
+    told: list[int] = []
+    for number in range(1_000):
+        family.insert(number, number)
+        if number % 3:
+            family.delete(number)
+        state.commit()
+        told.append(state.changed_rows_at_most() - len(list(family.scan())))
+    assert min(told) >= 0, "rows were missed"
+    assert 1 < max(told) <= families_module._UNCOUNTED_MAX, "it counts never, or always"
+    for number in range(5_000, 6_000):
+        family.insert(number, number)
+    state.undo_log.clear()
+    state.replayed()
+    assert state.changed_rows_at_most() == state.changed_rows()
+    Writing(state.store, [(state, Progress())])
+    assert state.changed_rows_at_most() == 0
 
 
 def test_a_row_that_was_read_is_kept_over_writes_until_it_changes(

@@ -165,10 +165,16 @@ class LentLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         """One turn; sockets are looked at when there is nothing else, or every few turns."""
-        ready = self._ready
         self._turns += 1
-        if not ready or self._debug or not self._turns & _TURNS_UNLOOKED or self._is_timer_due():
+        if not self._ready or not self._turns & _TURNS_UNLOOKED or self._is_timer_due():
             return super()._run_once()  # pyright: ignore[reportAttributeAccessIssue]
+        self._run_ready()
+
+    def _run_ready(self) -> None:
+        """What is in the queue now; what comes meanwhile is for the next turn."""
+        if self._debug:
+            return super()._run_once()  # pyright: ignore[reportAttributeAccessIssue]
+        ready = self._ready
         for _ in range(len(ready)):
             handle = ready.popleft()
             if not handle._cancelled:
@@ -241,10 +247,10 @@ class LentLoop(asyncio.SelectorEventLoop):
         asyncio._set_running_loop(self)
         try:
             call.begin_here()
-            turns = _TURNS_MAX
+            turns, ready = _TURNS_MAX, self._ready
             while turns > 0:
-                self._run_once()
-                if not self._ready or self._stopping:
+                self._run_ready()  # timers are left to the own thread, as sockets are
+                if not ready or self._stopping:
                     break
                 turns -= 1
                 if call.is_done():  # what is left is mostly less than to wake a thread for it

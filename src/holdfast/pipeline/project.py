@@ -9,7 +9,7 @@ A small micro-batch the driver does itself: a job of Spark takes several times a
 With Spark Connect the server is where micro-batches are taken: a `Projection` travels there.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from holdfast.pipeline.changes.fold import fold
 from holdfast.pipeline.changes.rows import KnownDefinition, Rows, add
 from holdfast.pipeline.log import entries_between, open_log
 from holdfast.pipeline.offsets import Span, planned_ends, spans_of
-from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES
+from holdfast.pipeline.schema import INCIDENTS, PROCESS_INSTANCES, TABLES, Table
 from holdfast.pipeline.source import HoldfastSource
 from holdfast.pipeline.streams import ONLY_PARTITION, STREAMS
 from holdfast.pipeline.tables.delta import DeltaLog
@@ -86,6 +86,7 @@ class Projection:
         self.progress = load_progress(root)
         self._layout: Layout = {name: log.rows_by_part() for name, log in self.logs.items()}
         self._working = ThreadPoolExecutor(_THREADS, "tables")
+        self._writing = ThreadPoolExecutor(_THREADS, "files")
         self._tidied_ms = clock.now_ms()
 
     def __reduce__(self) -> tuple[type["Projection"], tuple[str, Path, Clock, int]]:
@@ -165,8 +166,9 @@ class Projection:
 
     def _project(self, span: Span) -> ExecutorReport:
         return project_range(
-            self._address, self._root, self._parts(), self.progress.definitions, *span
-        )
+            self._address, self._root, self._parts(), self.progress.definitions, *span,
+            at_once=self._writing.map,
+        )  # fmt: skip
 
     def _parts(self) -> Parts:
         """The files that executors may have to write anew."""
@@ -282,8 +284,12 @@ def project_range(
     partition: int,
     start: int,
     end: int,
+    at_once: Callable[..., Iterable[list[WrittenFile]]] = map,
 ) -> ExecutorReport:
-    """Reads a range of the log and writes the files that change by it; nothing is committed."""
+    """Reads a range of the log and writes the files that change by it; nothing is committed.
+
+    Half of the time to write a file is waiting: `at_once` may write those of several tables.
+    """
     rows = Rows(partition, definitions)
     timestamp_ms = 0
     log = open_log(address)
@@ -304,12 +310,18 @@ def project_range(
         for name, found in layout.items()
     }
     _close_incidents(root, rows, parts[INCIDENTS.name])
-    files: list[WrittenFile] = []
-    for name, table in TABLES.items():
+
+    def write(table: Table) -> list[WrittenFile]:
         if table.is_history:
-            files += add_history(root, table, partition, rows.history[name])
-        elif rows.changed[name]:
-            files += merge_changes(root, table, partition, rows.changed[name], parts[name])
+            return add_history(root, table, partition, rows.history[table.name])
+        return merge_changes(root, table, partition, rows.changed[table.name], parts[table.name])
+
+    due = [
+        table
+        for name, table in TABLES.items()
+        if (rows.history[name] if table.is_history else rows.changed[name])
+    ]
+    files = [file for written in at_once(write, due) for file in written]
     return ExecutorReport(partition, end, timestamp_ms, files, rows.deployed)
 
 

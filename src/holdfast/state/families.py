@@ -23,6 +23,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PREFIX = struct.Struct(">HB")  # partition, family tag
+_UNCOUNTED_MAX = 64  # changes, before rows are counted again
 _PROGRESS_TAG = 0
 
 
@@ -69,6 +70,8 @@ class PartitionState:
         self._families: dict[int, Family[Any, Any]] = {}
         self._tallies: dict[int, Tally] = {}
         self._overlays: list[dict[Any, Any]] = []  # what the families have for the store
+        self._counted = 0  # rows in them, when they were counted last
+        self._uncounted = 0  # changes that were committed since
         self._undone: list[Callable[[], None]] = []
         self._progress_key = progress_key(partition)
         stored = store.get(self._progress_key)
@@ -114,18 +117,33 @@ class PartitionState:
 
     def commit(self) -> None:
         """The step's records are durable: its changes can no longer be taken back."""
+        self._uncounted += len(self.undo_log)
         self.undo_log.clear()
+
+    def replayed(self) -> None:
+        """Changes were made that nobody committed: they are on the log already."""
+        self._uncounted = _UNCOUNTED_MAX + 1
 
     def changed_rows(self) -> int:
         """How many rows are waiting for the store."""
-        # After every step, over all families: asking each of them would cost 3 us.
-        return sum(map(len, self._overlays))
+        self._counted, self._uncounted = sum(map(len, self._overlays)), 0
+        return self._counted
+
+    def changed_rows_at_most(self) -> int:
+        """The same, or a few more: a change is mostly a row.
+
+        It is asked after every step. To count 150 dicts, whose memory is cold, takes 10 us.
+        """
+        if self._uncounted > _UNCOUNTED_MAX:
+            return self.changed_rows()
+        return self._counted + self._uncounted
 
     def freeze(self) -> list[Packed]:
         """What was changed stands still from now on, for a write; the state goes on changing."""
         assert not self.undo_log, "only committed changes may reach the store"
         frozen = [each.freeze() for each in (*self._families.values(), *self._tallies.values())]
         self._overlays = [each for family in self._families.values() for each in family.overlay]
+        self._counted = self._uncounted = 0
         return frozen
 
     def thaw(self, progress: Progress) -> None:

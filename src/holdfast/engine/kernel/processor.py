@@ -383,6 +383,7 @@ class Processor(LogStanding, Generic[S]):
                     last_key = record.key
                 if record.value_type in last_keys:
                     last_key = max(last_key, last_keys[record.value_type](record.value))
+        self.state.replayed()
         self._processed = processed
         self._applied = max(already, records[-1].position)
         self._last_ms = max(self._last_ms, records[-1].timestamp_ms)

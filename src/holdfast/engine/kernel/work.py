@@ -42,7 +42,7 @@ class Work(Generic[S]):
         wake: Callable[[int], None],
     ) -> None:
         self.outside: Outside | None = None
-        self.changed: dict[int, int] = {}  # partition -> changed rows the store does not have
+        self.changed: dict[int, int] = {}  # by partition, about how many rows the store lacks
         # what the round that is under way has taken
         self.at_hand: list[tuple[list[Submission], Step | None]] = []
         self._processors = processors
@@ -104,7 +104,7 @@ class Work(Generic[S]):
         processor = self._processors[partition]
         processor.commit(step, appended)
         self._inbox.answered(partition, taken)
-        self.changed[partition] = processor.state.changed_rows()
+        self.changed[partition] = processor.state.changed_rows_at_most()
         for bug in step.bugs:
             log.error("command failed", partition=partition, error=bug)
         for ticket, replies in step.replies:
