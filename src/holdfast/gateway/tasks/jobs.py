@@ -143,7 +143,7 @@ class JobService(JobApi):
     async def _jobs_of(self, ticket: "asyncio.Future[list[Reply]]") -> list[EngineJob]:
         """The jobs that a ticket brings. They are released if the caller gives up waiting."""
         try:
-            (reply,) = await asyncio.shield(ticket)
+            (reply,) = ticket.result() if ticket.done() else await asyncio.shield(ticket)
         except asyncio.CancelledError:
             if not ticket.cancelled():
                 ticket.add_done_callback(self._give_back)
