@@ -159,6 +159,21 @@ def test_a_result_that_is_too_large_fails_the_task_and_nothing_else(app: Holdfas
     assert chatty.submit(3).result(timeout=WAIT) == "xxx"
 
 
+def test_tasks_that_are_defined_while_a_worker_waits_are_done_by_it(app: Holdfast) -> None:
+    first = app.task(name="first")(lambda number: number)
+    assert first.submit(0).result(WAIT) == 0
+    worker = app._worker
+    assert worker is not None
+    for several in (1, 3, 2):  # at once: the question of the worker is withdrawn while it is
+        names = [f"task-{several}-{number}" for number in range(several)]
+        tasks = [app.task(name=name)(lambda number: number + 1) for name in names]
+        assert [task.submit(n).result(WAIT) for n, task in enumerate(tasks)] == [
+            n + 1 for n in range(several)
+        ]
+        assert first.submit(several).result(WAIT) == several
+    assert app._worker is worker and worker.lost == 0
+
+
 def test_a_closed_app_says_so(tmp_path: Path) -> None:
     app = Holdfast.open(tmp_path / "data")
 

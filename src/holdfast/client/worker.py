@@ -107,7 +107,10 @@ class Worker:
         self._room = asyncio.Event()
         self._reports = asyncio.Event()
         self._executors: dict[bool, Executor] = {}
-        self._asking: asyncio.Future[list[ActivatedJob]] | None = None
+        self._end = asyncio.Event()
+        self._fetching: asyncio.Task[None] | None = None
+        self._is_asking = False  # the request for jobs can be withdrawn
+        self._is_withdrawn = False
         self._returning: set[asyncio.Future[None]] = set()
         self._running: Any = None
 
@@ -145,15 +148,16 @@ class Worker:
         await asyncio.to_thread(self.stop)
 
     def _wake(self) -> None:
+        self._end.set()
         self._room.set()
         self._reports.set()
 
     async def _run(self) -> None:
-        fetching = asyncio.create_task(self._fetch())
+        self._fetching = fetching = asyncio.create_task(self._fetch())
         reporting = asyncio.create_task(self._report_done())
         beating = asyncio.create_task(self._extend_leases())
         try:
-            stopped = asyncio.create_task(self._until_stopped())
+            stopped = asyncio.create_task(self._end.wait())
             await asyncio.wait([fetching, reporting, stopped], return_when="FIRST_COMPLETED")
             stopped.cancel()
             fetching.cancel()
@@ -171,11 +175,6 @@ class Worker:
             for executor in self._executors.values():
                 executor.close()
 
-    async def _until_stopped(self) -> None:
-        while not self._stopping.is_set():
-            self._room.clear()
-            await self._room.wait()
-
     # --- taking jobs --------------------------------------------------------------------------
 
     def add(self, task: Task[..., Any]) -> None:
@@ -185,8 +184,9 @@ class Worker:
 
     def _ask_again(self) -> None:
         """The request that is waiting does not know of the newest task: it is made anew."""
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._is_asking and self._fetching is not None and not self._is_withdrawn:
+            self._is_withdrawn = True
+            self._fetching.cancel()
 
     async def _fetch(self) -> None:
         while not self._stopping.is_set():
@@ -212,11 +212,11 @@ class Worker:
             list(self._tasks), self.name, room, self._lease_ms, 0 if options else _POLL_MS, wanted,
             options,
         )  # fmt: skip
-        self._asking = asyncio.ensure_future(
-            self._retrying(lambda: self._api.jobs.activate(request))
-        )
+        self._is_asking = True
         try:
-            jobs = await self._asking
+            jobs: list[ActivatedJob] = await self._retrying(
+                lambda: self._api.jobs.activate(request)
+            )
             told.update(options)
             return jobs
         except InvalidArgument as error:
@@ -227,12 +227,20 @@ class Worker:
             told.update(options)
             return []
         except asyncio.CancelledError:
-            if self._asking.cancelled() and not self._stopping.is_set():
-                return []  # only the question was withdrawn
+            if self._was_only_withdrawn():
+                return []
             raise
         finally:
-            self._asking.cancel()
-            self._asking = None
+            self._is_asking = False
+            self._was_only_withdrawn()
+
+    def _was_only_withdrawn(self) -> bool:
+        """Whether it is the question alone that was cancelled; the worker goes on then."""
+        if not self._is_withdrawn:
+            return False
+        self._is_withdrawn = False
+        fetching = asyncio.current_task()
+        return fetching is not None and not fetching.uncancel()
 
     def _executor(self, asynchronous: bool) -> Executor:
         """Where functions of a kind are run; made when the first one comes."""
