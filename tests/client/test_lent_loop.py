@@ -7,43 +7,26 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.client.lent_portals import (
+    OWN,
+    Interrupted,
+    handling,
+    in_threads,
+    interrupt,
+    is_idle,
+    portal,
+    until,
+)
 
 from holdfast import Holdfast
 from holdfast.client.held_signals import HeldSignals
 from holdfast.client.lent_loop import LentCall, LentLoop
 from holdfast.client.portal import Portal
 from holdfast.errors import Unavailable
-
-OWN = "own"
-
-
-@contextmanager
-def portal() -> Iterator[tuple[Portal, LentLoop]]:
-    opened = Portal(OWN, lends=True)
-    assert isinstance(opened.loop, LentLoop)
-    try:
-        until(lambda: is_idle(opened.loop))
-        yield opened, opened.loop
-    finally:
-        opened.close()
-
-
-def is_idle(loop: Any) -> bool:
-    return loop._is_lending and not loop._turn.locked()
-
-
-def until(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline, "it does not get there"
-        os.sched_yield()
 
 
 async def where() -> str:
@@ -73,13 +56,6 @@ class Never:
         return False
 
     def wake_its_thread(self) -> None: ...
-
-
-def in_threads(count: int, work: Callable[[int], None]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
-    for each in threads:
-        each.start()
-    return threads
 
 
 # --- who runs it ------------------------------------------------------------------------------
@@ -334,164 +310,7 @@ def test_threads_that_race_have_all_their_calls_done_once_and_in_their_own_order
         assert loop._times_lent > before
 
 
-# --- standing by ------------------------------------------------------------------------------
-
-
-@contextmanager
-def standing(door: Portal, loop: Any, threads: int = 1) -> Iterator[list[str]]:
-    """Threads wait for an end that comes behind the block; the list has what they were told."""
-    end: asyncio.Future[str] = loop.create_future()
-    told: list[str] = []
-
-    async def waiting() -> str:
-        return await asyncio.shield(end)
-
-    def wait(_: int) -> None:
-        told.append(door.call(waiting(), waits=True))
-
-    waiters = in_threads(threads, wait)
-    until(lambda: len(loop._standing_by) == threads and is_idle(loop))
-    yield told
-    loop.call_soon_threadsafe(end.set_result, "the end")
-    for each in waiters:
-        each.join(20)
-        assert not each.is_alive()
-    assert told == ["the end"] * threads and loop._standing_by == []
-
-
-def nudged(door: Portal) -> str:
-    """The thread that runs what this one has for the loop."""
-    names: list[str] = []
-    ran = threading.Event()
-
-    def note() -> None:
-        names.append(threading.current_thread().name)
-        ran.set()
-
-    door.nudge(note, here=True)
-    assert ran.wait(20)
-    return names[0]
-
-
-def test_the_only_thread_that_stands_by_runs_what_others_have_for_the_loop():
-    with portal() as (door, loop), standing(door, loop):
-        waiter = {each.name for each in threading.enumerate() if each.name.startswith("Thread-")}
-        for _ in range(20):
-            assert {nudged(door)} <= waiter
-            until(lambda: is_idle(loop))
-
-
-@pytest.mark.parametrize("threads", [0, 2, 3])
-def test_with_none_or_several_that_stand_by_each_runs_the_loop_itself(threads: int):
-    with portal() as (door, loop), standing(door, loop, threads):
-        assert not loop.hand_over(lambda: None)
-        assert nudged(door) in (OWN, threading.current_thread().name)
-
-
-class LooksFree:
-    """A turn that somebody has, and that looked free a moment ago."""
-
-    def __init__(self, turn: threading.Lock) -> None:
-        self._turn = turn
-        self.release = turn.release
-        self.tried = threading.Event()
-
-    def locked(self) -> bool:
-        return False
-
-    def acquire(self, blocking: bool = True) -> bool:
-        if blocking:
-            return self._turn.acquire()
-        self.tried.set()
-        return False
-
-
-def test_what_is_handed_over_while_somebody_else_has_the_turn_is_run():
-    with portal() as (door, loop), standing(door, loop):
-        ran, turn = threading.Event(), loop._turn
-        turn.acquire()
-        loop._turn = LooksFree(turn)
-        assert loop.hand_over(ran.set)
-        assert loop._turn.tried.wait(20)
-        loop._turn = turn
-        turn.release()
-        assert ran.wait(20)
-
-
-def test_what_is_handed_to_a_thread_that_is_just_leaving_is_run():
-    with portal() as (door, loop):
-        for _ in range(300):
-            ran = threading.Event()
-            end: asyncio.Future[None] = loop.create_future()
-
-            async def waiting(end: asyncio.Future[None] = end) -> None:
-                await end
-
-            (waiter,) = in_threads(1, lambda _, w=waiting: door.call(w(), waits=True))
-            until(lambda: len(loop._standing_by) == 1)
-            loop.call_soon_threadsafe(end.set_result, None)
-            door.nudge(ran.set, here=True)
-            assert ran.wait(20), "what was handed over was never run"
-            waiter.join(20)
-            assert not waiter.is_alive()
-
-
-def test_what_is_handed_to_a_thread_that_is_interrupted_is_run():
-    with portal() as (door, loop), handling(signal.SIGUSR1):
-        ran = threading.Event()
-
-        def interrupt_it() -> None:
-            until(lambda: len(loop._standing_by) == 1 and is_idle(loop))
-            loop._standing_by[0].wake = lambda: os.kill(os.getpid(), signal.SIGUSR1)
-            until(lambda: loop.hand_over(ran.set))
-
-        (thread,) = in_threads(1, lambda _: interrupt_it())
-        with pytest.raises(Interrupted):
-            door.call(asyncio.sleep(60), waits=True)
-        assert ran.wait(20)
-        thread.join()
-        assert loop._standing_by == []
-
-
-def test_threads_that_race_to_hand_over_and_to_wait_lose_nothing():
-    with portal() as (door, _):
-        ran: list[tuple[int, int]] = []
-
-        def work(thread: int) -> None:
-            for number in range(200):
-                if thread % 2:
-                    door.nudge(lambda n=number: ran.append((thread, n)), here=True)
-                else:
-                    door.call(asyncio.sleep(0.0005 * (number % 3)), waits=True)
-
-        for each in in_threads(4, work):
-            each.join(60)
-            assert not each.is_alive()
-        until(lambda: len(ran) == 400)
-        for thread in (1, 3):
-            assert [number for who, number in ran if who == thread] == list(range(200))
-
-
 # --- interrupts, ends, forks ------------------------------------------------------------------
-
-
-class Interrupted(Exception):
-    """What a handler of a signal raises."""
-
-
-def interrupt(*_: object) -> None:
-    raise Interrupted
-
-
-@contextmanager
-def handling(number: int) -> Iterator[None]:
-    assert threading.current_thread() is threading.main_thread()
-    before = signal.signal(number, interrupt)
-    try:
-        yield
-        assert signal.getsignal(number) is interrupt
-    finally:
-        signal.signal(number, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])

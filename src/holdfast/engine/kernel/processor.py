@@ -388,9 +388,8 @@ class Processor(LogStanding, Generic[S]):
         self._applied = max(already, records[-1].position)
         self._last_ms = max(self._last_ms, records[-1].timestamp_ms)
         self.next_offset, self.replayed_position = entries[-1].offset + 1, records[-1].position
-        turn = self._turn
-        turn.next_position = self._applied + 1
-        turn.key_counter = max(turn.key_counter, counter_of(last_key))
+        self._turn.next_position = self._applied + 1
+        self._turn.key_counter = max(self._turn.key_counter, counter_of(last_key))
         while self._leftover and self._leftover[0].position <= processed:
             self._leftover.popleft()
         self._leftover.extend(
