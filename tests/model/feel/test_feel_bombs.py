@@ -15,7 +15,7 @@ MEGABYTES_MAX = 64  # that the process grows by while it goes through all of the
 
 
 def test_the_bombs_end_within_time_and_memory() -> None:
-    """In a process of their own, whose growth is theirs; what took long gets a second chance."""
+    """In a process of their own, whose growth is theirs; what took long gets three more chances."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.model.feel.feel_bombs"],
         capture_output=True,
