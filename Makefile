@@ -46,6 +46,12 @@ $(VENV)/moto/made: $(VENV)/made tests/contract/moto.txt
 	@$(VENV)/moto/bin/python -m pip --disable-pip-version-check install --quiet --quiet --requirement tests/contract/moto.txt
 	@touch $@
 
+# pytest compiles tests with their assertions rewritten: each of its workers would do all of it.
+$(VENV)/compiled: $(VENV)/development
+	@echo "· compiling the tests (once; about half a minute)"
+	@mkdir -p build && $(BIN)/python -m pytest --collect-only --quiet > build/compiled.log || (tail -n 40 build/compiled.log; exit 1)
+	@touch $@
+
 demo: $(VENV)/pipeline ## the main job on a fresh folder: work, a killed worker, nothing lost, nothing doubled, tables of it
 	@$(BIN)/holdfast demo
 
@@ -64,7 +70,7 @@ check: $(VENV)/development
 	@echo "· types (basedpyright)"
 	@$(BIN)/basedpyright --level error | tail -n 20; exit $${PIPESTATUS[0]}
 
-unit: $(VENV)/development $(VENV)/moto/made
+unit: $(VENV)/development $(VENV)/moto/made $(VENV)/compiled
 	@echo "· tests (pytest, $(WORKERS) at a time)"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not soak" --durations=30
 
