@@ -31,17 +31,24 @@ Notes on the figures:
 - The journal is measured with two workloads. The first is the best of several that were tried:
   large appends, three in flight for each partition, segments of 256 MiB, and a log that is
   truncated during the run. The second is plain: small appends, one in flight for each partition.
-  The plain one reaches about two thirds of the ratio. It is low while the disk is quick: with
-  a busy disk, whose syncs took 4 ms, both plain figures were above 0.95. What made it better: less
+  The plain one reaches about two thirds of the ratio, 0.50 to 0.57 in several runs. It is low
+  while the disk is quick: with a busy disk, whose syncs took 4 ms, both plain figures were above
+  0.95. What made it better: less
   work of our own for an append, and commits up to 2 MiB that the loop writes itself. What did not:
-  to let a thread write one half of a turn's appends while the loop joins the other half.
-- The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 ms: our
-  own part is 0.16 ms to the acknowledgement. With syncs of 2 ms the ratios were 1.25 and 0.54.
-  Three ways were tried: the caller's thread runs the idle loop, the commit begins where a task is
-  submitted, and fewer calls (440 of Python's functions for a submission, 520 before; 1,630 from
-  submit to result, 2,000 before). After a pause a sync takes 0.12 to 0.15 ms, not 0.09.
-- The tasks and the two-step processes were measured over three rounds. Restate was beaten by 13
-  in a quiet hour and by 9 to 10 in busy ones. At a load of 4 to 8 the no-op tasks reached 2.34.
+  to let a thread write one half of a turn's appends while the loop joins the other half. With a
+  disk that does nothing, an append of 64 KiB takes 12 µs, half of it for the checksum and the
+  copy. Sixteen of them and one write make 0.59 at best. O_DIRECT would make a write of 4 KiB a
+  fifth quicker, but needs frames that fill whole blocks.
+- The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 to
+  0.14 ms: our own part is 0.15 ms to the acknowledgement. With syncs of 2 ms the ratios were 1.25
+  and 0.54. What made it shorter: the caller's thread runs the idle loop, the commit begins where a
+  task is submitted, fewer calls (400 of Python's functions for a submission, 520 before; 1,500
+  from submit to result, 2,000 before), a caller that waits for a result runs what its worker
+  reports, and no count of rows after each step. After a pause a sync takes a fifth longer.
+- The rates of tasks and two-step processes vary with the hour, because the machine's neighbours
+  do: in five runs the no-op tasks reached 2.6 to 3.2 times the best peer, the processes 44 to 60
+  times DBOS and 10 to 13 times Restate, and the time from submit to result was 0.185 to 0.255 of
+  Restate's. By processor time a process costs us 1/75 of what it costs DBOS, and 1/16 of Restate's.
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
   programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of
   a task is the steadier comparison.
@@ -49,12 +56,14 @@ Notes on the figures:
   Our submitter keeps at most 2,000 processes in flight: with 4,500 a node does 0.86 times as many.
   Both sides keep results. A node of two processes (`--processes 2`) did 0.98 times as many
   processes and 1.12 times as many tasks as a node of one: the node, its worker and its client need
-  more than two cores already.
+  more than two cores already. Smaller commits in a thread beside the loop made no difference.
 - With a deep backlog every task is written to the store and read again. With a shallow one it never
   gets there. So what makes short-lived tasks cheaper lowers this ratio: it was 0.77 to 0.82 in
   several runs. Rows are now read with one call each instead of three, written without code of ours
   for each, and found by one walk over neighbours. A task of the backlog takes 6 µs more than one
   that never reaches the store.
+- The micro-batch of one task takes about 14 ms of our own work, half of it for the commits of
+  Delta. The rest is Spark's, as in its own source. The files of several tables are written at once.
 - Replay is compared with a fixed number, so it depends on the machine more than other figures. It
   was 0.94 at a load of 14, and 1.4 to 1.5 by processor time alone.
 - The worker's protocol is HTTP with JSON. In the benchmark of tasks a worker sends 42 requests for
