@@ -33,12 +33,11 @@ Notes on the figures:
   truncated during the run. The second is plain: small appends, one in flight for each partition.
   The plain one reaches about two thirds of the ratio, 0.50 to 0.57 in several runs. It is low
   while the disk is quick: with a busy disk, whose syncs took 4 ms, both plain figures were above
-  0.95. What made it better: less
-  work of our own for an append, and commits up to 2 MiB that the loop writes itself. What did not:
-  to let a thread write one half of a turn's appends while the loop joins the other half. With a
-  disk that does nothing, an append of 64 KiB takes 12 µs, half of it for the checksum and the
-  copy. Sixteen of them and one write make 0.59 at best. O_DIRECT would make a write of 4 KiB a
-  fifth quicker, but needs frames that fill whole blocks.
+  0.95. What made it better: less work of our own for an append, and commits up to 2 MiB that the
+  loop writes itself. What did not: to let a thread write one half of a turn's appends while the
+  loop joins the other half. With a disk that does nothing, an append of 64 KiB takes 12 µs, half
+  of it for the checksum and the copy. Sixteen of them and one write make 0.59 at best. O_DIRECT
+  would make a write of 4 KiB a fifth quicker, but needs frames that fill whole blocks.
 - The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 to
   0.14 ms: our own part is 0.15 ms to the acknowledgement. With syncs of 2 ms the ratios were 1.25
   and 0.54. What made it shorter: the caller's thread runs the idle loop, the commit begins where a
@@ -46,7 +45,7 @@ Notes on the figures:
   from submit to result, 2,000 before), a caller that waits for a result runs what its worker
   reports, and no count of rows after each step. After a pause a sync takes a fifth longer.
 - The rates of tasks and two-step processes vary with the hour, because the machine's neighbours
-  do: in five runs the no-op tasks reached 2.6 to 3.2 times the best peer, the processes 44 to 60
+  do: in several runs the no-op tasks reached 2.6 to 3.2 times the best peer, the processes 44 to 60
   times DBOS and 10 to 13 times Restate, and the time from submit to result was 0.185 to 0.255 of
   Restate's. By processor time a process costs us 1/75 of what it costs DBOS, and 1/16 of Restate's.
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
