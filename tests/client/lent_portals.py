@@ -26,7 +26,8 @@ def portal() -> Iterator[tuple[Portal, LentLoop]]:
 
 
 def is_idle(loop: Any) -> bool:
-    return loop._is_lending and not loop._turn.locked()
+    """Whether the own thread sleeps, and nobody has just woken it."""
+    return loop._is_lending and loop._is_asleep and not loop._ready and not loop._turn.locked()
 
 
 def until(is_so: Callable[[], object]) -> None:
