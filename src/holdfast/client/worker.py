@@ -109,7 +109,7 @@ class Worker:
         self._executors: dict[bool, Executor] = {}
         self._end = asyncio.Event()
         self._fetching: asyncio.Task[None] | None = None
-        self._is_asking = False  # the request for jobs can be withdrawn
+        self._is_asking = False  # a request for jobs is under way, which can be withdrawn
         self._is_withdrawn = False
         self._returning: set[asyncio.Future[None]] = set()
         self._running: Any = None
@@ -227,15 +227,15 @@ class Worker:
             told.update(options)
             return []
         except asyncio.CancelledError:
-            if self._was_only_withdrawn():
+            if self._end_withdrawal():
                 return []
             raise
         finally:
             self._is_asking = False
-            self._was_only_withdrawn()
+            self._end_withdrawal()
 
-    def _was_only_withdrawn(self) -> bool:
-        """Whether it is the question alone that was cancelled; the worker goes on then."""
+    def _end_withdrawal(self) -> bool:
+        """Takes back the cancellation of a withdrawn request; False if that is not the only one."""
         if not self._is_withdrawn:
             return False
         self._is_withdrawn = False

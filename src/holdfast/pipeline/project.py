@@ -288,7 +288,8 @@ def project_range(
 ) -> ExecutorReport:
     """Reads a range of the log and writes the files that change by it; nothing is committed.
 
-    Half of the time to write a file is waiting: `at_once` may write those of several tables.
+    `at_once` is a `map` that may write the files of several tables in parallel: half of the time
+    to write a file is spent waiting for the disk.
     """
     rows = Rows(partition, definitions)
     timestamp_ms = 0

@@ -2,7 +2,7 @@
 
 Most work is over before it reaches the store. So a scan mostly finds nothing there, and finding
 that costs 10 us: where the store is known to have nothing, it is not looked at until it is written.
-The first keys from a place on are kept in the same way, for those that ask for the next one.
+The first keys of a range are kept in the same way, for callers that ask for the next key.
 """
 
 from bisect import bisect_left
@@ -21,15 +21,15 @@ _UNKNOWN: Final = object()
 _NEIGHBOURS_MIN = 32  # below it a walk costs more than a look for each
 _FETCHED_MAX = 4  # keys for each of those that are fetched: with more they are no neighbours
 _KEYS_SPARE = 4  # the place where a queue was left is often a row that is deleted in memory
-_AHEAD_KEYS_MAX = 32  # of a range: more are asked for by those that take many at a time
+_AHEAD_KEYS_MAX = 32  # kept of a range; callers that take more at a time gain nothing
 
 
 class _Ahead(NamedTuple):
-    """The first keys of a range from a place on."""
+    """The store's next keys of a range, from `start` on."""
 
     start: Any
     keys: list[Any]
-    are_all: bool
+    are_all: bool  # the range has no more
 
 
 class StoredRows(Generic[K]):
@@ -83,18 +83,19 @@ class StoredRows(Generic[K]):
         low, end = self._bounds(within, start)
         page = limit + _KEYS_SPARE
         raws = self._store.first_keys(low, end, page)
-        if not raws:
+        keys = list(map(self._unpack, raws))
+        if not keys:
             self._note_bare(within, start)
         elif start is not None and page <= _AHEAD_KEYS_MAX:
-            self._note_ahead(within, _Ahead(start, list(map(self._unpack, raws)), len(raws) < page))
+            self._note_ahead(within, _Ahead(start, keys, len(keys) < page))
         found = []
         while True:
-            keys = map(self._unpack, raws)
             found += [key for key in keys if key not in hidden and key not in more]
-            if len(found) >= limit or len(raws) < page:
+            if len(found) >= limit or len(keys) < page:
                 return found[:limit]
             page = limit - len(found) + _KEYS_SPARE
             raws = self._store.first_keys(raws[-1] + b"\0", end, page)
+            keys = list(map(self._unpack, raws))
 
     def fetch(self, firsts: list[Any]) -> list[K]:
         """All keys that begin with one of these parts, if they are neighbours.
