@@ -60,12 +60,13 @@ def nudged(door: Portal) -> str:
 
 def test_the_only_thread_that_stands_by_runs_what_others_have_for_the_loop():
     with portal() as (door, loop), standing(door, loop):
-        (waiter,) = [each.name for each in threading.enumerate() if each.name.startswith("Thread-")]
+        waiters = {each.name for each in threading.enumerate() if each.name.startswith("Thread-")}
         names: list[str] = []
         for _ in range(20):
             names.append(nudged(door))
             until(lambda: is_idle(loop))
-        assert names.count(waiter) > 10, "others ran it, though they were not awake"
+        ran_by_waiters = [name for name in names if name in waiters]
+        assert len(ran_by_waiters) > 10, "others ran it, though they were not awake"
 
 
 @pytest.mark.parametrize("threads", [0, 2, 3])
