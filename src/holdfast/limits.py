@@ -437,6 +437,7 @@ GROUP_MESSAGE_BYTES_MAX = 4_000_000  # just below an entry of a journal
 PAYLOAD_BYTES_MAX = 3 * MIB  # leaves room for the rest of a record of ENTRY_BYTES_MAX
 REQUEST_BYTES_MAX = 12 * MIB  # payloads, results, errors: two with their events fit an append
 TASKS_PER_SUBMIT_MAX = 10_000  # one atomic append; about 100 ms of work
+BULK_ITEMS_MIN = 64  # of a submission: the way to another process, 70 us, is 1 us for each
 JOBS_PER_ACTIVATION_MAX = 10_000
 JOBS_PER_REPORT_MAX = 10_000  # completions or failures in one request
 # Headers of a task: W3C's traceparent takes 55 bytes, its tracestate 512 and its baggage the rest.

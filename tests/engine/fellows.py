@@ -48,6 +48,10 @@ class Everywhere:
     def near(self) -> Sequence[int]:
         return range(1, self.count + 1)
 
+    @property
+    def of_machine(self) -> Sequence[int]:
+        return self.near
+
     def placement(self) -> list[Placement]:
         return [Placement(each, "", 1) for each in self.near]
 

@@ -44,6 +44,8 @@ _PAUSE_S_MAX = 1.0  # between two attempts, where the node does not say how long
 # After these a report or a request for work is sent again: leases keep jobs from being done twice.
 _PASSING = (Unavailable, Moved, Unknown, ResourceExhausted, DeadlineExceeded)
 _PASSING_CODES = frozenset(each.code.value for each in _PASSING)  # of single reports
+_REPORTS_BESIDE_MAX = 3  # requests with reports that are under way at once
+_BESIDE_JOBS_MIN = 100  # fewer ended jobs wait for the report under way: requests cost, too
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -96,6 +98,7 @@ class Worker:
         self._lease_ms = lease_ms
         self._prefetch = prefetch
         self._rate = 0.0  # jobs a second, lately
+        self._reported_at = 0.0  # the last time, by the loop's clock
         self._concurrency = concurrency
         self._mode = mode
         self._held: dict[str, _Held] = {}
@@ -103,6 +106,8 @@ class Worker:
         self._told_options: set[str] = set()  # types whose options the node knows
         self._done: deque[Done] = deque()
         self._told = False  # the loop knows that there is something in `_done`
+        self._sending: set[asyncio.Task[None]] = set()  # large reports
+        self._unsent: BaseException | None = None  # why one of them could not be sent
         self._stopping = threading.Event()
         self._room = asyncio.Event()
         self._reports = asyncio.Event()
@@ -304,37 +309,74 @@ class Worker:
             # A thread that has nothing else to do tells the node itself, if that is embedded.
             has_time = len(self._held) <= len(self._begun)
             self._portal.nudge(self._reports.set, here=has_time)
+        elif len(self._done) == _BESIDE_JOBS_MIN:
+            self._portal.nudge(self._reports.set, here=False)
 
     async def _report_done(self) -> None:
-        loop = asyncio.get_running_loop()
-        reported_at = loop.time()
-        while not (self._stopping.is_set() and not self._begun and not self._done):
-            self._reports.clear()
-            self._told = False
-            done = [self._done.popleft() for _ in range(len(self._done))]
-            if not done:
-                await self._reports.wait()
-                continue
-            for piece in pieces(done):
-                await self._send(piece)
-            for item in done:
-                self._held.pop(item.job.job_key, None)
-                self._begun.discard(item.job.job_key)
-            now = loop.time()
-            self._rate += 0.3 * (len(done) / max(now - reported_at, 1e-6) - self._rate)
-            reported_at = now
-            self._room.set()
+        """Reports what has ended; large reports beside each other, for they go to several nodes.
+
+        One at a time, the processes of a node would work in turn, each for the worker's last report.
+        """
+        try:
+            while not self._is_all_reported():
+                self._reports.clear()
+                if self._sending and not self._may_send_beside():
+                    await self._reports.wait()
+                    continue
+                self._told = False
+                done = [self._done.popleft() for _ in range(len(self._done))]
+                if not done:
+                    await self._reports.wait()
+                elif len(done) < _BESIDE_JOBS_MIN:
+                    await self._send_all(done)
+                else:
+                    sending = asyncio.create_task(self._send_all(done))
+                    self._sending.add(sending)
+                    sending.add_done_callback(self._sent)
+        finally:
+            for sending in self._sending:
+                sending.cancel()
+
+    def _is_all_reported(self) -> bool:
+        """Whether the worker stops and has nothing more to report."""
+        if self._unsent is not None:
+            raise self._unsent
+        is_empty = not self._begun and not self._done and not self._sending
+        return is_empty and self._stopping.is_set()
+
+    def _may_send_beside(self) -> bool:
+        return len(self._sending) < _REPORTS_BESIDE_MAX and len(self._done) >= _BESIDE_JOBS_MIN
+
+    def _sent(self, sending: "asyncio.Task[None]") -> None:
+        self._sending.discard(sending)
+        if not sending.cancelled():
+            self._unsent = self._unsent or sending.exception()
+        self._reports.set()
+
+    async def _send_all(self, done: list[Done]) -> None:
+        for piece in pieces(done):
+            await self._send(piece)
+        for item in done:
+            self._held.pop(item.job.job_key, None)
+            self._begun.discard(item.job.job_key)
+        now = asyncio.get_running_loop().time()
+        self._rate += 0.3 * (len(done) / max(now - self._reported_at, 1e-6) - self._rate)
+        self._reported_at = now
+        self._room.set()
 
     async def _send(self, done: list[Done]) -> None:
         completions, failures = completions_of(done), failures_of(done)
         errors = [job_error(item, self._tasks) for item in done if item.thrown is not None]
         self.completed += sum(item.is_over for item in done)
         if errors:
-            self.completed += await self._tell(self._api.jobs.throw, errors)
+            taken = await self._tell(self._api.jobs.throw, errors)
+            self.completed += taken  # not in one line: other reports count meanwhile
         if completions:
-            self.completed += await self._tell(self._api.jobs.complete, completions)
+            taken = await self._tell(self._api.jobs.complete, completions)
+            self.completed += taken
         if failures:
-            self.failed += await self._tell(self._api.jobs.fail, failures)
+            taken = await self._tell(self._api.jobs.fail, failures)
+            self.failed += taken
 
     async def _tell(self, report: Any, items: list[Any]) -> int:
         """Reports until every partition has answered; how many reports were taken.

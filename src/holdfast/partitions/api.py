@@ -64,6 +64,11 @@ class Partitions(Protocol):
         """Those of this member, in order: what may go anywhere goes there, to few large steps."""
         ...
 
+    @property
+    def of_machine(self) -> Sequence[int]:
+        """Those of this machine that can be reached now: bulk work is divided among them."""
+        ...
+
     def placement(self) -> list[Placement]:
         """Who owns which, as far as this member knows."""
         ...

@@ -49,6 +49,10 @@ class LocalPartitions:
         self.near: Sequence[int] = sorted(runner.processors)
         self.submit: Callable[..., asyncio.Future[list[Reply]]] = runner.submit
 
+    @property
+    def of_machine(self) -> Sequence[int]:
+        return self.near
+
     def placement(self) -> list[Placement]:
         epochs = {each: self._runner.epoch(each) for each in self.near}
         return [Placement(each, "", epoch or 0) for each, epoch in epochs.items()]

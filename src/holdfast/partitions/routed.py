@@ -101,6 +101,14 @@ class RoutedPartitions:
     def near(self) -> Sequence[int]:
         return self._local.near
 
+    @property
+    def of_machine(self) -> Sequence[int]:
+        if self.room is not None:  # the other members are on machines of their own
+            return self.near
+        reached = {member for member, remote in self.remotes.items() if remote.link.is_up}
+        away = [each.partition for each in self.placements.all() if each.member in reached]
+        return sorted([*self.near, *away])
+
     def placement(self) -> list[Placement]:
         return self.placements.all()
 

@@ -20,6 +20,7 @@ from holdfast.engine.identity.values import DECIDING_PARTITION
 from holdfast.engine.kernel import Command, Reply, Required
 from holdfast.engine.kernel.query import Query
 from holdfast.errors import Forbidden
+from holdfast.limits import BULK_ITEMS_MIN
 from holdfast.partitions import Partitions
 from holdfast.records import partition_for
 
@@ -106,12 +107,17 @@ class Asked:
         """The partitions of this member."""
         return self._partitions.near
 
-    def anywhere(self) -> int:
-        """A partition for what may go to any: those of this member take turns, if it has any."""
+    def anywhere(self, items: int = 1) -> int:
+        """A partition for what may go to any: those of this member take turns, if it has any.
+
+        Many items are worth the way to another process of the machine, which may be idle.
+        """
         request = _REQUEST.get()
         if request is not None:  # sent again, it may come to another member
             return partition_for(request.id, self.count)
-        near = self._partitions.near or range(1, self.count + 1)
+        partitions = self._partitions
+        near = partitions.near if items < BULK_ITEMS_MIN else partitions.of_machine
+        near = near or range(1, self.count + 1)
         return near[next(self._turn) % len(near)]
 
     # --- asking -------------------------------------------------------------------------------

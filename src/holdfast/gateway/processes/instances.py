@@ -65,7 +65,7 @@ class InstanceService(InstanceApi):
     async def start(self, instances: Sequence[NewProcessInstance]) -> list[ProcessInstanceReceipt]:
         """Those without a key go to one partition in one append; a key decides its partition."""
         checks.within(len(instances), 1, TASKS_PER_SUBMIT_MAX, "number of instances")
-        anywhere = self._asked.anywhere()
+        anywhere = self._asked.anywhere(len(instances))
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
         for index, instance in enumerate(instances):

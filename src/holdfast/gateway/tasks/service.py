@@ -68,7 +68,7 @@ class TaskService(TaskApi):
         """Tasks without a key go to one partition in one append; a key decides its partition."""
         checks.within(len(tasks), 1, TASKS_PER_SUBMIT_MAX, "number of tasks")
         now_ms, config = self._clock.now_ms(), self._config
-        anywhere = self._asked.anywhere()
+        anywhere = self._asked.anywhere(len(tasks))
         groups: dict[int, tuple[list[int], list[Command]]] = {}
         size_bytes = 0
         await self._defaults.learn({task.type for task in tasks})
