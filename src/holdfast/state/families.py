@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import EMPTY, Family, UndoLog
+from holdfast.state.family import EMPTY, UNDO_ITEMS, Family, UndoLog
 from holdfast.state.keys import KeyCodec
 from holdfast.state.packed import DELETED, Packed, encode_row
 from holdfast.state.tally import Tally
@@ -110,14 +110,15 @@ class PartitionState:
         """Takes back every change since the mark."""
         log = self.undo_log
         while len(log) > mark:
-            family, raw, old, fresh = log.pop()
-            family.restore(raw, old, fresh)
+            family, key, old, fresh = log[-UNDO_ITEMS:]
+            del log[-UNDO_ITEMS:]
+            family.restore(key, old, fresh)
         for forget in self._undone:
             forget()
 
     def commit(self) -> None:
         """The step's records are durable: its changes can no longer be taken back."""
-        self._uncounted += len(self.undo_log)
+        self._uncounted += len(self.undo_log) // UNDO_ITEMS
         self.undo_log.clear()
 
     def replayed(self) -> None:

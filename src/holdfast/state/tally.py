@@ -37,7 +37,7 @@ class Tally:
     def add(self, name: str, by: int) -> None:
         """So many more rows of a name, or fewer."""
         self.counts[name] += by
-        self._undo.append((self, name, by, False))
+        self._undo.extend((self, name, by, False))
 
     def restore(self, name: str, by: int, _: bool) -> None:
         """Takes back one change; called by `PartitionState.undo_to`."""
