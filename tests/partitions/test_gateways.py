@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from holdfast.gateway.tasks.shapes import (
     NewTask,
     TaskQuery,
 )
+from holdfast.limits import BULK_ITEMS_MIN
 from holdfast.model.dsl import Process
 from holdfast.records import partition_of
 
@@ -113,6 +114,46 @@ def test_what_may_go_anywhere_stays_with_the_member_that_took_it(cluster: Cluste
             assert {partition_of(int(each.task_key)) for each in receipts} <= own
 
     cluster.play(story)
+
+
+def test_many_at_once_go_to_the_other_processes_of_the_machine_in_turn(cluster: Cluster) -> None:
+    async def story(cluster: Cluster) -> None:
+        a, _ = gateways(cluster)
+        await a.processes.deploy([resource_of(Process("order").task("pack").end())])
+
+        async def submitted(count: int) -> list[str]:
+            return [each.task_key for each in await a.tasks.submit([NewTask("mail")] * count)]
+
+        async def started(count: int) -> list[str]:
+            receipts = await a.instances.start([NewProcessInstance("order")] * count)
+            return [each.process_instance_key for each in receipts]
+
+        async def reached(submit: Callable[[int], Awaitable[list[str]]], count: int) -> set[int]:
+            """Where four submissions go, each to one partition."""
+            wheres = [{partition_of(int(key)) for key in await submit(count)} for _ in range(4)]
+            assert [len(where) for where in wheres] == [1] * 4
+            return set[int]().union(*wheres)
+
+        for submit in (submitted, started):
+            assert await reached(submit, BULK_ITEMS_MIN) == {1, 2, 3, 4}
+            assert await reached(submit, BULK_ITEMS_MIN - 1) == {1, 3}
+        await cluster.members["b"].links.close()
+        await until(lambda: not cluster.members["a"].links["b"].is_up)
+        assert await reached(submitted, BULK_ITEMS_MIN) == {1, 3}  # what is away is left out
+
+    cluster.play(story)
+
+
+def test_in_a_cluster_many_at_once_stay_with_the_member_that_took_them(tmp_path: Path) -> None:
+    """Its members are on machines of their own."""
+
+    async def story(cluster: Cluster) -> None:
+        a, _ = gateways(cluster)
+        many = [NewTask("mail")] * BULK_ITEMS_MIN
+        keys = [each.task_key for _ in range(4) for each in await a.tasks.submit(many)]
+        assert {partition_of(int(key)) for key in keys} == {1, 3}
+
+    Cluster("simulated", tmp_path, wait_ms=WAIT_MS).play(story)
 
 
 def test_lists_have_the_tasks_of_all_members(cluster: Cluster) -> None:

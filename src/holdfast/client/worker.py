@@ -5,47 +5,26 @@ import contextlib
 import os
 import socket
 import threading
-from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from holdfast.client.attempt import Done, job_error, log_failure
+from holdfast.client.attempt import Done
 from holdfast.client.execution import Executor, Loop, Processes, Threads
-from holdfast.client.patience import persistently
 from holdfast.client.portal import Portal
-from holdfast.client.reports import completions_of, failures_of, pieces, too_large
+from holdfast.client.reporting import PASSING, Reporter, until_answered
 from holdfast.client.task import Task
-from holdfast.errors import (
-    DeadlineExceeded,
-    HoldfastError,
-    InvalidArgument,
-    Moved,
-    ResourceExhausted,
-    Unavailable,
-    Unknown,
-)
+from holdfast.errors import HoldfastError, InvalidArgument
 from holdfast.gateway.api import Api
-from holdfast.gateway.tasks.shapes import (
-    ActivatedJob,
-    ActivationRequest,
-    Answer,
-    HeldJob,
-)
-from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX, PAYLOAD_BYTES_MAX
+from holdfast.gateway.tasks.shapes import ActivatedJob, ActivationRequest, HeldJob
+from holdfast.limits import JOBS_PER_ACTIVATION_MAX, JOBS_PER_REPORT_MAX
 from holdfast.logs import log
 
 _POLL_MS = 20_000  # one long poll; a worker that waits costs one request in this time
 _AHEAD_SECONDS = 0.1  # without a setting, a worker fetches about as much as it does in this time
 _AHEAD_MAX = 1_000
-_PAUSE_S_MAX = 1.0  # between two attempts, where the node does not say how long
-# After these a report or a request for work is sent again: leases keep jobs from being done twice.
-_PASSING = (Unavailable, Moved, Unknown, ResourceExhausted, DeadlineExceeded)
-_PASSING_CODES = frozenset(each.code.value for each in _PASSING)  # of single reports
-_REPORTS_BESIDE_MAX = 3  # requests with reports that are under way at once
-_BESIDE_JOBS_MIN = 100  # fewer ended jobs wait for the report under way: requests cost, too
 _STOP_SECONDS = 30.0  # how long a graceful stop waits for functions that are running
 
 
@@ -89,9 +68,6 @@ class Worker:
         if concurrency < 1:
             raise InvalidArgument(f"Expected a concurrency of 1 or more, but found {concurrency}")
         self.name = f"{socket.gethostname()}-{os.getpid()}" if name is None else name
-        self.completed = 0
-        self.failed = 0
-        self.lost = 0  # reports that came too late: the lease had ended
         self._portal = portal
         self._api = api
         self._tasks = dict(tasks)
@@ -104,13 +80,9 @@ class Worker:
         self._held: dict[str, _Held] = {}
         self._begun: set[str] = set()
         self._told_options: set[str] = set()  # types whose options the node knows
-        self._done: deque[Done] = deque()
-        self._told = False  # the loop knows that there is something in `_done`
-        self._sending: set[asyncio.Task[None]] = set()  # large reports
-        self._unsent: BaseException | None = None  # why one of them could not be sent
+        self._reporter = Reporter(portal, api, self._tasks, self._reported, self._has_ended)
         self._stopping = threading.Event()
         self._room = asyncio.Event()
-        self._reports = asyncio.Event()
         self._executors: dict[bool, Executor] = {}
         self._end = asyncio.Event()
         self._fetching: asyncio.Task[None] | None = None
@@ -118,6 +90,21 @@ class Worker:
         self._is_withdrawn = False
         self._returning: set[asyncio.Future[None]] = set()
         self._running: Any = None
+
+    @property
+    def completed(self) -> int:
+        """Jobs whose end the node has recorded."""
+        return self._reporter.completed
+
+    @property
+    def failed(self) -> int:
+        """Attempts that failed, and whose failure the node has recorded."""
+        return self._reporter.failed
+
+    @property
+    def lost(self) -> int:
+        """Reports that came too late: the lease had ended."""
+        return self._reporter.lost
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -155,11 +142,12 @@ class Worker:
     def _wake(self) -> None:
         self._end.set()
         self._room.set()
-        self._reports.set()
+        self._reporter.wake()
 
     async def _run(self) -> None:
+        self._reported_at = asyncio.get_running_loop().time()
         self._fetching = fetching = asyncio.create_task(self._fetch())
-        reporting = asyncio.create_task(self._report_done())
+        reporting = asyncio.create_task(self._reporter.run())
         beating = asyncio.create_task(self._extend_leases())
         try:
             stopped = asyncio.create_task(self._end.wait())
@@ -168,7 +156,7 @@ class Worker:
             fetching.cancel()
             # a node that is away when the worker is told to stop is no error of the worker's
             is_told = self._stopping.is_set()
-            away = _PASSING if is_told else ()
+            away = PASSING if is_told else ()
             with contextlib.suppress(asyncio.CancelledError, *away):
                 await fetching
             await self._give_back()
@@ -219,9 +207,7 @@ class Worker:
         )  # fmt: skip
         self._is_asking = True
         try:
-            jobs: list[ActivatedJob] = await self._retrying(
-                lambda: self._api.jobs.activate(request)
-            )
+            jobs = await until_answered(lambda: self._api.jobs.activate(request), self._has_ended)
             told.update(options)
             return jobs
         except InvalidArgument as error:
@@ -299,63 +285,11 @@ class Worker:
     # --- reporting ----------------------------------------------------------------------------
 
     def _report(self, done: Done) -> None:
-        """Called from any thread; wakes the loop once for all that gathers until it comes."""
-        if done.result is not None and len(done.result) > PAYLOAD_BYTES_MAX:
-            done = too_large(done)
-            log_failure(self._tasks[done.job.type], done)
-        self._done.append(done)
-        if not self._told:
-            self._told = True
-            # A thread that has nothing else to do tells the node itself, if that is embedded.
-            has_time = len(self._held) <= len(self._begun)
-            self._portal.nudge(self._reports.set, here=has_time)
-        elif len(self._done) == _BESIDE_JOBS_MIN:
-            self._portal.nudge(self._reports.set, here=False)
+        """Called by an executor, from any thread."""
+        # A thread that has nothing else to do tells the node itself, if that is embedded.
+        self._reporter.add(done, here=len(self._held) <= len(self._begun))
 
-    async def _report_done(self) -> None:
-        """Reports what has ended; large reports beside each other, for they go to several nodes.
-
-        One at a time, the processes of a node would work in turn, each for the worker's last report.
-        """
-        try:
-            while not self._is_all_reported():
-                self._reports.clear()
-                if self._sending and not self._may_send_beside():
-                    await self._reports.wait()
-                    continue
-                self._told = False
-                done = [self._done.popleft() for _ in range(len(self._done))]
-                if not done:
-                    await self._reports.wait()
-                elif len(done) < _BESIDE_JOBS_MIN:
-                    await self._send_all(done)
-                else:
-                    sending = asyncio.create_task(self._send_all(done))
-                    self._sending.add(sending)
-                    sending.add_done_callback(self._sent)
-        finally:
-            for sending in self._sending:
-                sending.cancel()
-
-    def _is_all_reported(self) -> bool:
-        """Whether the worker stops and has nothing more to report."""
-        if self._unsent is not None:
-            raise self._unsent
-        is_empty = not self._begun and not self._done and not self._sending
-        return is_empty and self._stopping.is_set()
-
-    def _may_send_beside(self) -> bool:
-        return len(self._sending) < _REPORTS_BESIDE_MAX and len(self._done) >= _BESIDE_JOBS_MIN
-
-    def _sent(self, sending: "asyncio.Task[None]") -> None:
-        self._sending.discard(sending)
-        if not sending.cancelled():
-            self._unsent = self._unsent or sending.exception()
-        self._reports.set()
-
-    async def _send_all(self, done: list[Done]) -> None:
-        for piece in pieces(done):
-            await self._send(piece)
+    def _reported(self, done: list[Done]) -> None:
         for item in done:
             self._held.pop(item.job.job_key, None)
             self._begun.discard(item.job.job_key)
@@ -363,55 +297,6 @@ class Worker:
         self._rate += 0.3 * (len(done) / max(now - self._reported_at, 1e-6) - self._rate)
         self._reported_at = now
         self._room.set()
-
-    async def _send(self, done: list[Done]) -> None:
-        completions, failures = completions_of(done), failures_of(done)
-        errors = [job_error(item, self._tasks) for item in done if item.thrown is not None]
-        self.completed += sum(item.is_over for item in done)
-        if errors:
-            taken = await self._tell(self._api.jobs.throw, errors)
-            self.completed += taken  # not in one line: other reports count meanwhile
-        if completions:
-            taken = await self._tell(self._api.jobs.complete, completions)
-            self.completed += taken
-        if failures:
-            taken = await self._tell(self._api.jobs.fail, failures)
-            self.failed += taken
-
-    async def _tell(self, report: Any, items: list[Any]) -> int:
-        """Reports until every partition has answered; how many reports were taken.
-
-        One that is away keeps nothing from the others: what they answered is not told again.
-        """
-        left, lost = items, 0
-
-        async def tell() -> None:
-            nonlocal left, lost
-            answers: list[Answer] = await report(left)
-            passing = {each.key: each for each in answers if each.code in _PASSING_CODES}
-            lost += self._count_lost([each for each in answers if each.key not in passing])
-            left = [each for each in left if each.job_key in passing]
-            if left:
-                raise Unavailable(passing[left[0].job_key].message or "a partition is away")
-
-        await self._retrying(tell)
-        return len(items) - lost
-
-    def _count_lost(self, answers: list[Answer]) -> int:
-        lost = [answer for answer in answers if answer.code is not None]
-        for answer in lost:
-            log.warning("report refused", job=answer.key, code=answer.code, reason=answer.message)
-        self.lost += len(lost)
-        return len(lost)
-
-    async def _retrying(self, call: Any) -> Any:
-        """Asks until the node answers: it may be restarting, or have too much to do."""
-        return await persistently(
-            call,
-            lambda error: isinstance(error, _PASSING),
-            lambda _: self._stopping.is_set() and not self._begun,
-            pause_s_max=_PAUSE_S_MAX,
-        )
 
     # --- stopping -----------------------------------------------------------------------------
 
@@ -428,6 +313,10 @@ class Worker:
             with contextlib.suppress(HoldfastError):  # else their leases run out
                 await self._api.jobs.release([HeldJob(job.job_key, job.lease) for job in some])
 
+    def _has_ended(self) -> bool:
+        """Whether it is stopped and runs nothing more."""
+        return self._stopping.is_set() and not self._begun
+
     async def _finish_running(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_SECONDS):
@@ -435,4 +324,4 @@ class Worker:
                     self._room.clear()
                     await self._room.wait()
         self._begun.clear()
-        self._reports.set()
+        self._reporter.wake()
