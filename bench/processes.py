@@ -9,6 +9,7 @@ from bench.ours.processes import OurProcesses, our_processes
 from bench.peers import DbosTwoStep, ProcessPeer, RestateTwoStep, measured
 
 INSTANCES = 20_000
+PROCESSES = 2  # the worker and the client share two cores with them
 PEERS: tuple[tuple[type[ProcessPeer], int, str], ...] = (
     (DbosTwoStep, 800, ">= 50"),  # so many take each of them 5 to 10 s
     (RestateTwoStep, 4_000, ">= 15"),
@@ -38,6 +39,16 @@ def processes(run: Run) -> Iterator[Figure]:
                     ),
                     cost_of="process",
                 )
+        with our_processes(folder / "several", PROCESSES) as several:
+            yield Figure(
+                name=f"two-step processes, a node of {PROCESSES} processes",
+                against="a node of one process",
+                goal=">= 1",
+                unit="processes/s",
+                ours=lambda: several.run(run.scaled(INSTANCES)),
+                peer=lambda: ours.run(run.scaled(INSTANCES)),
+                cost_of="process",
+            )
         yield from _items(run, ours)
 
 

@@ -81,7 +81,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 @contextmanager
-def our_processes(folder: Path) -> Iterator[OurProcesses]:
+def our_processes(folder: Path, processes: int = 1) -> Iterator[OurProcesses]:
     """A node in a folder, for as long as it is measured."""
-    with OurNode(folder / "node") as node:
+    with OurNode(folder / "node", processes=processes) as node:
         yield OurProcesses(node)
