@@ -31,36 +31,50 @@ Notes on the figures:
 - The journal is measured with two workloads. The first is the best of several that were tried:
   large appends, three in flight for each partition, segments of 256 MiB, and a log that is
   truncated during the run. The second is plain: small appends, one in flight for each partition.
-  The plain one reaches about two thirds of the ratio, 0.50 to 0.57 in several runs. It is low
-  while the disk is quick: with a busy disk, whose syncs took 4 ms, both plain figures were above
-  0.95. What made it better: less work of our own for an append, and commits up to 2 MiB that the
-  loop writes itself. What did not: to let a thread write one half of a turn's appends while the
-  loop joins the other half. With a disk that does nothing, an append of 64 KiB takes 12 µs, half
-  of it for the checksum and the copy. Sixteen of them and one write make 0.59 at best. O_DIRECT
-  would make a write of 4 KiB a fifth quicker, but needs frames that fill whole blocks.
-- The latency of single tasks depends on the disk, too. It was measured with syncs of 0.09 to
-  0.14 ms: our own part is 0.15 ms to the acknowledgement. With syncs of 2 ms the ratios were 1.25
-  and 0.54. What made it shorter: the caller's thread runs the idle loop, the commit begins where a
-  task is submitted, fewer calls (400 of Python's functions for a submission, 520 before; 1,500
-  from submit to result, 2,000 before), a caller that waits for a result runs what its worker
-  reports, and no count of rows after each step. After a pause a sync takes a fifth longer.
+  The plain one reaches 0.56 to 0.67 with entries of 1 KB and 0.45 to 0.51 with 256 B, depending on
+  the disk: with a busy one, whose syncs took 4 ms, both were above 0.95. With a disk that does
+  nothing, an append of 64 entries of 256 B takes 8.3 µs of our own work: 2 µs for the lengths, 1.5
+  for checksum and copy, and the rest for one future, one header and one place in the log each.
+  What made it better: less work of our own for an append, and commits up to 2 MiB that the loop
+  writes itself. What did not: to let a thread write one half of a turn's appends while the loop
+  joins the other half; to begin the write of the first half early (6% of a commit of 1 MiB,
+  nothing at 256 KiB); O_DIRECT, whose writes took as long; five function calls less (1%).
+- The latency of single tasks depends on the disk, too. It was measured with syncs of 0.08 to
+  0.14 ms. With syncs of 2 ms the ratios were 1.25 and 0.54. Of 174 µs to the acknowledgement the
+  disk takes 95 to 113, because a sync after a pause takes a fifth longer than one right after
+  another. Our own part is 57 µs if the disk does nothing, and 85 between real syncs, which leave a
+  cold cache. For a ratio of 1.5 it would have to be about 35. What made it shorter: the caller's
+  thread runs the idle loop, the commit begins where a task is submitted, fewer calls (400 of
+  Python's functions for a submission, 520 before; 1,500 from submit to result, 2,000 before), a
+  caller that waits for a result runs what its worker reports, and no count of rows after each
+  step. What would save a little more: signals that are not held back during the call (5 µs), and a
+  submission without a task of asyncio (4 µs). Both together gave 1.96. O_DIRECT gave nothing.
 - The rates of tasks and two-step processes vary with the hour, because the machine's neighbours
-  do: in several runs the no-op tasks reached 2.6 to 3.2 times the best peer, the processes 44 to 60
-  times DBOS and 10 to 13 times Restate, and the time from submit to result was 0.185 to 0.255 of
-  Restate's. By processor time a process costs us 1/75 of what it costs DBOS, and 1/16 of Restate's.
+  do: in several runs the no-op tasks reached 2.6 to 3.6 times the best peer, the processes 44 to 58
+  times DBOS and 10 to 14 times Restate, and the time from submit to result was 0.185 to 0.255 of
+  Restate's. By processor time a process costs us 1/80 of what it costs DBOS, and 1/20 of Restate's.
+- Restate's server uses both cores, while one process of ours uses one. It is busy for 87% of the
+  time with 42 µs a process, and 4% are waits for syncs; 15 times Restate's rate would take 36 µs.
+  The time has no large part left: no function takes 5% of it. What did not help: larger and
+  smaller submissions, more of them in flight, several requests for jobs at once, no garbage
+  collection, large pages, other settings of the allocator, a write to the log beside the loop. An
+  interpreter that was compiled with profiles ran a bare loop 1.57 times as fast and processes no
+  faster: memory sets the pace. What did: changes that can be undone in one flat list (5 to 10%).
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
   programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of
   a task is the steadier comparison.
 - Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
   Our submitter keeps at most 2,000 processes in flight: with 4,500 a node does 0.86 times as many.
-  Both sides keep results. A node of two processes (`--processes 2`) did 0.98 times as many
-  processes and 1.12 times as many tasks as a node of one: the node, its worker and its client need
-  more than two cores already. Smaller commits in a thread beside the loop made no difference.
+  Both sides keep results. A node of two processes (`--processes 2`) does 1.0 to 1.2 times as many
+  as a node of one, because its worker and its client share the two cores with it. It does 1.2 to
+  1.3 times as many as before bulk work was divided among its processes and before a worker sent
+  several reports at once. Its processor time for a process is 1.2 times that of one process.
 - With a deep backlog every task is written to the store and read again. With a shallow one it never
-  gets there. So what makes short-lived tasks cheaper lowers this ratio: it was 0.77 to 0.82 in
-  several runs. Rows are now read with one call each instead of three, written without code of ours
-  for each, and found by one walk over neighbours. A task of the backlog takes 6 µs more than one
-  that never reaches the store.
+  gets there. So what makes short-lived tasks cheaper lowers this ratio, and so does a quick
+  machine: it was 0.71 to 0.82 in several runs. Rows are now read with one call each instead of
+  three, written without code of ours for each, and found by one walk over neighbours. A task of the
+  backlog takes 5 µs more than one that never reaches the store: half of it to encode and hand over
+  four rows, half to find, read and decode them. A ratio of 0.9 leaves 1.5 µs for that.
 - The micro-batch of one task takes about 14 ms of our own work, half of it for the commits of
   Delta. The rest is Spark's, as in its own source. The files of several tables are written at once.
 - Replay is compared with a fixed number, so it depends on the machine more than other figures. It

@@ -54,6 +54,8 @@ class RoutedPartitions:
         self.remotes: dict[str, RemotePartitions] = {}
         self._submits: dict[int, Callable[..., Replies]] = {}
         self._following = Following(self._owner)
+        self._joined: tuple[Sequence[int], set[str]] | None = None  # what `_of_machine` is of
+        self._of_machine: Sequence[int] = ()
         for placement in placements.all():
             self._place(placement)
         for link in links.values():
@@ -106,8 +108,10 @@ class RoutedPartitions:
         if self.room is not None:  # the other members are on machines of their own
             return self.near
         reached = {member for member, remote in self.remotes.items() if remote.link.is_up}
-        away = [each.partition for each in self.placements.all() if each.member in reached]
-        return sorted([*self.near, *away])
+        if self._joined != (self.near, reached):  # a node may have thousands of partitions
+            away = [each.partition for each in self.placements.all() if each.member in reached]
+            self._joined, self._of_machine = (self.near, reached), sorted([*self.near, *away])
+        return self._of_machine
 
     def placement(self) -> list[Placement]:
         return self.placements.all()
