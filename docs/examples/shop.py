@@ -347,6 +347,7 @@ def work(app: Holdfast) -> None:
     time.sleep(0.05)
     helper.stop()
     thread.join()
+    print("helper:", helper.completed, "done,", helper.failed, "failed,", helper.lost, "too late")
 
 
 # --- all of it --------------------------------------------------------------------------------

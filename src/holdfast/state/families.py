@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import EMPTY, UNDO_ITEMS, Family, UndoLog
+from holdfast.state.family import EMPTY, Family
 from holdfast.state.keys import KeyCodec
 from holdfast.state.packed import DELETED, Packed, encode_row
 from holdfast.state.tally import Tally
+from holdfast.state.undo import UNDO_ITEMS, UndoLog, undo_last
 
 __all__ = ["EMPTY", "Family", "PartitionState", "Progress"]
 
@@ -110,9 +111,7 @@ class PartitionState:
         """Takes back every change since the mark."""
         log = self.undo_log
         while len(log) > mark:
-            family, key, old, fresh = log[-UNDO_ITEMS:]
-            del log[-UNDO_ITEMS:]
-            family.restore(key, old, fresh)
+            undo_last(log)
         for forget in self._undone:
             forget()
 

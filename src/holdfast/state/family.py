@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from holdfast.state.api import Store
 from holdfast.state.keys import KeyCodec, Within, behind
 from holdfast.state.packed import DELETED, Packed
 from holdfast.state.stored_rows import StoredRows
+from holdfast.state.undo import UndoLog
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -34,21 +35,6 @@ _ABSENT: Final = object()
 _READ_ROWS_MAX = 2_048  # about 1 MiB; besides what the store was last given
 
 _GRAVES_MAX = 4_096  # in the overlay's order; with more it is made anew
-
-
-class Undoable(Protocol):
-    """What can take back one of its changes."""
-
-    def restore(self, what: Any, old: Any, fresh: bool, /) -> None: ...
-
-
-UndoLog = list[Any]
-"""What was there before each change of a step: who restores it, and the arguments of `restore`.
-
-They are four items of one list. A tuple for each change would be made in memory that is not in the
-processor's cache, which costs twice as much in a step with thousands of changes.
-"""
-UNDO_ITEMS: Final = 4
 
 
 class Family(Generic[K, V]):

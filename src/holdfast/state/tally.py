@@ -11,9 +11,9 @@ from collections import defaultdict
 import msgspec
 
 from holdfast.state.api import Store
-from holdfast.state.family import UndoLog
 from holdfast.state.keys import after
 from holdfast.state.packed import DELETED, Packed
+from holdfast.state.undo import UndoLog
 
 _decode = msgspec.msgpack.Decoder(int).decode
 
