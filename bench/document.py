@@ -21,9 +21,9 @@ HEAD = """# Benchmarks
 *Written by `python -m bench.document` from `bench/figures.json`: each benchmark's latest run.*
 
 Each figure is a ratio of ours to a limit or a peer that was measured in the same run, in turn with
-ours, over five rounds on a machine with two cores. The table shows the median ratio, and in
-parentheses the smallest and the largest of the rounds. The last column has the two medians for
-context: they depend on the machine, the ratio much less.
+ours, over several rounds (mostly five) on a machine with two cores. The table shows the median
+ratio, and in parentheses the smallest and the largest of the rounds. The last column has the two
+medians for context: they depend on the machine, the ratio much less.
 [bench/](../bench/README.md) explains how each figure is measured.
 
 Notes on the figures:
@@ -49,26 +49,29 @@ Notes on the figures:
   caller that waits for a result runs what its worker reports, and no count of rows after each
   step. What would save a little more: signals that are not held back during the call (5 µs), and a
   submission without a task of asyncio (4 µs). Both together gave 1.96. O_DIRECT gave nothing.
-- The rates of tasks and two-step processes vary with the hour, because the machine's neighbours
-  do: in several runs the no-op tasks reached 2.6 to 3.6 times the best peer, the processes 44 to 58
+- The rates of tasks and two-step processes vary with the hour, because the machine's neighbours do:
+  in several runs the no-op tasks reached 2.6 to 3.6 times the best peer, the processes 44 to 69
   times DBOS and 10 to 14 times Restate, and the time from submit to result was 0.185 to 0.255 of
-  Restate's. By processor time a process costs us 1/80 of what it costs DBOS, and 1/20 of Restate's.
+  Restate's. By processor time a process costs us 1/80 to 1/100 of what it costs DBOS, and about
+  1/20 of what it costs Restate.
 - Restate's server uses both cores, while one process of ours uses one. It is busy for 87% of the
-  time with 42 µs a process, and 4% are waits for syncs; 15 times Restate's rate would take 36 µs.
-  The time has no large part left: no function takes 5% of it. What did not help: larger and
-  smaller submissions, more of them in flight, several requests for jobs at once, no garbage
-  collection, large pages, other settings of the allocator, a write to the log beside the loop. An
-  interpreter that was compiled with profiles ran a bare loop 1.57 times as fast and processes no
-  faster: memory sets the pace. What did: changes that can be undone in one flat list (5 to 10%).
+  time, with 33 to 42 µs a process at different hours. It waits for syncs for 4% and for a core for
+  3%. 15 times Restate's rate would take 7% less time. The time has no large part left: no function
+  takes 5% of it. What did not help: larger and smaller submissions, more of them in flight, a run
+  three times as long, several requests for jobs at once, no garbage collection, large pages, other
+  settings of the allocator, a write to the log beside the loop. An interpreter that was compiled
+  with profiles ran a bare loop 1.57 times as fast and processes no faster: memory sets the pace.
+  What did: changes that can be undone in one flat list (5 to 10%).
 - Our no-op tasks keep no result, because the peers keep none. Peers share two cores with other
-  programs: pgqueuer did between 8,000 and 17,000 tasks/s at different times. The processor time of
+  programs: pgqueuer did between 8,000 and 27,000 tasks/s at different times. The processor time of
   a task is the steadier comparison.
 - Two-step processes: each peer has two worker processes and ours has one, which favours the peers.
   Our submitter keeps at most 2,000 processes in flight: with 4,500 a node does 0.86 times as many.
   Both sides keep results. A node of two processes (`--processes 2`) does 1.0 to 1.2 times as many
   as a node of one, because its worker and its client share the two cores with it. It does 1.2 to
   1.3 times as many as before bulk work was divided among its processes and before a worker sent
-  several reports at once. Its processor time for a process is 1.2 times that of one process.
+  several reports at once. Its processor time for a process is 1.05 to 1.2 times that of one
+  process.
 - With a deep backlog every task is written to the store and read again. With a shallow one it never
   gets there. So what makes short-lived tasks cheaper lowers this ratio, and so does a quick
   machine: it was 0.71 to 0.82 in several runs. Rows are now read with one call each instead of
