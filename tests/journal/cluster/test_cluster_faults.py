@@ -18,6 +18,7 @@ from tests.journal.cluster.trio import (
 from holdfast.errors import NotFound, Unknown
 from holdfast.journal import Append, Refused, Start
 from holdfast.journal.cluster.journal import ClusterJournal
+from holdfast.journal.cluster.messages import Survey
 from holdfast.limits import CLUSTER_MARKS_MS
 from holdfast.sequence.api import LiveMember
 from holdfast.testing.disk import DiskOutcome as Loss
@@ -457,6 +458,37 @@ def test_a_member_behind_a_cut_log_says_so_and_goes_on_behind_a_snapshot() -> No
         c = await trio.start("c")
         await caught_up(c, following=21)
         assert await everything(c) == numbered(15, 21)
+
+    play(story)
+
+
+def test_a_snapshot_that_comes_while_others_are_asked_for_the_log_is_enough() -> None:
+    async def story(trio: Trio) -> None:
+        a, b, c = await begun(trio)
+        await append(a, *numbered(0, 10))
+        await caught_up(b, c, following=10)
+        trio.isolate("c")
+        await append(a, *numbered(10, 20))
+        await caught_up(b, following=20)
+        for each in (a, b):
+            each.discard("t", 1, 15)
+        peers = c._fetching._peers
+        call, asked = peers.call, list[str]()
+
+        async def call_and_begin(member: str, message: Any) -> Any:
+            answer = await call(member, message)
+            if isinstance(message, Survey) and not asked:
+                asked.append(member)
+                await c.begin_at(1, {"t": 15})
+            return answer
+
+        peers.call = call_and_begin
+        trio.heal()
+        await caught_up(c, following=20)
+        assert asked, "the snapshot came while others were asked"
+        assert not c._fetching.cut, "a second snapshot would never come"
+        await append(a, b"20")
+        await caught_up(c, following=21)
 
     play(story)
 

@@ -187,7 +187,7 @@ class Fetching:
             # It is about to be closed. The closing member brings what is lacking, unless its own
             # log is cut there: then it waits for a snapshot to be here.
             if await self._is_discarded(partition, lack):
-                self._is_cut(partition)
+                self._is_cut(partition, lack)
             return False
         if lack.first > rules.taken(lack.range.epoch, lack.topic):
             # It was discarded before it came: the state here stands for it.
@@ -195,7 +195,7 @@ class Fetching:
         stretches = await self._ask(partition, lack)
         if not stretches:
             if await self._is_discarded(partition, lack):
-                self._is_cut(partition)
+                self._is_cut(partition, lack)
             return False
         if lack.is_open:
             self._receiving.append(lack.range.owner, stretches)
@@ -237,11 +237,20 @@ class Fetching:
                 return True
         return False
 
-    def _is_cut(self, partition: int) -> None:
+    def _is_cut(self, partition: int, lack: _Lack) -> None:
+        if not self._is_lacking(partition, lack):
+            return  # a snapshot came while others were asked
         self.cut.add(partition)
         log.info("the log of a partition begins later on all members", partition=partition)
         for tell in self.on_cut:
             tell(partition)
+
+    def _is_lacking(self, partition: int, lack: _Lack) -> bool:
+        return any(
+            (each.range.epoch, each.topic, each.first)
+            == (lack.range.epoch, lack.topic, lack.first)
+            for each in self._lacks(partition)
+        )
 
     def _try_held(self, partition: int) -> None:
         """What was sent meanwhile may follow now."""
