@@ -29,8 +29,7 @@ def segment(commits: list[Commit], previous_end: int = 0) -> bytes:
     next_offsets = [0] * 10
     for commit in commits:
         stage.clear()
-        for partition, entries in commit:
-            stage.add(staging(partition, entries))
+        stage.add([staging(partition, entries) for partition, entries in commit])
         for header in stage.place(next_offsets, [0] * 10, 5_000, SEQUENCE, len(data), previous_end):
             next_offsets[header.partition] = header.next_offset
         with stage.data() as written:
@@ -103,11 +102,13 @@ def test_every_flipped_bit_of_a_segment_is_noticed() -> None:
 
 def test_what_is_taken_back_from_the_stage_is_not_in_the_commit() -> None:
     stage = Stage()
-    stage.add(staging(1, [b"kept"]))
+    stage.add([staging(1, [b"kept"])])
+    wrong = staging(2, [b"good", "text"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError):
-        stage.add(staging(2, [b"good", "text"]))  # pyright: ignore[reportArgumentType]
-    stage.cut(1)
-    stage.add(staging(3, [b"also kept"]))
+        stage.add([staging(4, [b"before it"]), wrong])
+    with pytest.raises(TypeError):
+        stage.add([wrong])
+    stage.add([staging(3, [b"also kept"])])
     stage.place([0] * 10, [0] * 10, 5_000, SEQUENCE, 0, 0)
     with stage.data() as data:
         found = scan(bytes(data), SEQUENCE)

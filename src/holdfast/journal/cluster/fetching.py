@@ -247,8 +247,7 @@ class Fetching:
 
     def _is_lacking(self, partition: int, lack: _Lack) -> bool:
         return any(
-            (each.range.epoch, each.topic, each.first)
-            == (lack.range.epoch, lack.topic, lack.first)
+            (each.range.epoch, each.topic, each.first) == (lack.range.epoch, lack.topic, lack.first)
             for each in self._lacks(partition)
         )
 

@@ -229,12 +229,9 @@ def _size_bytes(appends: list[Staging]) -> int:
 
 def _join(stage: Stage, appends: list[Staging]) -> None:
     """Stages all of the appends or none."""
-    before = len(stage)
     try:
-        for each in appends:
-            stage.add(each)
+        stage.add(appends)
     except TypeError as error:
-        stage.cut(before)
         raise InvalidArgument(f"expected entries to be bytes, but found: {error}") from None
 
 

@@ -92,9 +92,14 @@ def _lengths(count: int) -> struct.Struct:
     return struct.Struct(f"<{count}I")
 
 
-def encode_lengths(lengths: list[int]) -> bytes:
-    """What stands before the payloads of a body."""
-    return _lengths(len(lengths)).pack(*lengths)
+@lru_cache(maxsize=512)
+def _beginning(count: int) -> struct.Struct:
+    return struct.Struct(f"<{HEADER_BYTES}x{count}I")
+
+
+def encode_beginning(lengths: list[int]) -> bytes:
+    """What stands before the payloads of a frame: room for its header, and their lengths."""
+    return _beginning(len(lengths)).pack(*lengths)
 
 
 def frame_bytes(lengths: list[int]) -> int:

@@ -17,14 +17,13 @@ from holdfast.journal.local.frame import (
     LINK_BYTES,
     LINK_PARTITION,
     FrameHeader,
+    encode_beginning,
     encode_header,
-    encode_lengths,
     encode_link,
 )
 from holdfast.limits import MIB
 
 _KEPT_BYTES_MAX = 8 * MIB  # memory of a larger commit is given back
-_HEADER_ROOM = bytes(HEADER_BYTES)
 _LINK_ROOM = bytes(LINK_BYTES)
 ANY = -1  # the caller does not say
 
@@ -68,19 +67,27 @@ class Stage:
     def partitions(self) -> set[int]:
         return {append.partition for append, _, _ in self._frames}
 
-    def add(self, append: Staging) -> None:
-        """Joins an append's entries; TypeError if one of them is not bytes."""
-        staged, start = self._bytes, self.size_bytes
-        staged.write(_HEADER_ROOM + encode_lengths(append.lengths))
-        staged.writelines(append.entries)
-        end = staged.tell()
-        if padding_bytes := -end % ALIGNMENT_BYTES:  # frames begin at multiples of it
-            end += staged.write(bytes(padding_bytes))
-        with staged.getbuffer()[start + HEADER_BYTES : end] as body:
-            crc = crc32c(body)
-        if end - start != append.size_bytes:
-            raise TypeError("an entry whose length is not its number of bytes")
-        self._frames.append((append, start, crc))
+    def add(self, appends: Sequence[Staging]) -> None:
+        """Joins the entries of all appends, or of none; TypeError if one of them is not bytes."""
+        staged, frames, end = self._bytes, self._frames, self.size_bytes
+        before = len(frames)
+        try:
+            for append in appends:
+                _, entries, lengths, size_bytes, _, _, _ = append
+                start = end
+                end += size_bytes
+                staged.write(encode_beginning(lengths))
+                staged.writelines(entries)
+                padding_bytes = end - staged.tell()
+                if padding_bytes:  # frames begin at multiples of the alignment
+                    if not 0 < padding_bytes < ALIGNMENT_BYTES:
+                        raise TypeError("an entry whose length is not its number of bytes")
+                    staged.write(bytes(padding_bytes))
+                with staged.getbuffer()[start + HEADER_BYTES : end] as body:
+                    frames.append((append, start, crc32c(body)))
+        except TypeError:
+            self.cut(before)
+            raise
         self.size_bytes = end
 
     def cut(self, count: int) -> None:
