@@ -1,6 +1,8 @@
 """Topics that somebody else has created: used where they fit, refused with the reason if not."""
 
 import asyncio
+import logging
+from collections.abc import Callable
 
 import pytest
 from tests.kafka_server import SecuredKafka, fresh_url, open_kafka_journal
@@ -70,10 +72,11 @@ def test_a_topic_with_other_partitions_is_refused(kafka: SecuredKafka) -> None:
 
 
 def test_where_no_broker_answers_a_journal_does_not_open(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, logged: Callable[[], list[logging.LogRecord]]
 ) -> None:
     monkeypatch.setattr("holdfast.journal.kafka.topics.KAFKA_OPEN_MS_MAX", 300)
     monkeypatch.setattr("holdfast.journal.kafka.asking.KAFKA_NOTICE_MS", 100)
     with pytest.raises(Unavailable, match=r"broker answers at 127\.0\.0\.1:9"):
         open_kafka_journal("kafka://127.0.0.1:9/orders")
-    assert "no Kafka broker has answered yet servers='127.0.0.1:9 (PLAINTEXT)'" in caplog.messages
+    message = "no Kafka broker has answered yet servers='127.0.0.1:9 (PLAINTEXT)'"
+    assert message in [each.getMessage() for each in logged()]
