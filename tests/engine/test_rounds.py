@@ -1,6 +1,7 @@
 """A round that its submitter begins: it is the same round, and what it waits for is waited for."""
 
 import asyncio
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from holdfast.config import Config
 from holdfast.engine.kernel.rounds import StepRounds
 from holdfast.engine.kernel.runner import TOPIC
-from holdfast.errors import ResourceExhausted, Unavailable
+from holdfast.engine.kernel.work import Work
+from holdfast.errors import DataLoss, ResourceExhausted, Unavailable
 from holdfast.gateway.tasks.shapes import NewTask, TaskQuery
 from holdfast.journal import Append, Outcome
+from holdfast.journal.local.disk import RealFile
 from holdfast.node import LocalNode
 from holdfast.records import partition_of
 from holdfast.testing import MemoryNode, run
@@ -145,3 +148,106 @@ def test_while_the_runner_holds_a_submission_waits() -> None:
         assert (await submitted)[0].created
 
     run(story())
+
+
+async def local_node(folder: Path) -> LocalNode:
+    node = await LocalNode.open(folder, Config())
+    node.runner._rounds._is_quiet = lambda: True
+    await node.gateway.tasks.submit([NewTask("a")])  # asks what is known of its type
+    return node
+
+
+def test_before_the_sync_of_a_round_nothing_is_answered_or_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        node = await local_node(tmp_path)
+        runner, sync, seen = node.runner, RealFile.sync, list[bool]()
+
+        def ends() -> list[int]:
+            return [node.journal.bounds(TOPIC, each).next for each in runner.open_partitions()]
+
+        def looked(file: RealFile) -> None:
+            tickets = [taken[0].ticket for taken, _ in runner._work.at_hand]
+            [step] = [step for _, step in runner._work.at_hand]
+            assert step is not None
+            seen.extend([tickets[0].done(), ends() != before, not step.is_prepared])
+            seen.append(not any(each.state.undo_log for each in runner.processors.values()))
+            sync(file)
+
+        before = ends()
+        monkeypatch.setattr(RealFile, "sync", looked)
+        await node.gateway.tasks.submit([NewTask("a", delay_ms=60_000)])
+        monkeypatch.undo()
+        assert seen == [False] * 4 and ends() != before
+        await node.close()
+
+    asyncio.run(story())
+
+
+def test_a_sync_without_room_takes_a_prepared_round_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        node = await local_node(tmp_path)
+        sync = RealFile.sync
+
+        def full(file: RealFile) -> None:
+            monkeypatch.setattr(RealFile, "sync", sync)
+            raise OSError(errno.ENOSPC, "no room")
+
+        monkeypatch.setattr(RealFile, "sync", full)
+        with pytest.raises(ResourceExhausted):
+            await node.gateway.tasks.submit([NewTask("a", delay_ms=60_000)])
+        await node.gateway.tasks.submit([NewTask("b", delay_ms=60_000)])
+        found = await node.gateway.tasks.page(TaskQuery())
+        assert sorted(task.type for task in found.items) == ["a", "b"]
+        _, waiting = node.runner.load()
+        assert not waiting
+        await node.close()
+        again = await LocalNode.open(tmp_path, Config())
+        found = await again.gateway.tasks.page(TaskQuery())
+        assert sorted(task.type for task in found.items) == ["a", "b"]
+        await again.close()
+
+    asyncio.run(story())
+
+
+def test_a_sync_that_fails_behind_a_prepared_round_stops_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        node = await local_node(tmp_path)
+
+        def broken(file: RealFile) -> None:
+            raise OSError(errno.EIO, "a bad disk")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(RealFile, "sync", broken)
+            with pytest.raises(Unavailable, match="a bad disk"):
+                await node.gateway.tasks.submit([NewTask("a", delay_ms=60_000)])
+        assert isinstance(node.runner.failure, DataLoss)
+        await node.close()
+
+    asyncio.run(story())
+
+
+def test_a_bug_beside_the_write_of_a_round_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        node = await local_node(tmp_path)
+        prepared: list[object] = []
+
+        def broken(self: object, steps: object) -> None:
+            prepared.append(steps)
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(Work, "prepare", broken)
+        (receipt,) = await node.gateway.tasks.submit([NewTask("a", delay_ms=1)])
+        assert prepared and receipt.created and node.runner.failure is None
+        partition = partition_of(int(receipt.task_key))
+        assert partition in node.runner._alarms._timers, "it is done behind the sync"
+        await node.close()
+
+    asyncio.run(story())

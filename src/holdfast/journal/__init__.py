@@ -3,6 +3,7 @@
 from holdfast.journal.api import (
     Append,
     Appended,
+    AtOnceJournal,
     Bounds,
     DiskJournal,
     Entry,
@@ -18,6 +19,7 @@ from holdfast.journal.api import (
 __all__ = [
     "Append",
     "Appended",
+    "AtOnceJournal",
     "Bounds",
     "DiskJournal",
     "Entry",

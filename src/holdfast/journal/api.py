@@ -19,7 +19,7 @@ What readers see is acknowledged: it was durable, and nobody can take it back.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
@@ -177,6 +177,22 @@ class Journal(Protocol):
 
     async def close(self) -> None:
         """Finishes what is waiting, refuses what comes after, and lets go of the files."""
+        ...
+
+
+class AtOnceJournal(Protocol):
+    """A journal whose small appends do not wait for anything but the disk of this machine."""
+
+    appends_at_once: bool
+
+    async def append_many(
+        self, appends: Sequence[Append], meanwhile: Callable[[], None] | None = None
+    ) -> list[Outcome]:
+        """Like that of any journal; it returns without waiting for the loop if it writes little.
+
+        `meanwhile` may be called while the disk writes. Nothing is durable then, and the append
+        may still fail: it must do only what is harmless in any case. An error of it is logged.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from holdfast.journal.local.disk import Lock
+from holdfast.journal.local.disk import Lock, Meanwhile
 from holdfast.journal.local.lock import held_by
 
 SECTOR_BYTES = 512  # what a disk writes whole or not at all
@@ -242,8 +242,12 @@ class SimulatedFile:
         if failing:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def write_durably(self, position: int, data: bytes | memoryview) -> None:
+    def write_durably(
+        self, position: int, data: bytes | memoryview, meanwhile: Meanwhile | None = None
+    ) -> None:
         self.write(position, data)
+        if meanwhile is not None:
+            meanwhile()
         self.sync()
 
     def sync(self) -> None:

@@ -5,12 +5,12 @@ submission need not wait for that task: its round is begun where it is submitted
 has to wait for, as for a thread that writes a large append, is left to the task.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import suppress
-from types import coroutine
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
 
 from holdfast.clock import Clock
+from holdfast.coroutines import go_on
 from holdfast.engine.kernel.behind import WriteBehind
 from holdfast.engine.kernel.inbox import Inbox
 from holdfast.engine.kernel.lives import Lives
@@ -19,7 +19,7 @@ from holdfast.engine.kernel.outcomes import Outcomes
 from holdfast.engine.kernel.recovery import TOPIC
 from holdfast.engine.kernel.work import Stepped, Work
 from holdfast.errors import InvalidArgument, ResourceExhausted, Unknown
-from holdfast.journal import Append, Journal, Outcome
+from holdfast.journal import Append, AtOnceJournal, Journal, Outcome
 from holdfast.limits import REQUEST_BYTES_MAX
 
 S = TypeVar("S")
@@ -40,6 +40,7 @@ class StepRounds(Generic[S]):
     ) -> None:
         self.ready: set[int] = set()  # partitions with something to do
         self._journal = journal
+        self._journal_at_once = _at_once(journal)
         self._clock = clock
         self._lives = lives
         self._inbox = inbox
@@ -48,6 +49,7 @@ class StepRounds(Generic[S]):
         self._behind = behind
         self._is_quiet: Callable[[], bool] = _never
         self._is_under_way = False
+        self._is_alone = False  # nobody else is kept from a thing by the round that is under way
         self._begun: tuple[Coroutine[Any, Any, None], Any] | None = None  # and what it waits for
 
     def listen(self, is_quiet: Callable[[], bool]) -> None:
@@ -55,7 +57,7 @@ class StepRounds(Generic[S]):
 
         A journal that always waits, for a network, gains nothing by an early begin.
         """
-        if getattr(self._journal, "appends_at_once", False):
+        if self._journal_at_once is not None:
             self._is_quiet = is_quiet
 
     @property
@@ -71,14 +73,19 @@ class StepRounds(Generic[S]):
         """A round without a task, as far as it gets without waiting."""
         assert not self._is_under_way, "there is one round at a time"
         running = self.run()
-        with suppress(StopIteration):
+        self._is_alone = True
+        try:
             self._begun = running, running.send(None)
+        except StopIteration:
+            pass
+        finally:
+            self._is_alone = False
 
     async def finish(self) -> None:
         """The rest of a round that was begun."""
         assert self._begun is not None, "a round was begun"
         (running, awaited), self._begun = self._begun, None
-        await _go_on(running, awaited)
+        await go_on(running, awaited)
 
     async def run(self) -> None:
         """One round."""
@@ -134,12 +141,13 @@ class StepRounds(Generic[S]):
 
     def _append(self, steps: Sequence[Stepped]) -> Awaitable[list[Outcome]]:
         epochs, processors = self._lives.epochs, self._lives.processors
-        return self._journal.append_many(
-            [
-                Append(TOPIC, each, step.entries, epochs[each], processors[each].next_offset)
-                for each, step, _ in steps
-            ]
-        )
+        appends = [
+            Append(TOPIC, each, step.entries, epochs[each], processors[each].next_offset)
+            for each, step, _ in steps
+        ]
+        if self._is_alone and self._journal_at_once is not None:
+            return self._journal_at_once.append_many(appends, partial(self._work.prepare, steps))
+        return self._journal.append_many(appends)
 
     async def _append_each(self, steps: Sequence[Stepped], now_ms: int) -> None:
         """The log takes something of these steps never: whose it is, is found out one by one."""
@@ -160,19 +168,8 @@ class StepRounds(Generic[S]):
                 self._outcomes.land(stepped, outcome)
 
 
-@coroutine
-def _go_on(begun: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
-    """The rest of a coroutine that ran without a task until it had to wait."""
-    while True:
-        sent, raised = None, None
-        try:
-            sent = yield awaited
-        except BaseException as error:
-            raised = error
-        try:
-            awaited = begun.send(sent) if raised is None else begun.throw(raised)
-        except StopIteration:
-            return
+def _at_once(journal: Journal) -> AtOnceJournal | None:
+    return cast("AtOnceJournal", journal) if getattr(journal, "appends_at_once", False) else None
 
 
 def _never() -> bool:

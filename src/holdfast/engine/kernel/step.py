@@ -38,6 +38,7 @@ class Step(msgspec.Struct):
     bugs: list[str]  # commands that threw; each is rejected on the log and counted
     before: "Before"
     demanded: list[Submission] = msgspec.field(default_factory=list)  # in the step itself
+    is_prepared: bool = False  # what may be done before it is durable is done
 
 
 class Awaited(msgspec.Struct):

@@ -97,6 +97,15 @@ class Work(Generic[S]):
             took(int((ended - since) * 1_000_000), step.commands)
         self._inbox.worked(commands, ended - began)
 
+    def prepare(self, steps: Iterable[Stepped]) -> None:
+        """Does what is harmless if the log does not take these steps: it is on its way there."""
+        for partition, step, _ in steps:
+            self._prepare(partition, step)
+
+    def _prepare(self, partition: int, step: Step) -> None:
+        self._alarms.watch(partition, self._processors[partition].next_due_ms())
+        step.is_prepared = True
+
     def finish(
         self, partition: int, step: Step, taken: list[Submission], appended: Appended | None
     ) -> None:
@@ -119,7 +128,8 @@ class Work(Generic[S]):
                     self._halt.undelivered.append(step.effects)
         if processor.has_leftover or self._inbox.has(partition):
             self._wake(partition)
-        self._alarms.watch(partition, processor.next_due_ms())
+        if not step.is_prepared:
+            self._prepare(partition, step)
         self._metrics.partition(partition).step(
             len(step.entries), step.commands, step.rejections, len(step.bugs), processor.lag
         )

@@ -13,8 +13,10 @@ from concurrent.futures import Executor
 from holdfast.errors import HoldfastError, InvalidArgument
 from holdfast.journal.api import Outcome
 from holdfast.journal.checks import check_append_bytes
+from holdfast.journal.local.disk import Meanwhile
 from holdfast.journal.local.stage import Stage, Staging
-from holdfast.journal.local.writer import Commit, TopicWriter
+from holdfast.journal.local.under_way import Commit
+from holdfast.journal.local.writer import TopicWriter
 from holdfast.limits import (
     COMMIT_BYTES_MAX,
     EAGER_COMMIT_BYTES,
@@ -49,10 +51,13 @@ class GroupCommit:
         self._landing: list[asyncio.Future[float]] = []  # commits that the thread has in hand
         self._readers: dict[int, list[asyncio.Future[None]]] = {}
 
-    def append_now(self, appends: list[Staging]) -> list[Outcome] | asyncio.Future[list[Outcome]]:
+    def append_now(
+        self, appends: list[Staging], meanwhile: Meanwhile | None = None
+    ) -> list[Outcome] | asyncio.Future[list[Outcome]]:
         """Appends at once; what became of each, now if the loop itself writes it.
 
         A caller with many appends has gathered them already: waiting for more gains nothing.
+        `meanwhile` may be called while the disk writes a small commit.
         """
         size_bytes = _size_bytes(appends)
         if self._groups or self._landing or not self._is_for_loop(size_bytes):
@@ -61,7 +66,7 @@ class GroupCommit:
         group = self._spare.pop() if self._spare else _Group()
         try:
             _join(group.stage, appends)
-            outcomes = self._writer.write(group.stage)
+            outcomes = self._writer.write(group.stage, meanwhile)
             self._wake_readers(group)
         finally:
             self._keep(group)

@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.clock import SystemClock
 from holdfast.files import sync_tree
 from holdfast.journal.api import Append, Appended, Retention
-from holdfast.journal.local.disk import RealDisk, RealFile, fill
+from holdfast.journal.local.disk import Meanwhile, RealDisk, RealFile, fill
 from holdfast.journal.local.journal import LocalJournal
 from holdfast.journal.local.view import WrittenAppend
 
@@ -58,7 +58,9 @@ class _AppendClock(SystemClock):
 class _LaterFile(RealFile):
     """A file that somebody else syncs."""
 
-    def write_durably(self, position: int, data: bytes | memoryview) -> None:
+    def write_durably(
+        self, position: int, data: bytes | memoryview, meanwhile: Meanwhile | None = None
+    ) -> None:
         self.write(position, data)
 
     def sync(self) -> None:

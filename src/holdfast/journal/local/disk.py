@@ -2,11 +2,13 @@
 
 import errno
 import os
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
 from holdfast.journal.local.lock import lock_file
+from holdfast.journal.local.write_out import begin_write_out, can_begin_write_out
 from holdfast.limits import MIB
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # errors that pass when there is room
@@ -15,6 +17,10 @@ _FILL_BYTES = 1 * MIB
 _FILL_SYNC_BYTES = (
     8 * MIB
 )  # a background fill that flushed 64 MiB at once would hold up the commits
+
+
+Meanwhile = Callable[[], None]
+"""Work that is done while a disk is busy; it raises nothing."""
 
 
 class File(Protocol):
@@ -28,8 +34,13 @@ class File(Protocol):
         """All of the data; an error may leave a beginning of it."""
         ...
 
-    def write_durably(self, position: int, data: bytes | memoryview) -> None:
-        """Like `write` and `sync`, in one call where the system has one."""
+    def write_durably(
+        self, position: int, data: bytes | memoryview, meanwhile: Meanwhile | None = None
+    ) -> None:
+        """Like `write` and `sync`, in one call where the system has one.
+
+        `meanwhile` is called between the two while the device writes, if the system can do that.
+        """
         ...
 
     def sync(self) -> None:
@@ -126,7 +137,14 @@ class RealFile:
             with memoryview(data)[written:] as rest:
                 written += os.pwrite(self._descriptor, rest, position + written)
 
-    def write_durably(self, position: int, data: bytes | memoryview) -> None:
+    def write_durably(
+        self, position: int, data: bytes | memoryview, meanwhile: Meanwhile | None = None
+    ) -> None:
+        if meanwhile is not None and can_begin_write_out:
+            self.write(position, data)
+            begin_write_out(self._descriptor, position, len(data))
+            meanwhile()
+            return self.sync()
         # One call instead of two lets go of the interpreter's lock once, not twice.
         written = os.pwritev(self._descriptor, [data], position, os.RWF_DSYNC)
         while written < len(data):

@@ -7,7 +7,7 @@ import msgspec
 
 from holdfast.journal.api import Retention
 from holdfast.journal.local.disk import RealDisk
-from holdfast.journal.local.mark import MARK_BYTES, DurableMark
+from holdfast.journal.local.mark import MARK_BYTES, DurableMark, encode_mark
 from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
@@ -66,7 +66,7 @@ def lay_out(folder: Path, extent: TopicExtent) -> None:
     disk, root, last = RealDisk(), str(folder), extent.segments[-1]
     file = disk.create(f"{root}/{DURABLE}", MARK_BYTES)
     mark = DurableMark(file)
-    mark.store(last.sequence, last.end)
+    mark.store(encode_mark(last.sequence, last.end))
     mark.sync()
     mark.close()
     for name, numbers in ((EARLIEST, extent.earliest), (EPOCHS, extent.epochs)):

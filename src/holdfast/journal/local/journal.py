@@ -25,7 +25,7 @@ from holdfast.journal.checks import (
     unknown_topic,
 )
 from holdfast.journal.local.commit import GroupCommit
-from holdfast.journal.local.disk import Disk, Lock, RealDisk
+from holdfast.journal.local.disk import Disk, Lock, Meanwhile, RealDisk
 from holdfast.journal.local.extent import Pinned, extent_of
 from holdfast.journal.local.frame import frame_bytes
 from holdfast.journal.local.mark import MARK_BYTES
@@ -168,15 +168,18 @@ class LocalJournal(ReadableJournal):
         assert isinstance(outcome, Appended), "it expected nothing that could be refused"
         return outcome.first
 
-    async def append_many(self, appends: Sequence[Append]) -> list[Outcome]:
+    async def append_many(
+        self, appends: Sequence[Append], meanwhile: Meanwhile | None = None
+    ) -> list[Outcome]:
         """Appends with one write and one sync for each topic among them.
 
-        What is not refused becomes durable together or fails together.
+        What is not refused becomes durable together or fails together. `meanwhile` may be called
+        while the disk writes, before anything is durable or readable.
         """
         if len({each.topic for each in appends}) == 1:
             there = self._topic(appends[0].topic)
             checked_all = [_checked(there, each) for each in appends]
-            written = there.commit.append_now(checked_all)
+            written = there.commit.append_now(checked_all, meanwhile)
             return written if isinstance(written, list) else await written
         checked: dict[str, list[Staging]] = {}
         numbers: dict[str, list[int]] = {}

@@ -28,6 +28,12 @@ NOWHERE = Place(0, 0)
 ANYWHERE = Place(1 << 62, 0)  # the mark is damaged: the log is read to its end
 
 
+def encode_mark(sequence: int, position: int) -> bytes:
+    """A mark as its bytes."""
+    data = _MARK.pack(sequence, position)
+    return data + _CRC.pack(crc32c(data))
+
+
 class DurableMark:
     """The mark in its file."""
 
@@ -43,10 +49,9 @@ class DurableMark:
             return None
         return Place._make(_MARK.unpack_from(data))
 
-    def store(self, sequence: int, position: int) -> None:
+    def store(self, encoded: bytes) -> None:
         """Moves the mark; the caller has synced everything below."""
-        data = _MARK.pack(sequence, position)
-        self._file.write(0, data + _CRC.pack(crc32c(data)))
+        self._file.write(0, encoded)
 
     def sync(self) -> None:
         """Makes the mark itself durable, as on a clean end."""

@@ -13,7 +13,7 @@ from holdfast.errors import DataLoss
 from holdfast.journal.local.disk import Disk, File, fill
 from holdfast.journal.local.frame import LINK_BYTES, Scan, decode_link, is_zero
 from holdfast.journal.local.index import Points, Summary, index_of, load_summary
-from holdfast.journal.local.mark import ANYWHERE, NOWHERE, DurableMark, Place
+from holdfast.journal.local.mark import ANYWHERE, NOWHERE, DurableMark, Place, encode_mark
 from holdfast.journal.local.names import (
     DURABLE,
     EARLIEST,
@@ -83,7 +83,7 @@ def recover(disk: Disk, folder: str, topic: str, partitions: int) -> Recovered:
     file = disk.open(last.path, writable=True)
     start = durable.position if durable.sequence == last.sequence else 0
     _make_durable(file, start, last.summary.end)
-    mark.store(last.sequence, last.summary.end)
+    mark.store(encode_mark(last.sequence, last.summary.end))
     mark.sync()
     for each in kept:
         view.add_segment(each.segment)

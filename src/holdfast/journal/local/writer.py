@@ -4,21 +4,24 @@ import copy
 import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import Protocol
 
 from holdfast.clock import Clock
 from holdfast.errors import DataLoss, HoldfastError, ResourceExhausted
-from holdfast.journal.api import Appended, Outcome, Retention
+from holdfast.journal.api import Outcome, Retention
 from holdfast.journal.checks import check_offset
 from holdfast.journal.local.allocator import Allocator
-from holdfast.journal.local.disk import FULL, Disk, File
-from holdfast.journal.local.frame import LINK_PARTITION, FrameHeader
+from holdfast.journal.local.disk import FULL, Disk, Meanwhile
+from holdfast.journal.local.frame import FrameHeader
 from holdfast.journal.local.index import Points, Summary
 from holdfast.journal.local.recovery import Recovered
 from holdfast.journal.local.seal import remove_segments, seal_again, seal_if_possible
 from holdfast.journal.local.segment import Segment
 from holdfast.journal.local.stage import Stage
+from holdfast.journal.local.under_way import Commit
 from holdfast.limits import DISK_FULL_RETRY_MS, LOOP_COMMIT_BYTES_MAX, THREAD_COMMIT_BYTES_MIN
+from holdfast.logs import log
 
 
 class Observer(Protocol):
@@ -44,15 +47,6 @@ class Poison:
             error=str(error),
         )
         return copy.copy(self.error)
-
-
-class Commit(NamedTuple):
-    """A commit that has its place in a file and is on its way there."""
-
-    stage: Stage
-    headers: list[FrameHeader]
-    file: File
-    start: int
 
 
 class TopicWriter:
@@ -97,12 +91,17 @@ class TopicWriter:
             self._allocator.adopt(recovered.prepared)
         self._remove_discarded()
 
-    def write(self, stage: Stage) -> list[Outcome]:
-        """Makes appends durable together and readable; what became of each."""
+    def write(self, stage: Stage, meanwhile: Meanwhile | None = None) -> list[Outcome]:
+        """Makes appends durable together and readable; what became of each.
+
+        While the disk writes, `meanwhile` may be called, and what is to be told is prepared.
+        """
         commit = self.begin(stage)
         assert commit is not None, "a commit in the loop began while another was under way"
+
+        beside = None if meanwhile is None else partial(_prepare, commit, meanwhile)
         try:
-            sync_seconds = self.transfer(commit)
+            sync_seconds = self.transfer(commit, beside)
         except BaseException as error:
             raise self.failed(commit, error) from error
         return self.finish(commit, sync_seconds)
@@ -137,7 +136,7 @@ class TopicWriter:
             self._under_way.append(commit)
         return commit
 
-    def transfer(self, commit: Commit) -> float:
+    def transfer(self, commit: Commit, meanwhile: Meanwhile | None = None) -> float:
         """Writes and syncs; how long it took. Any one thread may do it: it touches nothing else."""
         if not commit.headers:
             return 0.0
@@ -146,7 +145,7 @@ class TopicWriter:
         begun = self._clock.monotonic()
         try:
             with commit.stage.data() as data:
-                commit.file.write_durably(commit.start, data)
+                commit.file.write_durably(commit.start, data, meanwhile)
         except BaseException as error:
             self._broken = error
             raise
@@ -155,23 +154,17 @@ class TopicWriter:
     def finish(self, commit: Commit, sync_seconds: float) -> list[Outcome]:
         """The commit is durable: its entries can be read; what became of each append."""
         headers = commit.headers
-        if headers:
-            self._under_way.remove(commit)
-            self._make_readable(headers)
-            size_bytes = headers[-1].end - commit.start
-            if THREAD_COMMIT_BYTES_MIN <= size_bytes < LOOP_COMMIT_BYTES_MAX:
-                self.large_sync_seconds = sync_seconds
-            if self._observer is not None:
-                self._observer.on_commit(commit.stage.entry_count, size_bytes, sync_seconds)
-        outcomes: list[Outcome] = [
-            Appended(each.first_offset, each.first_offset + each.entry_count)
-            for each in headers
-            if each.partition != LINK_PARTITION
-        ]
-        if commit.stage.refused:
-            for number, refused in sorted(commit.stage.refused.items()):
-                outcomes.insert(number, refused)
-        return outcomes
+        if not headers:
+            return commit.outcomes()
+        told = commit.told()
+        self._under_way.remove(commit)
+        self._make_readable(headers, told.mark)
+        size_bytes = headers[-1].end - commit.start
+        if THREAD_COMMIT_BYTES_MIN <= size_bytes < LOOP_COMMIT_BYTES_MAX:
+            self.large_sync_seconds = sync_seconds
+        if self._observer is not None:
+            self._observer.on_commit(told.entry_count, size_bytes, sync_seconds)
+        return told.outcomes
 
     def failed(self, commit: Commit, error: BaseException) -> BaseException:
         """The commit could not be made durable: what its appends are told.
@@ -284,11 +277,10 @@ class TopicWriter:
             for each in (self._file, self._mark, self._earliest, self._epochs):
                 each.close()
 
-    def _make_readable(self, headers: list[FrameHeader]) -> None:
+    def _make_readable(self, headers: list[FrameHeader], mark: bytes) -> None:
         self.view.add_frames(headers)
-        end = headers[-1].end
-        self._mark.store(self._active.sequence, end)
-        if 2 * end > self._capacity_bytes:
+        self._mark.store(mark)
+        if 2 * headers[-1].end > self._capacity_bytes:
             self._allocator.prepare(self._active.sequence + 1)
 
     def _make_room(self, size_bytes: int) -> None:
@@ -365,6 +357,15 @@ class TopicWriter:
             folder=self._folder,
             retry_after_ms=DISK_FULL_RETRY_MS,
         )
+
+
+def _prepare(commit: Commit, meanwhile: Meanwhile) -> None:
+    """What can be done before a commit is durable; the commit does not depend on it."""
+    try:
+        commit.told()
+        meanwhile()
+    except Exception as error:
+        log.error("work beside a write failed", error=repr(error))
 
 
 def _previous_end(segments: list[Segment]) -> int:
