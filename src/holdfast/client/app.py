@@ -294,7 +294,8 @@ class Holdfast(
         """Durable when it returns."""
         self._ensure_worker()
         new = new_task_of(bound, key, delay, due, priority)
-        return self._handle(self.portal.call(self.api.tasks.submit([new]))[0], bound)
+        submitting, at_once = self.api.tasks.submit([new]), self.hooks is None
+        return self._handle(self.portal.call(submitting, at_once=at_once)[0], bound)
 
     async def submit_async(
         self,

@@ -6,10 +6,12 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Generic, TypeVar
 
 from holdfast.client.lent_loop import LentLoop
+from holdfast.coroutines import go_on
 from holdfast.errors import Unavailable
 from holdfast.event_loop import new_event_loop
 
@@ -17,12 +19,38 @@ T = TypeVar("T")
 _ABANDON_S_MAX = 1.0  # that the end of a program waits for connections to be closed
 
 
+class _Ended(Generic[T]):
+    """How a coroutine ended that needed no task."""
+
+    __slots__ = ("_error", "_value")
+
+    def __init__(self, value: Any, error: BaseException | None) -> None:
+        self._value = value
+        self._error = error
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _never() -> bool:
+    return False
+
+
 class _Call(Generic[T]):
     """A coroutine that a thread waits for. A bare lock wakes it in half the time a future does."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        loop: asyncio.AbstractEventLoop,
+        is_quiet: Callable[[], bool] = _never,
+    ) -> None:
         self._coroutine = coroutine
         self._loop = loop
+        self._is_quiet = is_quiet  # its first step may run at once, without a task
+        self._ended: _Ended[T] | None = None  # in its first step
         self._woken = threading.Lock()
         self._woken.acquire()
         self._task: asyncio.Task[T] | None = None
@@ -31,12 +59,26 @@ class _Call(Generic[T]):
     def begin(self) -> None:
         """Begins it, for a thread that waits."""
         if not self._is_withdrawn:
-            self.begin_here()
+            self._task = self._loop.create_task(self._coroutine)
             self.wake_its_thread()
 
     def begin_here(self) -> None:
         """Begins it, for a thread that looks for itself whether it is done."""
-        self._task = self._loop.create_task(self._coroutine)
+        if not self._is_quiet():
+            self._task = self._loop.create_task(self._coroutine)
+            return
+        context = copy_context()
+        try:
+            awaited = context.run(self._coroutine.send, None)
+        except StopIteration as ended:
+            self._ended = _Ended(ended.value, None)
+        except BaseException as error:
+            self._ended = _Ended(None, error)
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise  # as a task does
+        else:
+            rest = go_on(self._coroutine, awaited)
+            self._task = self._loop.create_task(rest, context=context)
 
     def wake_its_thread(self) -> None:
         """From now on its thread waits."""
@@ -53,7 +95,7 @@ class _Call(Generic[T]):
         self._woken.acquire()
 
     def is_done(self) -> bool:
-        return self._task is not None and self._task.done()
+        return self._ended is not None or (self._task is not None and self._task.done())
 
     def is_over(self) -> bool:
         """Whether it is done, or never will be."""
@@ -78,9 +120,11 @@ class _Call(Generic[T]):
         """What it gave, once it is done; its thread waits until then."""
         while not self.is_over():
             self.sleep()
-        if self._task is None or not self._task.done():
-            raise Unavailable("This app was closed before the answer came")
         try:
+            if self._ended is not None:
+                return self._ended.result()
+            if self._task is None or not self._task.done():
+                raise Unavailable("This app was closed before the answer came")
             return self._task.result()
         except asyncio.CancelledError as error:
             raise Unavailable("This app was closed before the answer came") from error
@@ -136,17 +180,24 @@ class Portal:
             raise Unavailable("This app was closed")
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
-    def call(self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
+    def call(
+        self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False, at_once: bool = False
+    ) -> T:
         """Runs a coroutine on the portal's loop and waits for it.
 
         One that `waits`, as for the end of a task, says nothing of how busy the node is. Beside any
         other call the loop is not idle: what comes at the same time is to share a sync.
+
+        One that may begin `at_once` gets no task where this thread runs the loop and nothing else
+        is to be done, until it has to wait: most do not. Up to there it must not ask for the
+        current task, as `asyncio.timeout` does.
         """
         assert not self.is_here(), "the portal would wait for itself"
         if os.getpid() != self._process_id:
             coroutine.close()
             raise Unavailable("This app belongs to the process that opened it, before a fork")
-        call = _Call(coroutine, self.loop)
+        is_quiet = _never if self._lent is None or not at_once else self._lent.is_quiet
+        call = _Call(coroutine, self.loop, is_quiet)
         is_idle = not self._short
         self._calls.add(call)
         if not waits:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.client.codec import Values
 from holdfast.client.expecting import Span, expect
+from holdfast.client.middleware import Hooks
 from holdfast.client.portal import Portal
 from holdfast.client.process import (
     ProcessHandle,
@@ -39,6 +40,7 @@ class ProcessCalls:
     portal: Portal
     api: Api
     values: Values
+    hooks: Hooks | None
 
     def begin(self) -> None:
         """Starts to run waiting tasks of this app."""
@@ -91,7 +93,8 @@ class ProcessCalls:
         """
         self.begin()
         new = new_instance(self.values, process_id, variables, version, key, keep_result, headers)
-        return self._process_handles(self.portal.call(self.api.instances.start([new])))[0]
+        starting, at_once = self.api.instances.start([new]), self.hooks is None
+        return self._process_handles(self.portal.call(starting, at_once=at_once))[0]
 
     async def start_async(
         self,
@@ -193,7 +196,7 @@ class ProcessCalls:
         It is kept for `ttl`, for instances that begin to wait later.
         """
         new = new_message(self.values, name, key, variables, ttl, message_id)
-        return self.portal.call(self._publish(new))
+        return self.portal.call(self._publish(new), at_once=True)
 
     async def publish_async(
         self,

@@ -57,7 +57,9 @@ class VirtualPortal:
             answer.set_exception(error)
         return answer
 
-    def call(self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False) -> T:
+    def call(
+        self, coroutine: Coroutine[Any, Any, T], *, waits: bool = False, at_once: bool = False
+    ) -> T:
         """Runs a coroutine to its end; DeadlineExceeded if it waits for time or for work."""
         with _no_loop():
             task = self.loop.create_task(coroutine)
