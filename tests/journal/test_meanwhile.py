@@ -157,3 +157,26 @@ def test_a_system_that_cannot_begin_a_write_out_writes_and_syncs_in_one_call(
     assert done == ["pwritev"], "the work is left to the caller"
     assert file.read(4_000, 8) == b"datadata"
     file.close()
+
+
+@pytest.mark.skipif(not write_out.can_begin_write_out, reason="a system call of Linux")
+def test_where_three_calls_take_long_one_call_is_used_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, done = noted_file(tmp_path, monkeypatch)
+    now = [100.0]
+    monkeypatch.setattr(disk, "perf_counter", lambda: now[0])
+    begin = disk.begin_write_out
+
+    def slow(*args: int) -> None:
+        begin(*args)
+        now[0] += 0.005
+
+    monkeypatch.setattr(disk, "begin_write_out", slow)
+    monkeypatch.setattr(disk, "_AWAKE_SECONDS", 0.0)
+    for seconds in (0.0, 1.0, 1.0, 10.0):
+        now[0] += seconds
+        file.write_durably(4_000, b"data", lambda: None)
+    in_three = ["pwrite", "write-out", "fdatasync"]
+    assert done == [*in_three, "pwritev", "pwritev", *in_three]
+    file.close()
