@@ -27,6 +27,7 @@ def _unheard(jump: Jump) -> None:
     """Nobody has asked to be told."""
 
 
+_PASSED_MS_MIN = 0.25  # until then it is taken to be the same time still
 _BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 boot_seconds: Callable[[], float] = (
@@ -57,9 +58,15 @@ class SteadyClock:
         self._at_ms = self._elapsed() * 1000
 
     def now_ms(self) -> int:
-        """The time of the node, a little nearer to the wall clock than it was."""
-        at_ms, wall_ms = self._elapsed() * 1000, self._clock.now_ms()
+        """The time of the node, a little nearer to the wall clock than it was.
+
+        What a node does for one submission asks several times: it is told the same time.
+        """
+        at_ms = self._elapsed() * 1000
         passed_ms = at_ms - self._at_ms
+        if 0.0 < passed_ms < _PASSED_MS_MIN:
+            return int(self._now_ms)
+        wall_ms = self._clock.now_ms()
         if passed_ms < 0.0:
             passed_ms = 0.0
         now_ms = self._now_ms + passed_ms

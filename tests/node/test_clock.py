@@ -49,6 +49,18 @@ async def start(clock: SetClock) -> MemoryNode:
 STEPS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(-5_000_000, 5_000_000)), max_size=30)
 
 
+def test_for_a_quarter_of_a_millisecond_the_other_clock_is_not_looked_at_again() -> None:
+    clock = SetClock()
+    hands = steady(clock)
+    clock.advance(0.0005)
+    before = hands.now_ms()
+    clock.set_by_ms = HOUR_MS
+    clock.advance(0.0002)
+    assert hands.now_ms() == before and not hands.jumps
+    clock.advance(0.0002)
+    assert hands.now_ms() >= before and hands.jumps == 1
+
+
 @given(STEPS)
 def test_time_never_goes_back_and_passes_at_its_speed_whatever_is_done_to_the_clock(
     steps: list[tuple[int, int]],

@@ -248,7 +248,8 @@ class LentLoop(asyncio.SelectorEventLoop):
             call.begin_here()
             turns, ready = _TURNS_MAX, self._ready
             while turns > 0:
-                self._run_ready()  # timers are left to the own thread, as sockets are
+                if ready:
+                    self._run_ready()  # timers are left to the own thread, as sockets are
                 if not ready or self._stopping:
                     break
                 turns -= 1

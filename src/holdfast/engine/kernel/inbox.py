@@ -81,8 +81,11 @@ class Inbox:
     def answered(self, partition: int, taken: Collection[Submission]) -> None:
         """These are no longer in flight."""
         if taken and partition in self.in_flight:
-            self.in_flight[partition] -= sum(len(submission.commands) for submission in taken)
-            self._metrics.partition(partition).in_flight = self.in_flight[partition]
+            in_flight = self.in_flight[partition]
+            for submission in taken:
+                in_flight -= len(submission.commands)
+            self.in_flight[partition] = in_flight
+            self._metrics.partition(partition).in_flight = in_flight
 
     def take_all(self) -> list[Submission]:
         """Everything that waits: nobody will process it."""

@@ -132,8 +132,9 @@ class Asked:
         self, commands: Mapping[int, Sequence[Command]], size_bytes: int = 0
     ) -> "list[asyncio.Future[list[Reply]]]":
         """Hands commands to several partitions, in the asker's name."""
-        signed = {partition: _signed(group) for partition, group in commands.items()}
-        return self._partitions.submit_all(signed, size_bytes)
+        if _ASKER.get() is not None or _REQUEST.get() is not None:
+            commands = {partition: _signed(group) for partition, group in commands.items()}
+        return self._partitions.submit_all(commands, size_bytes)
 
     def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
         """Asks a partition for jobs, in the asker's name."""

@@ -176,7 +176,7 @@ class LocalJournal(ReadableJournal):
         What is not refused becomes durable together or fails together. `meanwhile` may be called
         while the disk writes, before anything is durable or readable.
         """
-        if len({each.topic for each in appends}) == 1:
+        if len(appends) == 1 or len({each.topic for each in appends}) == 1:
             there = self._topic(appends[0].topic)
             checked_all = [_checked(there, each) for each in appends]
             written = there.commit.append_now(checked_all, meanwhile)
