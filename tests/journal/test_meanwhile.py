@@ -131,9 +131,12 @@ def noted_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[disk.Re
 
         monkeypatch.setattr(os, name, noted)
     begin = disk.begin_write_out
-    monkeypatch.setattr(
-        disk, "begin_write_out", lambda *args: (done.append("write-out"), begin(*args))
-    )
+
+    def begun(*args: int) -> bool:
+        done.append("write-out")
+        return begin(*args)
+
+    monkeypatch.setattr(disk, "begin_write_out", begun)
     return file, done
 
 
@@ -168,9 +171,9 @@ def test_where_three_calls_take_long_one_call_is_used_for_a_while(
     monkeypatch.setattr(disk, "perf_counter", lambda: now[0])
     begin = disk.begin_write_out
 
-    def slow(*args: int) -> None:
-        begin(*args)
+    def slow(*args: int) -> bool:
         now[0] += 0.005
+        return begin(*args)
 
     monkeypatch.setattr(disk, "begin_write_out", slow)
     monkeypatch.setattr(disk, "_AWAKE_SECONDS", 0.0)
@@ -179,4 +182,17 @@ def test_where_three_calls_take_long_one_call_is_used_for_a_while(
         file.write_durably(4_000, b"data", lambda: None)
     in_three = ["pwrite", "write-out", "fdatasync"]
     assert done == [*in_three, "pwritev", "pwritev", *in_three]
+    file.close()
+
+
+def test_where_the_write_out_is_refused_it_is_asked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, done = noted_file(tmp_path, monkeypatch)
+    monkeypatch.setattr(disk, "can_begin_write_out", True)
+    monkeypatch.setattr(disk, "begin_write_out", lambda *_: False)
+    for _ in range(2):
+        file.write_durably(4_000, b"data", lambda: done.append("work"))
+    assert done == ["pwrite", "work", "fdatasync", "pwritev"]
+    assert not write_out.begin_write_out(-1, 0, 1)
     file.close()

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Protocol
@@ -159,9 +160,11 @@ class RealFile:
             and (begun := perf_counter()) > self._in_one_call_until
         ):
             self.write(position, data)
-            begin_write_out(self._descriptor, position, len(data))
+            is_possible = begin_write_out(self._descriptor, position, len(data))
             written = perf_counter()
-            if written - begun > _BEGIN_SECONDS_MAX:
+            if not is_possible:
+                self._in_one_call_until = inf
+            elif written - begun > _BEGIN_SECONDS_MAX:
                 self._in_one_call_until = written + _IN_ONE_CALL_SECONDS
             meanwhile()
             while perf_counter() < written + _AWAKE_SECONDS:

@@ -27,10 +27,11 @@ _sync_file_range = _found()
 can_begin_write_out = _sync_file_range is not None
 
 
-def begin_write_out(descriptor: int, position: int, size_bytes: int) -> None:
-    """The device gets to work on a range of a file, if the system can do that.
+def begin_write_out(descriptor: int, position: int, size_bytes: int) -> bool:
+    """The device gets to work on a range of a file; False if the system cannot do that here.
 
-    What goes wrong here goes wrong again, or is told, at the sync.
+    What goes wrong with the device is told at the sync.
     """
-    if _sync_file_range is not None:
-        _sync_file_range(descriptor, position, size_bytes, _WRITE)
+    if _sync_file_range is None:
+        return False
+    return _sync_file_range(descriptor, position, size_bytes, _WRITE) == 0
