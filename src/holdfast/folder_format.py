@@ -5,7 +5,7 @@
 
 The format is a number of its own. It goes up when a program could misread what a newer one has
 written; most versions of the program leave it as it is. Folders of programs that did not write the
-file have the format 0.
+file have the format 0. Format 2 has many waiting jobs in a row of the state, format 1 one.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from holdfast.errors import DataLoss, InvalidState
 from holdfast.files import replace_file
 from holdfast.version import VERSION
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FORMAT_FILE: Final = "format.json"
 RESTORING: Final = "restoring"
 

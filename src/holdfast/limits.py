@@ -563,4 +563,5 @@ METRIC_TYPES_MAX = 64  # types of jobs shown by name, others as "other": 50 samp
 METRIC_WORKERS_MAX = 10_000  # workers whose last request is remembered: 2 MB
 METRIC_WORKER_MS = 60_000  # a worker without a request for this long is not counted
 WAITING_JOBS_LOOKED_AT = 4  # of each priority, for the age of the longest wait
+WAITING_ROWS_REPACKED = 4_096  # of format 1, at a time while a partition is opened: 10 ms
 WAITING_PRIORITIES_LOOKED_AT = 4  # of a type; each is a read of the store, 15 us

@@ -31,10 +31,14 @@ Step = Callable[[Path], None]
 
 
 def _as_it_is(folder: Path) -> None:
-    """Format 1 has the files of format 0; the mark is what is new."""
+    """The mark is all that is new.
+
+    Format 1 has the files of format 0. The rows of format 1 that format 2 has otherwise are brought
+    up to date when their partition is opened, wherever they come from.
+    """
 
 
-STEPS: Final[Mapping[int, Step]] = {UNMARKED.format: _as_it_is}
+STEPS: Final[Mapping[int, Step]] = {UNMARKED.format: _as_it_is, 1: _as_it_is}
 """What takes a folder from a format to the next one."""
 
 

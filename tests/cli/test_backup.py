@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.cli.exit_codes import ExitCode
 from holdfast.config import Config
+from holdfast.folder_format import FORMAT
 from holdfast.gateway.node.service import NodeService
 from holdfast.gateway.node.shapes import BackupView
 
@@ -34,8 +35,8 @@ def test_a_running_node_is_backed_up_restored_and_started(shell: Shell) -> None:
         assert "backup 2 as of" in second.out and "0 B were sent" in second.out
     listed = shell.run("backup", "list", "backups", "--json").json["items"]
     assert [each["generation"] for each in listed] == [1, 2]
-    assert {each["format"] for each in listed} == {1}
-    assert "holdfast 0.1.0, format 1" in shell.run("backup", "list", "backups").out
+    assert {each["format"] for each in listed} == {FORMAT}
+    assert f"holdfast 0.1.0, format {FORMAT}" in shell.run("backup", "list", "backups").out
     assert "as they were written" in shell.run("backup", "verify", "backups").out
     assert "start it: holdfast start again" in shell.run("restore", "backups", "again").out
     with node_in(shell, "again"):

@@ -7,8 +7,10 @@ from typing import Any
 def check_counts(view: Any) -> None:
     """What is told without looking at the rows is what the rows say."""
     jobs, incidents = view.jobs, view.incidents
-    waiting = Counter(type_ for (type_, _, _), _ in jobs._waiting.scan())
-    assert +Counter(jobs.waiting_counts) == waiting
+    waiting: Counter[str] = Counter()
+    for (type_, _, _), bits in jobs.waiting._rows.scan():
+        waiting[type_] += bits.bit_count()
+    assert +Counter(jobs.waiting.counts) == waiting
     held = Counter(jobs.jobs.get(key).submitted.type for key, _ in jobs.active.scan())
     assert +jobs.held_counts() == held
     leases = {key for key, _ in jobs.leases.scan()}

@@ -291,7 +291,7 @@ class Jobs(RuleBasedStateMachine):
             assert job.due_ms == (expected.due_ms if expected.state == JobState.SCHEDULED else 0)
         for type_ in ("a", "b"):
             waiting = [job.key for job in self.model.waiting(type_)]
-            assert jobs.waiting(type_, 1_000) == waiting
+            assert jobs.waiting.next(type_, 1_000) == waiting
         check_counts(self.driver.view)
         assert [key for key, _ in jobs.leases.scan()] == sorted(self.model.leases)
         incidents = [key for key, _ in self.driver.view.incidents.open.scan()]

@@ -38,7 +38,7 @@ def fired(driver: Driver) -> list[int]:
 
 
 def jobs(driver: Driver) -> int:
-    return len(driver.view.jobs.waiting("tick", 100_000))
+    return len(driver.view.jobs.waiting.next("tick", 100_000))
 
 
 @pytest.mark.parametrize(

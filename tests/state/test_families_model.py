@@ -48,7 +48,6 @@ class Families(RuleBasedStateMachine):
         self.before: list[tuple[bytes, bytes]] = []  # what the store had when it began
         self.model: dict[Row, int] = {}
         self.numbers: dict[int, int] = {}
-        self.counted_rows: set[Row] = set()
         self.told: Counter[str] = Counter()
         self.marks: list[tuple[int, tuple[Any, ...]]] = []
         self.open()
@@ -62,9 +61,6 @@ class Families(RuleBasedStateMachine):
         self.neighbour = self.state.family(4, U64, int)
         self.family = self.state.family(3, TEXT_U32_U64, int)
         self.other = self.state.family(2, U64, int)
-        self.counted = self.state.family(5, TEXT_U32_U64, int)
-        self.counts = self.state.tally(6).counts
-        self.counted.counted_in(self.counts)
         self.tally = self.state.tally(7)
 
     # --- changes ------------------------------------------------------------------------------
@@ -88,18 +84,6 @@ class Families(RuleBasedStateMachine):
     @rule(row=rows)
     def take(self, row: Row) -> None:
         assert self.family.take(row) == self.model.pop(row, None)
-
-    @rule(row=rows)
-    def count(self, row: Row) -> None:
-        """A row is inserted, or deleted if it is there; who does it counts."""
-        if row in self.counted_rows:
-            self.counted_rows.remove(row)
-            self.counted.delete(row)
-            self.counts[row[0]] -= 1
-        else:
-            self.counted_rows.add(row)
-            self.counted.insert(row, 0)
-            self.counts[row[0]] += 1
 
     @rule(name=names, by=st.integers(-2, 2))
     def tell(self, name: str, by: int) -> None:
@@ -127,15 +111,13 @@ class Families(RuleBasedStateMachine):
 
     @rule()
     def mark(self) -> None:
-        model = self.model, self.numbers, self.counted_rows, self.told
+        model = self.model, self.numbers, self.told
         self.marks.append((self.state.mark(), copy.deepcopy(model)))
 
     @precondition(lambda self: self.marks)
     @rule(back=st.integers(1, 3))
     def undo(self, back: int) -> None:
-        mark, (self.model, self.numbers, self.counted_rows, self.told) = self.marks[
-            -min(back, len(self.marks))
-        ]
+        mark, (self.model, self.numbers, self.told) = self.marks[-min(back, len(self.marks))]
         del self.marks[-min(back, len(self.marks)) :]
         self.state.undo_to(mark)
 
@@ -223,8 +205,6 @@ class Families(RuleBasedStateMachine):
     @invariant()
     def rows_are_counted(self) -> None:
         assert dict(self.family.unordered()) == self.model
-        expected = Counter(row[0] for row in self.counted_rows)
-        assert {name: count for name, count in self.counts.items() if count} == expected
         told = {name: count for name, count in self.told.items() if count}
         assert {name: count for name, count in self.tally.counts.items() if count} == told
         kept = {raw[3:].decode(): value for raw, value in self.state.dump() if raw[2] == 7}

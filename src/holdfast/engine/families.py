@@ -8,7 +8,7 @@ class Tag(IntEnum):
 
     DUE = 1
     JOBS = 2
-    JOBS_WAITING = 3
+    JOBS_WAITING = 3  # a row for each job; up to folders of format 1
     JOBS_ACTIVE = 4
     LEASES = 5
     LEASES_OPEN = 6
@@ -82,3 +82,4 @@ class Tag(IntEnum):
     TRANSACTION_COUNTS = 83
     JOBS_WAITING_COUNTS = 90
     INCIDENT_COUNTS = 91
+    JOBS_WAITING_ROWS = 92

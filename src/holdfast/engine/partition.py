@@ -69,12 +69,18 @@ def open_partition(store: Store, partition: int, partitions: int = 1) -> EngineP
 
 
 def _upgrade(state: PartitionState, view: EngineState, store: Store) -> None:
-    """Adds rows that the version that wrote the store did not know; they follow from the others."""
+    """Brings the rows of an earlier version up to date; what is new follows from the others."""
+    for _ in view.jobs.waiting.repack():
+        _make_room(state, store)
     if not state.stored_progress.is_counted:
-        view.jobs.count()
+        view.jobs.waiting.count()
         view.incidents.count()
         state.commit()
     for _ in view.incidents.missing_index():
-        state.commit()
-        if state.changed_rows() > STORE_ROWS_MAX:
-            Writing(store, [(state, state.stored_progress)]).finish()
+        _make_room(state, store)
+
+
+def _make_room(state: PartitionState, store: Store) -> None:
+    state.commit()
+    if state.changed_rows() > STORE_ROWS_MAX:
+        Writing(store, [(state, state.stored_progress)]).finish()

@@ -80,7 +80,7 @@ class LocalPartitions:
 
     def activate(self, partition: int, command: Command) -> "asyncio.Future[list[Reply]]":
         jobs = self._runner.processor(partition).view.jobs
-        if any(map(jobs.has_waiting, command.value.types)):
+        if any(map(jobs.waiting.has, command.value.types)):
             return self._runner.submit(partition, [command])
         nothing = asyncio.get_running_loop().create_future()
         nothing.set_result([Reply(rejection=_NO_JOB)])
@@ -122,7 +122,7 @@ class LocalPartitions:
         for effect in effects:
             if type(effect) is not JobsAvailable:
                 continue
-            while waiting.wants(effect.type) and jobs.has_waiting(effect.type):
+            while waiting.wants(effect.type) and jobs.waiting.has(effect.type):
                 submission = waiting.next(effect.type)
                 if submission is not None:
                     yield submission

@@ -46,7 +46,7 @@ async def refresh_work(runner: Runner[EngineState], now_ms: int, metrics: WorkMe
 def work_gauges(state: EngineState, now_ms: int) -> WorkGauges:
     """The jobs and incidents of a partition; costs a look for each type and each lease."""
     jobs = state.jobs
-    waiting = jobs.waiting_counts
+    waiting = jobs.waiting.counts
     oldest: dict[str, float] = {}
     for type_ in nlargest(METRIC_TYPES_MAX, waiting, key=waiting.__getitem__):
         since_ms = jobs.longest_waiting_ms(type_) if waiting[type_] else None

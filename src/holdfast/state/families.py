@@ -14,7 +14,7 @@ import msgspec
 from holdfast.state.api import Store
 from holdfast.state.family import EMPTY, Family
 from holdfast.state.keys import KeyCodec
-from holdfast.state.packed import DELETED, Packed, encode_row
+from holdfast.state.packed import Packed
 from holdfast.state.tally import Tally
 from holdfast.state.undo import UNDO_ITEMS, UndoLog, undo_last
 
@@ -159,10 +159,9 @@ class PartitionState:
         rows = dict(self.store.scan(low, _PREFIX.pack(self.partition + 1, 0)))
         for each in (*self._families.values(), *self._tallies.values()):
             for layer in each.layers():
-                for key, value in layer.rows.items():
-                    raw = layer.pack(key)
-                    if value is DELETED:
+                for raw, stored in layer.as_bytes():
+                    if stored is None:
                         rows.pop(raw, None)
                     else:
-                        rows[raw] = encode_row(value)
+                        rows[raw] = stored
         return sorted(rows.items())

@@ -53,7 +53,10 @@ class StoredRows(Generic[K]):
         walked = self._store.first(min(raws), max(raws) + b"\0", enough)
         if len(walked) == enough:  # they are no neighbours after all
             return self._store.get_many(raws)
-        return list(map(dict(walked).get, raws))
+        rows = dict(walked)
+        if list(rows) == raws:  # they are all that is there
+            return list(rows.values())
+        return list(map(rows.get, raws))
 
     def scan(self, within: Within, start: K | None) -> Iterable[tuple[bytes, bytes]]:
         """Rows whose key begins with these parts, in order, from `start` on."""

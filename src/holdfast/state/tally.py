@@ -7,6 +7,7 @@ the mark out, and the rows are counted once when the state is opened.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 import msgspec
 
@@ -16,6 +17,10 @@ from holdfast.state.packed import DELETED, Packed
 from holdfast.state.undo import UndoLog
 
 _decode = msgspec.msgpack.Decoder(int).decode
+
+
+def _as_they_are(keys: Iterable[bytes]) -> Iterable[bytes]:
+    return keys
 
 
 class Tally:
@@ -47,7 +52,7 @@ class Tally:
         """The counts that the store does not have; it gets them with the rows."""
         self._frozen = self._changes()
         self._stored = {name: count for name, count in self.counts.items() if count}
-        return Packed(self._frozen, bytes)
+        return Packed(self._frozen, _as_they_are)
 
     def thaw(self) -> None:
         """The store has the counts that stood still."""
@@ -55,7 +60,7 @@ class Tally:
 
     def layers(self) -> list[Packed]:
         """What lies over the store, the lower layer first."""
-        return [Packed(each, bytes) for each in (self._frozen, self._changes())]
+        return [Packed(each, _as_they_are) for each in (self._frozen, self._changes())]
 
     def _changes(self) -> dict[bytes, int | None]:
         stored, counts = self._stored, self.counts

@@ -115,8 +115,8 @@ def test_instances_are_modified(cluster: BatchCluster) -> None:
     end = run(cluster, _T.MODIFY_PROCESS_INSTANCE, [*keys, 7], modification=plan)
     assert counts(end) == (2, 0, 1)
     view = cluster.nodes[1].view
-    assert len(view.jobs.waiting("ship", 9)) == 2
-    assert not view.jobs.waiting("pack", 9)
+    assert len(view.jobs.waiting.next("ship", 9)) == 2
+    assert not view.jobs.waiting.next("pack", 9)
 
 
 def test_a_step_ends_when_its_items_have_written_much(
@@ -180,7 +180,7 @@ def test_incidents_are_resolved(cluster: BatchCluster) -> None:
     end = run(cluster, _T.RESOLVE_INCIDENT, [*incidents, 7], retries=4)
     assert counts(end) == (2, 0, 1)
     assert not list(view.incidents.open.scan())
-    jobs = [view.jobs.jobs.get(key) for key in view.jobs.waiting("pack", 9)]
+    jobs = [view.jobs.jobs.get(key) for key in view.jobs.waiting.next("pack", 9)]
     assert [job.retries for job in jobs] == [4, 4]
 
 
@@ -189,7 +189,7 @@ def test_dead_letters_are_retried_or_discarded(cluster: BatchCluster) -> None:
     assert counts(run(cluster, _T.RETRY_TASK, dead[:2], retries=2)) == (2, 0, 0)
     assert counts(run(cluster, _T.DISCARD_TASK, dead)) == (2, 2, 0)
     view = cluster.nodes[1].view
-    assert view.jobs.waiting("send", 9) == dead[:2]
+    assert view.jobs.waiting.next("send", 9) == dead[:2]
     assert counts(run(cluster, _T.DISCARD_TASK, dead[2:])) == (0, 0, 2)
 
 

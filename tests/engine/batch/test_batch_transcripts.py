@@ -155,13 +155,14 @@ def test_items_that_fail_or_are_gone_do_so_alone() -> None:
 def test_an_item_that_throws_fails_alone_and_leaves_nothing() -> None:
     cluster = BatchCluster(1)
     dead = cluster.dead_letters(1, 3)
-    applier = cluster.nodes[1].view.jobs.wait
+    queue = cluster.nodes[1].view.jobs.waiting
+    applier = queue.add
 
-    def wait(key: int, submitted: object) -> None:
-        applier(key, submitted)
+    def add(type_: str, priority: int, key: int) -> None:
+        applier(type_, priority, key)
         assert key != dead[1], "a bug"
 
-    with patch.object(cluster.nodes[1].view.jobs, "wait", wait):
+    with patch.object(queue, "add", add):
         cluster.create(1, cluster.select({1: dead}))
         cluster.run(5)
     (executed,) = [r.value for r in cluster.nodes[1].records() if hasattr(r.value, "skipped")]

@@ -235,7 +235,7 @@ def activate(turn: Turn[EngineState], command: Record) -> None:
     jobs = turn.state.jobs
     found: list[int] = []
     for type_ in asked.types:
-        found += jobs.waiting(type_, asked.jobs_max - len(found))
+        found += jobs.waiting.next(type_, asked.jobs_max - len(found))
         if len(found) >= asked.jobs_max:
             say_available(turn, type_)
             break

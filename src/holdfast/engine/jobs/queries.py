@@ -143,7 +143,7 @@ class FindWaitingTypes(Query[list[str]], frozen=True):
 
 
 def find_waiting_types(reader: Reader, query: FindWaitingTypes) -> list[str]:
-    return [each for each in query.types if reader.state.jobs.has_waiting(each)]
+    return [each for each in query.types if reader.state.jobs.waiting.has(each)]
 
 
 class FindTaskDefaults(Query[TaskDefaults | None], frozen=True):

@@ -1,7 +1,8 @@
 """The jobs of a partition: their column families and what can be asked of them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -16,12 +17,12 @@ from holdfast.engine.jobs.values import (
     Outcome,
     TaskDefaults,
 )
+from holdfast.engine.jobs.waiting import WaitingJobs, check_priority
 from holdfast.limits import WAITING_JOBS_LOOKED_AT, WAITING_PRIORITIES_LOOKED_AT
 from holdfast.state import EMPTY, PartitionState
-from holdfast.state.keys import TEXT, TEXT_U32_U64, U64, U64_TEXT, U64_U64, check_u32
+from holdfast.state.keys import TEXT, U64, U64_TEXT, U64_U64
 
 _COMPLETED, _CANCELED = JobState.COMPLETED, JobState.CANCELED
-_PRIORITY_TOP = 1 << 31  # priorities are stored upside down, so that the highest is scanned first
 
 
 class Jobs:
@@ -30,7 +31,7 @@ class Jobs:
     def __init__(self, state: PartitionState, due: DueDates) -> None:
         self._due = due
         self.jobs = state.family(Tag.JOBS, U64, Job)
-        self._waiting = state.family(Tag.JOBS_WAITING, TEXT_U32_U64, bytes)
+        self.waiting = WaitingJobs(state)
         self.active = state.family(Tag.JOBS_ACTIVE, U64, int)  # job -> lease
         self.leases = state.family(Tag.LEASES, U64, Lease)
         self._open = state.family(Tag.LEASES_OPEN, U64, int)  # lease -> jobs still held under it
@@ -38,17 +39,11 @@ class Jobs:
         self._idempotency = state.family(Tag.JOB_IDEMPOTENCY, U64_TEXT, int)
         self.defaults = state.family(Tag.TASK_DEFAULTS, TEXT, TaskDefaults)
         self._buckets = state.family(Tag.JOB_BUCKETS, U64, bytes)
-        # Where the first waiting job of a type can be at the earliest: keeps a scan from walking
-        # over the graves of those that were taken before.
-        self._first_waiting: dict[str, tuple[str, int, int]] = {}
         self._bucket_cache: list[int] | None = None
-        self._waiting_counts = state.tally(Tag.JOBS_WAITING_COUNTS).counts  # by type
-        self._waiting.counted_in(self._waiting_counts)
         self._types_held: dict[int, str] | None = None  # by lease; None: read when asked for
         state.when_undone(self._forget)
 
     def _forget(self) -> None:
-        self._first_waiting.clear()
         self._types_held = None
         self._bucket_cache = None
 
@@ -61,34 +56,6 @@ class Jobs:
         if self.active.get(key) is not None:
             return JobState.ACTIVE
         return JobState.SCHEDULED if job.due_ms else JobState.WAITING
-
-    def waiting(self, type_: str, limit: int) -> list[int]:
-        """The next jobs of a type that a worker may have, most urgent first."""
-        if not self.has_waiting(type_):
-            return []
-        start = self._first_waiting.get(type_)
-        rows = self._waiting.first_keys((type_,), start, limit)
-        if rows:
-            self._first_waiting[type_] = rows[0]
-        return [row[2] for row in rows]
-
-    def has_waiting(self, type_: str) -> bool:
-        return self._waiting_counts.get(type_, 0) > 0
-
-    def waiting_types(self) -> Iterator[str]:
-        """The types that have waiting jobs, one look at the store for each."""
-        start: tuple[str, int, int] | None = None
-        while True:
-            row = next(iter(self._waiting.scan(start=start)), None)
-            if row is None:
-                return
-            yield row[0][0]
-            start = (row[0][0] + "\x01", 0, 0)
-
-    @property
-    def waiting_counts(self) -> Mapping[str, int]:
-        """How many jobs wait for a worker, by type."""
-        return self._waiting_counts
 
     def held_counts(self) -> Counter[str]:
         """How many jobs workers hold, by type; costs as much as there are leases."""
@@ -105,18 +72,12 @@ class Jobs:
         Jobs of a priority are in the order of their creation. One that was delayed or tried before
         may wait shorter than one behind it: then the answer is late by the time since it woke up.
         """
-        start, found = self._first_waiting.get(type_), None
-        for _ in range(WAITING_PRIORITIES_LOOKED_AT):
-            rows = self._waiting.first_keys((type_,), start, WAITING_JOBS_LOOKED_AT)
-            if not rows:
-                break
-            if found is None:
-                self._first_waiting[type_] = rows[0]
-            place = rows[0][1]
-            jobs = self.jobs.get_many([key for _, at, key in rows if at == place])
+        found: int | None = None
+        firsts = self.waiting.firsts(type_, WAITING_JOBS_LOOKED_AT)
+        for keys in islice(firsts, WAITING_PRIORITIES_LOOKED_AT):
+            jobs = self.jobs.get_many(keys)
             since = min(job.waiting_ms or job.created_ms for job in jobs if job is not None)
             found = since if found is None else min(found, since)
-            start = (type_, place + 1, 0)
         return found
 
     def fetch(self, keys: list[int]) -> None:
@@ -149,32 +110,18 @@ class Jobs:
         delayed = submitted.due_ms > now_ms
         due_ms = submitted.due_ms if delayed else 0
         self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, 0, 0, 0, now_ms))
-        check_u32(_PRIORITY_TOP - submitted.priority)  # also if it is to wait there later
+        check_priority(submitted.priority)  # also if it is to wait later
         if delayed:
             self._due.add(due_ms, DueKind.JOB, key)
         else:
-            self.wait(key, submitted)
+            self.waiting.add(submitted.type, submitted.priority, key)
         if submitted.idempotency_key:
             self.remember(submitted.idempotency_key, key, now_ms, submitted.window_ms)
-
-    def wait(self, key: int, submitted: NewJob) -> None:
-        """A worker may have the job."""
-        type_ = submitted.type
-        row = (type_, _PRIORITY_TOP - submitted.priority, key)
-        self._waiting.insert(row, EMPTY)
-        self._waiting_counts[type_] += 1
-        first = self._first_waiting.get(type_)
-        if first is not None and row < first:
-            self._first_waiting[type_] = row
 
     def wait_again(self, key: int, job: Job, now_ms: int) -> None:
         """A worker may have the job, from now on."""
         self.jobs.put(key, msgspec.structs.replace(job, waiting_ms=now_ms))
-        self.wait(key, job.submitted)
-
-    def stop_waiting(self, key: int, submitted: NewJob) -> None:
-        self._waiting.delete((submitted.type, _PRIORITY_TOP - submitted.priority, key))
-        self._waiting_counts[submitted.type] -= 1
+        self.waiting.add(job.submitted.type, job.submitted.priority, key)
 
     def lease(self, lease_key: int, lease: Lease) -> None:
         self.leases.insert(lease_key, lease)
@@ -182,14 +129,8 @@ class Jobs:
             self._types_held[lease_key] = lease.type
         self._open.insert(lease_key, len(lease.jobs))
         self._due.add(lease.deadline_ms, DueKind.LEASE, lease_key)
-        place = _PRIORITY_TOP - lease.priority
-        if self._first_waiting.get(lease.type) == (lease.type, place, lease.jobs[0]):
-            # A worker gets all jobs from the first on: those between these go with other leases.
-            self._first_waiting[lease.type] = (lease.type, place, lease.jobs[-1])
-        # What is taken back is counted by rows: nothing may fail between this count and its rows.
-        self._waiting_counts[lease.type] -= len(lease.jobs)
+        self.waiting.take(lease.type, lease.priority, lease.jobs)
         for key in lease.jobs:
-            self._waiting.delete((lease.type, place, key))
             self.active.insert(key, lease_key)
 
     def _put_lease(self, lease_key: int, lease: Lease) -> None:
@@ -260,7 +201,7 @@ class Jobs:
             if job.due_ms:
                 self._due.remove(job.due_ms, DueKind.JOB, key)
             elif not job.incident_key:
-                self.stop_waiting(key, job.submitted)
+                self.waiting.remove(job.submitted.type, job.submitted.priority, key)
         self.jobs.delete(key)
         if outcome is not None and job.submitted.keep_ms:
             self.keep(key, outcome, job.submitted.keep_ms)
@@ -294,11 +235,6 @@ class Jobs:
             self._bucket_cache = None
         else:
             self._due.add(bucket, DueKind.BUCKET, bucket)
-
-    def count(self) -> None:
-        """Counts the rows of a state that an earlier version has written without counts."""
-        for (type_, _, _), _ in self._waiting.scan():
-            self._waiting_counts[type_] += 1
 
     def expired_rows(
         self, bucket: int, limit: int
