@@ -123,6 +123,16 @@ def test_jobs_with_neighbouring_keys_share_a_row_and_leave_none_behind() -> None
     assert state.dump() == []
 
 
+@pytest.mark.parametrize("step", [1, 3, 64, 200])
+def test_jobs_that_share_few_rows_are_found_in_order(step: int) -> None:
+    waiting = WaitingJobs(PartitionState(MemoryStore(), 1))
+    every = list(range(5, 5 + 300 * step, step))
+    for key in every:
+        waiting.add("mail", 0, key)
+    for limit in (1, 4, 63, 64, 65, 299, 300, 301):
+        assert waiting.next("mail", limit) == every[:limit]
+
+
 def test_a_job_that_does_not_wait_is_not_taken() -> None:
     state = PartitionState(MemoryStore(), 1)
     waiting = WaitingJobs(state)

@@ -23,6 +23,7 @@ from holdfast.engine.jobs.values import (
 from holdfast.engine.kernel import Command, Submission
 from holdfast.engine.kernel import processor as processor_module
 from holdfast.errors import DataLoss
+from holdfast.limits import PRIORITY_MAX
 from holdfast.records import ValueType
 from holdfast.runtime.gauges import work_gauges
 from holdfast.state import Progress
@@ -226,3 +227,10 @@ def test_a_lease_that_runs_out_is_counted(work: Work) -> None:
     work.driver.advance(31_000)
     assert work.effects(JobsReported) == [JobsReported("mail", 30_000, 0, expired=2)]
     assert work.gauges.waiting == {"mail": 2}
+
+
+def test_the_longest_wait_is_told_of_jobs_of_any_priority(work: Work) -> None:
+    for priority in (-PRIORITY_MAX, 0, PRIORITY_MAX):
+        work.submit("mail", priority=priority)
+        work.driver.advance(1_000)
+    assert work.gauges.oldest_seconds == {"mail": 3.0}
