@@ -211,7 +211,8 @@ def test_a_backup_of_a_newer_program_is_refused_by_name_and_never_pruned(
     assert found.manifest is not None
     newer = msgspec.structs.replace(found.manifest, format=FORMAT + 1, program="9.4.0")
     blobs.content[found.name] = encode_manifest(newer)
-    with pytest.raises(InvalidState, match=r"written by holdfast 9\.4\.0 \(format 2\).*upgrade"):
+    refusal = rf"written by holdfast 9\.4\.0 \(format {FORMAT + 1}\).*upgrade"
+    with pytest.raises(InvalidState, match=refusal):
         target.generation()
     with pytest.raises(InvalidState, match="upgrade"):
         prune(target, 1, "here", NOW_MS, damaged=True)

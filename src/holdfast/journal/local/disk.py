@@ -154,27 +154,32 @@ class RealFile:
     def write_durably(
         self, position: int, data: bytes | memoryview, meanwhile: Meanwhile | None = None
     ) -> None:
-        if (
-            meanwhile is not None
-            and can_begin_write_out
-            and (begun := perf_counter()) > self._in_one_call_until
-        ):
-            self.write(position, data)
-            is_possible = begin_write_out(self._descriptor, position, len(data))
-            written = perf_counter()
-            if not is_possible:
-                self._in_one_call_until = inf
-            elif written - begun > _BEGIN_SECONDS_MAX:
-                self._in_one_call_until = written + _IN_ONE_CALL_SECONDS
-            meanwhile()
-            while perf_counter() < written + _AWAKE_SECONDS:
-                pass
-            return self.sync()
+        if meanwhile is not None and can_begin_write_out:
+            begun = perf_counter()
+            if begun > self._in_one_call_until:
+                return self._write_beside(begun, position, data, meanwhile)
         # One call instead of two lets go of the interpreter's lock once, not twice.
         written = os.pwritev(self._descriptor, [data], position, os.RWF_DSYNC)
         while written < len(data):
             with memoryview(data)[written:] as rest:
                 written += os.pwritev(self._descriptor, [rest], position + written, os.RWF_DSYNC)
+        return None
+
+    def _write_beside(
+        self, begun: float, position: int, data: bytes | memoryview, meanwhile: Meanwhile
+    ) -> None:
+        """Writes durably, with other work while the device writes; `begun` just now."""
+        self.write(position, data)
+        is_possible = begin_write_out(self._descriptor, position, len(data))
+        written = perf_counter()
+        if not is_possible:
+            self._in_one_call_until = inf
+        elif written - begun > _BEGIN_SECONDS_MAX:
+            self._in_one_call_until = written + _IN_ONE_CALL_SECONDS
+        meanwhile()
+        while perf_counter() < written + _AWAKE_SECONDS:
+            pass
+        self.sync()
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)
