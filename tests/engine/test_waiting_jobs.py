@@ -144,6 +144,14 @@ def test_a_job_that_does_not_wait_is_not_taken() -> None:
     assert waiting.next("mail", 9) == [1]
 
 
+def test_a_job_waits_once() -> None:
+    waiting = WaitingJobs(PartitionState(MemoryStore(), 1))
+    waiting.add("mail", 0, 1)
+    waiting.add("mail", 1, 1)
+    with pytest.raises(AssertionError, match="waits already"):
+        waiting.add("mail", 0, 1)
+
+
 def test_a_state_of_format_1_is_repacked_when_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting_module, "WAITING_ROWS_REPACKED", 3)
     driver = Driver()

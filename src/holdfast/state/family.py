@@ -180,10 +180,13 @@ class Family(Generic[K, V]):
         if old is not None:
             self._undo.extend((self, key, old, True))
             self._fresh[key] = value = old + by
-        else:
-            value = (self.get(key) or 0) + by
-            self._change(key, value)
-        return value
+            return value
+        old = self.get(key)
+        if old is None:
+            self.insert(key, by)
+            return by
+        self._change(key, old + by)
+        return old + by
 
     def insert(self, key: K, value: V) -> None:
         """Writes a row of which the caller knows that it is new."""

@@ -110,8 +110,8 @@ class Jobs:
         delayed = submitted.due_ms > now_ms
         due_ms = submitted.due_ms if delayed else 0
         self.jobs.insert(key, Job(submitted, submitted.retries, due_ms, 0, 0, 0, now_ms))
-        check_priority(submitted.priority)  # also if it is to wait later
         if delayed:
+            check_priority(submitted.priority)  # with which it is to wait later
             self._due.add(due_ms, DueKind.JOB, key)
         else:
             self.waiting.add(submitted.type, submitted.priority, key)

@@ -88,15 +88,15 @@ class WaitingJobs:
 
     def add(self, type_: str, priority: int, key: int) -> None:
         """A job waits from now on."""
-        row = (type_, _PRIORITY_TOP - priority, key >> _KEY_BITS)
-        bit, bits = 1 << (key & _LAST_BITS), self._rows.get(row)
-        if bits is None:
-            self._rows.insert(row, bit)
+        place, bit = _PRIORITY_TOP - priority, 1 << (key & _LAST_BITS)
+        check_u32(place)
+        row = (type_, place, key >> _KEY_BITS)
+        bits = self._rows.add(row, bit)
+        assert bits & bit, "a job begins to wait that waits already"
+        if bits == bit:  # it is the only one of its row
             first = self._first.get(type_)
             if first is not None and row < first:
                 self._first[type_] = row
-        else:
-            self._rows.put(row, bits | bit)
         self._tally.add(type_, 1)
 
     def remove(self, type_: str, priority: int, key: int) -> None:
