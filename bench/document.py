@@ -58,7 +58,7 @@ Notes on the figures:
   kernel's threads (milliseconds on a busy machine), O_DIRECT.
 - The rates of tasks and two-step processes vary with the hour, because the machine's neighbours do:
   in several runs the no-op tasks reached 2.6 to 3.6 times the best peer, the processes 44 to 69
-  times DBOS and 10 to 14 times Restate, and the time from submit to result was 0.185 to 0.255 of
+  times DBOS and 10 to 14 times Restate, and the time from submit to result was 0.167 to 0.255 of
   Restate's. By processor time a process costs us 1/80 to 1/100 of what it costs DBOS, and about
   1/20 of what it costs Restate.
 - Restate's server uses both cores, while one process of ours uses one. It is busy for 87% of the
@@ -81,7 +81,7 @@ Notes on the figures:
   process.
 - With a deep backlog every task is written to the store and read again. With a shallow one it never
   gets there. So what makes short-lived tasks cheaper lowers this ratio, and so does a quick
-  machine: it was 0.71 to 0.82 in several runs. Measured beside the former code, jobs that share
+  machine: it was 0.71 to 0.85 in several runs. Measured beside the former code, jobs that share
   rows of the queue cost a node 15% less with a deep backlog and 11% less with a shallow one. What
   also helped: rows that are read with one call each instead of three, written without code of ours
   for each, and found by one walk over neighbours. A task of the backlog still takes 4 µs more:
