@@ -94,8 +94,8 @@ Notes on the figures:
 - The worker's protocol is HTTP with JSON. In the benchmark of tasks a worker sends 42 requests for
   20,000 tasks. A request costs about 570 µs of processor time on both sides, 1.2 µs a task; JSON
   costs 0.71 µs a task, msgpack 0.50. Frames of msgpack on one connection would save at most 1.4 of
-  27 µs. A worker asks for jobs about 90 times for 100,000 tasks, and 82 times for 20,000 processes of
-  two steps: to do that in the request that completes the last ones would save half a microsecond a
+  27 µs. A worker asks for jobs about 90 times for 100,000 tasks, and 82 times for 20,000 two-step
+  processes: to do that in the request that completes the last ones would save half a microsecond a
   task and 2 µs a process, 2 to 3%. In the node both are one step already: the worker that waits
   gets the next jobs in the append that completes the last ones.
 - Selection is a Spark job whose Python tasks read the files with Arrow. An empty job of that kind
