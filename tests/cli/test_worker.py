@@ -44,7 +44,9 @@ def test_what_tasks_raise_and_log_is_on_standard_error(shell: Shell, mode: str) 
     worker = shell.begin("worker", "noise:app", "--mode", mode, "--log-level", "info")
     # The worker tells the retries of its tasks with its first request, which may come later.
     assert shell.run("tasks", "submit", "noisy", "--retries", "0", "--wait").code == 7
-    lines = [json.loads(line) for line in worker.end().err.splitlines()]
+    told = worker.end().err
+    assert all(line.startswith("{") for line in told.splitlines()), told
+    lines = [json.loads(line) for line in told.splitlines()]
     assert [line["event"] for line in lines] == ["about to fail", "task failed"]
     assert lines[0]["logger"] == "shop.noisy"
     assert (lines[1]["task"], lines[1]["attempt"]) == ("noisy", 1)
