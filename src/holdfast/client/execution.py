@@ -181,8 +181,12 @@ class Processes:
         self._begin_next()
 
     def close(self) -> None:
+        """Lets the children go; idle ones end at once, and are waited for.
+
+        Python's own end of a pool races with that of the program, and prints a traceback then.
+        """
         self._waiting.clear()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=self._busy == 0, cancel_futures=True)
 
 
 def _importable(function: Callable[..., Any]) -> str:
