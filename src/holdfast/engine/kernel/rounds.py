@@ -49,7 +49,7 @@ class StepRounds(Generic[S]):
         self._behind = behind
         self._is_quiet: Callable[[], bool] = _never
         self._is_under_way = False
-        self._is_alone = False  # nobody else is kept from a thing by the round that is under way
+        self._is_alone = False  # the round under way was begun by its submitter: nobody else waits
         self._begun: tuple[Coroutine[Any, Any, None], Any] | None = None  # and what it waits for
 
     def listen(self, is_quiet: Callable[[], bool]) -> None:
